@@ -1,0 +1,208 @@
+"""AMQP 1.0 values as Python objects.
+
+Each is what it stands for (a `Symbol` is a str, a `UInt` an int), so that values compare and print as
+anyone expects, and keeps its AMQP type. What a Python type says by itself needs no class of its own:
+
+    null None, boolean bool, string str, binary bytes, double float, uuid uuid.UUID, list list
+
+Not compiled: native classes cannot derive from `str` or `int`.
+"""
+
+import datetime
+import decimal
+from collections.abc import Iterator
+
+__all__ = [
+    "Array",
+    "Byte",
+    "Char",
+    "Decimal128",
+    "Decimal32",
+    "Decimal64",
+    "Described",
+    "Float",
+    "Int",
+    "Long",
+    "Map",
+    "Raw",
+    "Short",
+    "Symbol",
+    "Timestamp",
+    "UByte",
+    "UInt",
+    "ULong",
+    "UShort",
+]
+
+
+class UByte(int):
+    """ubyte, 8 bits unsigned."""
+
+
+class UShort(int):
+    """ushort, 16 bits unsigned."""
+
+
+class UInt(int):
+    """uint, 32 bits unsigned."""
+
+
+class ULong(int):
+    """ulong, 64 bits unsigned."""
+
+
+class Byte(int):
+    """byte, 8 bits signed."""
+
+
+class Short(int):
+    """short, 16 bits signed."""
+
+
+class Int(int):
+    """int, 32 bits signed."""
+
+
+class Long(int):
+    """long, 64 bits signed."""
+
+
+class Float(float):
+    """float, IEEE 754 binary32 (a `double` is a plain Python float)."""
+
+
+class Decimal32(decimal.Decimal):
+    """decimal32, IEEE 754-2008 with a binary integer significand."""
+
+
+class Decimal64(decimal.Decimal):
+    """decimal64, IEEE 754-2008 with a binary integer significand."""
+
+
+class Decimal128(decimal.Decimal):
+    """decimal128, IEEE 754-2008 with a binary integer significand."""
+
+
+class Char(str):
+    """char, one Unicode character."""
+
+
+class Symbol(str):
+    """symbol, seven-bit ASCII from a constrained domain."""
+
+
+class Timestamp(int):
+    """timestamp, milliseconds since 1970-01-01T00:00Z, 64 bits signed."""
+
+    def iso(self) -> str:
+        """ISO 8601 in UTC with milliseconds; outside the years 1 to 9999 the bare number of ms."""
+        try:
+            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=int(self))
+        except OverflowError:
+            return f"{int(self)}ms"
+        return moment.isoformat(timespec="milliseconds") + "Z"
+
+
+class Map:
+    """map: the pairs in the order of the wire, with duplicate keys kept."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[object, object]]) -> None:
+        self.pairs = pairs
+
+    def get(self, key: object, default: object = None) -> object:
+        """The value of the first pair with this key."""
+        for name, value in self.pairs:
+            if name == key:
+                return value
+        return default
+
+    def __iter__(self) -> Iterator[tuple[object, object]]:
+        return iter(self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Map) and self.pairs == other.pairs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Map({self.pairs!r})"
+
+
+class Array:
+    """array: items of one type. `element` is the type's name, `descriptor` that of a described one.
+
+    `count` is what the wire declared: more than len(items) where a bound cut the decoding short.
+    """
+
+    __slots__ = ("count", "descriptor", "element", "items")
+
+    def __init__(self, element: str, items: list[object], count: int, descriptor: object = None) -> None:
+        self.element = element
+        self.items = items
+        self.count = count
+        self.descriptor = descriptor
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Array)
+            and self.element == other.element
+            and self.items == other.items
+            and self.count == other.count
+            and self.descriptor == other.descriptor
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Array({self.element!r}, {self.items!r}, {self.count}, {self.descriptor!r})"
+
+
+class Described:
+    """A value with a descriptor that no table of ours knows, or that its table does not fit."""
+
+    __slots__ = ("descriptor", "value")
+
+    def __init__(self, descriptor: object, value: object) -> None:
+        self.descriptor = descriptor
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Described)
+            and self.descriptor == other.descriptor
+            and self.value == other.value
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Described({self.descriptor!r}, {self.value!r})"
+
+
+class Raw:
+    """Octets that do not decode, or were not decoded for a bound: the format code and what follows."""
+
+    __slots__ = ("octets",)
+
+    def __init__(self, octets: bytes) -> None:
+        self.octets = octets
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raw) and self.octets == other.octets
+
+    def __hash__(self) -> int:
+        return hash(self.octets)
+
+    def __repr__(self) -> str:
+        return f"Raw({self.octets!r})"

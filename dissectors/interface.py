@@ -1,0 +1,122 @@
+"""What a dissector takes in and gives out.
+
+A dissector decodes one direction of one connection. It is fed with the octets of the stream in
+order, told of octets that are missing, and told when the stream ends; it gives back `Frame`s. For
+any octets whatever: what breaks the encoding is a `Problem` of its frame, what cannot be a frame
+becomes a frame of the kind `skipped`. It never raises and knows neither packets nor time nor the
+other direction.
+"""
+
+from dissectors.wire import i64
+
+__all__ = ["Dissector", "Frame", "Problem"]
+
+
+class Problem:
+    """Something in a frame that is not as the specification says, or not as it was sent.
+
+    code: stable. In capitals (`T-LIST-FIT`) it is the id of a rule of the protocol's catalogue; in
+        small letters it accuses nobody: `cut` (octets were not captured), `limit` (a bound of ours),
+        `skipped` (octets in which no frame was found), `incomplete` (the stream ended inside).
+    offset: octets from the first octet of the frame (or of the message, for its sections).
+    path: the field it concerns, as `attach.source.filter[0]`; empty for the frame as a whole.
+    reason: one sentence part with the values, for a person. Never holds octets from the wire.
+    """
+
+    def __init__(self, code: str, offset: i64, path: str, reason: str) -> None:
+        self.code: str = code
+        self.offset: i64 = offset
+        self.path: str = path
+        self.reason: str = reason
+
+    def __repr__(self) -> str:
+        return f"Problem({self.code!r}, {self.offset}, {self.path!r}, {self.reason!r})"
+
+
+class Frame:
+    """One frame (or protocol header, or skipped stretch) as it stands in the stream.
+
+    offset: stream offset of its first octet. size: its octets on the wire.
+    kind: `header`, `amqp`, `sasl`, `skipped`, or a kind of another protocol.
+    name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
+    channel: -1 where the kind has none.
+    body: the typed body, or None. Its type depends on the protocol.
+    missing: octets of it that were not captured or not kept.
+    problems: in the order of their discovery; empty for nearly every frame.
+    """
+
+    def __init__(self, offset: i64, size: i64, kind: str, name: str, channel: i64) -> None:
+        self.offset: i64 = offset
+        self.size: i64 = size
+        self.kind: str = kind
+        self.name: str = name
+        self.channel: i64 = channel
+        self.body: object = None
+        self.missing: i64 = 0
+        self.problems: list[Problem] = NO_PROBLEMS
+        self._octets: bytes = b""
+        self._start: i64 = 0
+        self._body_start: i64 = 0
+        self._payload_start: i64 = 0
+        self._end: i64 = 0
+
+    def place(self, octets: bytes, start: i64, body: i64, payload: i64, end: i64) -> None:
+        """Say where the frame lies: the indexes in `octets` of its start, body, payload and end."""
+        self._octets = octets
+        self._start = start
+        self._body_start = body
+        self._payload_start = payload
+        self._end = end
+
+    @property
+    def raw(self) -> bytes:
+        """The frame's octets, as far as they were captured in one piece from its start."""
+        return self._octets[self._start : self._end]
+
+    @property
+    def extended_header(self) -> bytes:
+        """The octets between the eight of the frame header and the body."""
+        return self._octets[self._start + 8 : self._body_start]
+
+    @property
+    def payload(self) -> bytes:
+        """The octets behind the performative (a transfer's part of the message)."""
+        return self._octets[self._payload_start : self._end]
+
+    @property
+    def payload_size(self) -> i64:
+        """The number of captured payload octets, without copying them."""
+        return self._end - self._payload_start
+
+    def add_problem(self, problem: Problem) -> None:
+        """Add to the frame's problems."""
+        if not self.problems:
+            self.problems = []
+        self.problems.append(problem)
+
+    def __repr__(self) -> str:
+        return f"<Frame {self.kind} {self.name} channel={self.channel} at {self.offset}+{self.size}>"
+
+
+# One list for all frames without a problem, which is nearly all: `add_problem` never writes to it.
+NO_PROBLEMS: list[Problem] = []
+
+
+class Dissector:
+    """One direction of a connection. Subclasses append what they decode to `frames`."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+
+    def feed(self, buf: bytes, start: i64, end: i64) -> None:
+        """Take the next octets of the stream, buf[start:end]."""
+
+    def gap(self, size: i64) -> None:
+        """The next `size` octets of the stream were not captured."""
+
+    def end(self, reason: str) -> None:
+        """The stream ended: `fin`, `rst`, or `capture` when only the capture did."""
+
+    def dump(self) -> tuple[object, ...]:
+        """The state, as plain values; see `load` of the subclass."""
+        return ()
