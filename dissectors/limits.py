@@ -10,8 +10,11 @@ MAX_DEPTH: Final = 64
 ten; what lies deeper is kept as raw octets. The interpreter's stack is what a deeper one would take."""
 
 MAX_VALUES: Final = 1_000_000
-"""Values decoded of one frame or one message. An array of 2^32 nulls takes ten octets on the wire:
-without this bound it would take the machine's memory."""
+"""Values decoded of one frame or one message: Python objects are fifty times their octets."""
+
+MAX_EMPTY_ELEMENTS: Final = 4096
+"""Elements decoded of an array whose elements have no octets (null, true, uint0, ...): nothing but the
+declared count would end it, and nobody reads four thousand nulls."""
 
 MAX_KEPT_FRAME: Final = 16 * 1024 * 1024
 """Octets kept of one frame. A frame may declare 4 GiB; of a longer one the front is decoded, the rest

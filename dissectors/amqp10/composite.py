@@ -1,0 +1,539 @@
+"""Composite types: described lists with named, typed fields (types.xml, section "composite-types").
+
+A composite is a class generated from the specification. It has one attribute a field, None where the
+field is absent or null, and a `read` that asks the `Reader` for each field in turn, by its type. The
+reader checks what the definition demands (type, mandatory, closed choices, the archetype a wildcard
+requires). A value of another type than the field's is kept aside in `odd`, so that what was really
+sent can be shown; fields beyond the definition are kept in `extra`.
+
+Which descriptors are known is a `TypeTable`. A dialect with other field lists is another table.
+"""
+
+import uuid
+
+from dissectors.amqp10.types import ValueReader, type_name
+from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol, ULong
+from dissectors.limits import MAX_VALUES
+from dissectors.wire import i64, u16, u32, u64
+
+__all__ = ["Composite", "CompositeType", "Field", "Reader", "TypeTable"]
+
+
+class Field:
+    """One field of a composite's definition, in the words of the specification's XML.
+
+    choices: the values of a closed enumeration with their names, or empty.
+    secret: its content must never be shown (credentials).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        mandatory: bool = False,
+        multiple: bool = False,
+        default: object = None,
+        requires: str = "",
+        choices: dict[object, str] | None = None,
+        secret: bool = False,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.mandatory = mandatory
+        self.multiple = multiple
+        self.default = default
+        self.requires = requires
+        self.choices: dict[object, str] = choices or {}
+        self.secret = secret
+
+
+class CompositeType:
+    """The definition of a composite.
+
+    code, symbol: its two descriptors. provides: the archetypes it belongs to. source: where it is
+    defined. mandatory_rule: the rule broken when a mandatory field is missing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        code: int,
+        symbol: str,
+        provides: tuple[str, ...],
+        source: str,
+        mandatory_rule: str,
+        fields: tuple[Field, ...],
+    ) -> None:
+        self.name = name
+        self.code = code
+        self.symbol = symbol
+        self.provides = provides
+        self.source = source
+        self.mandatory_rule = mandatory_rule
+        self.fields = fields
+
+
+class Composite:
+    """A decoded composite value. Subclasses are generated, with one attribute a field."""
+
+    def __init__(self) -> None:
+        self.odd: dict[int, object] | None = None
+        self.extra: list[object] | None = None
+
+    def definition(self) -> CompositeType:
+        """The type's definition."""
+        return _UNDEFINED
+
+    def read(self, reader: "Reader", count: i64) -> None:
+        """Read up to `count` list elements into the fields."""
+
+    def values(self) -> list[object]:
+        """The decoded fields in order, None where absent or not of the field's type."""
+        return []
+
+    def fields(self) -> list[tuple[Field, object]]:
+        """The fields that are present (not null), with what was sent, whether of the right type or not."""
+        present: list[tuple[Field, object]] = []
+        index = 0
+        values = self.values()
+        for field in self.definition().fields:
+            value = values[index]
+            if value is None and self.odd is not None:
+                value = self.odd.get(index)
+            if value is not None:
+                present.append((field, value))
+            index += 1
+        return present
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Composite)
+            and self.definition() is other.definition()
+            and self.values() == other.values()
+            and (self.odd or None) == (other.odd or None)
+            and (self.extra or None) == (other.extra or None)
+        )
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{field.name}={'<hidden>' if field.secret else repr(value)}" for field, value in self.fields()
+        )
+        return f"{self.definition().name}({shown})"
+
+
+_UNDEFINED = CompositeType("undefined", -1, "", (), "", "", ())
+
+
+class TypeTable:
+    """The composites a dialect knows, by descriptor."""
+
+    def new(self, code: i64) -> Composite | None:
+        """An empty composite for a numeric descriptor, or None if the dialect has none."""
+        return None
+
+    def code_of(self, symbol: str) -> i64:
+        """The numeric descriptor of a symbolic one, or -1."""
+        return -1
+
+
+class Reader(ValueReader):
+    """A value reader that knows the composites of a dialect and reads fields by their declared types."""
+
+    def __init__(
+        self, buf: bytes, pos: i64, end: i64, origin: i64, table: TypeTable, budget: i64 = MAX_VALUES
+    ) -> None:
+        super().__init__(buf, pos, end, origin, budget)
+        self.table: TypeTable = table
+
+    # Described values of known types
+
+    def described(self, start: i64) -> object:
+        # The way nearly every descriptor goes: smallulong, so that no object is made for it.
+        if self.end - self.pos >= 3 and self.buf[self.pos] == 0x53 and self.depth < 32:
+            code: i64 = self.buf[self.pos + 1]
+            composite = self.table.new(code)
+            if composite is not None:
+                self.pos += 2
+                self.budget -= 1
+                self.depth += 1
+                result = self.composite(composite, ULong(code), start)
+                self.depth -= 1
+                return result
+        return super().described(start)
+
+    def described_by(self, descriptor: object, start: i64) -> object:
+        code: i64 = -1
+        if isinstance(descriptor, ULong):
+            if descriptor < 0x1_0000_0000:
+                code = int(descriptor)
+        elif isinstance(descriptor, Symbol):
+            code = self.table.code_of(descriptor)
+        composite = self.table.new(code) if code >= 0 else None
+        if composite is None:
+            return Described(descriptor, self.value())
+        return self.composite(composite, descriptor, start)
+
+    def composite(self, composite: Composite, descriptor: object, start: i64) -> object:
+        """The list behind a known descriptor, into `composite`."""
+        name = composite.definition().name
+        code: i64 = self.buf[self.pos]
+        top = not self.path
+        self.path.append(name if top else "")
+        outer = self.end
+        if code == 0x45:
+            self.pos += 1
+            composite.read(self, 0)
+        elif code == 0xC0 or code == 0xD0:
+            self.pos += 1
+            found = len(self.problems)
+            count = self.compound_head(code, start)
+            if count < 0:
+                self.path.pop()
+                return Described(descriptor, Raw(self.buf[start:outer]))
+            composite.read(self, count)
+            self.beyond(composite, count, start, found)
+            self.pos = self.end
+            self.end = outer
+        else:
+            at = self.pos
+            found = len(self.problems)
+            value = self.value()
+            if len(self.problems) == found:
+                self.problem("T-COMP-LIST", at, f"{name} is encoded as {type_name(value)}, not as list")
+            self.path.pop()
+            return Described(descriptor, value)
+        self.path.pop()
+        return composite
+
+    def beyond(self, composite: Composite, count: i64, start: i64, found: i64) -> None:
+        """What stands in a composite's list behind its last defined field, and whether it fits."""
+        name = composite.definition().name
+        defined: i64 = len(composite.definition().fields)
+        read: i64 = defined if count > defined else count
+        if count > defined and self.pos < self.end:
+            at = self.pos
+            extra: list[object] = []
+            while read < count and self.pos < self.end:
+                extra.append(self.value())
+                read += 1
+            composite.extra = extra
+            self.problem("T-COMP-EXTRA", at, f"{name} has {count} elements, its definition {defined} fields")
+            found += 1
+        if self.short or len(self.problems) > found:
+            self.short = False
+            return
+        self.fits("T-LIST-FIT", "list", read, count, start, found)
+
+    # Fields by type. Each gives None for null, and for a value of another type, which goes to `odd`.
+
+    def absent(self, owner: Composite, index: i64) -> bool:
+        """True if there is no element for this field, or it is null (then stepped over)."""
+        if self.pos >= self.end:
+            self.ran_out(owner, index)
+            return True
+        if self.buf[self.pos] == 0x40:
+            self.pos += 1
+            return True
+        return False
+
+    def ran_out(self, owner: Composite, index: i64) -> None:
+        """The list's count promised this field; its size left no room. Reported once a composite."""
+        if not self.short:
+            self.short = True
+            name = owner.definition().name
+            if not self.problems or self.problems[-1].code != "T-SIZE-OVERRUN":
+                self.problem("T-LIST-FIT", self.pos, f"{name} counts more elements than its {index} there is room for")
+
+    short: bool = False
+
+    def leaf(self, owner: Composite, index: i64) -> str:
+        return "." + owner.definition().fields[index].name
+
+    def other(self, owner: Composite, index: i64, wanted: str) -> None:
+        """An element that is not of the field's type: keep its value, say so."""
+        start = self.pos
+        found = len(self.problems)
+        self.path.append(self.leaf(owner, index))
+        value = self.value()
+        self.keep(owner, index, value)
+        if len(self.problems) == found:
+            self.problem("T-COMP-TYPE", start, f"the field is {wanted}, the value sent is {type_name(value)}")
+        self.path.pop()
+
+    def keep(self, owner: Composite, index: i64, value: object) -> None:
+        """Keep a value that is not of its field's type."""
+        if value is None:
+            return
+        if owner.odd is None:
+            owner.odd = {}
+        owner.odd[int(index)] = value
+
+    def boolean(self, owner: Composite, index: i64) -> bool | None:
+        if self.absent(owner, index):
+            return None
+        code: i64 = self.buf[self.pos]
+        if code == 0x41:
+            self.pos += 1
+            return True
+        if code == 0x42:
+            self.pos += 1
+            return False
+        if code == 0x56 and self.end - self.pos >= 2 and self.buf[self.pos + 1] <= 1:
+            self.pos += 2
+            return self.buf[self.pos - 1] == 1
+        self.other(owner, index, "boolean")
+        return None
+
+    def ubyte(self, owner: Composite, index: i64) -> int | None:
+        if self.absent(owner, index):
+            return None
+        if self.buf[self.pos] == 0x50 and self.end - self.pos >= 2:
+            self.pos += 2
+            return self.buf[self.pos - 1]
+        self.other(owner, index, "ubyte")
+        return None
+
+    def ushort(self, owner: Composite, index: i64) -> int | None:
+        if self.absent(owner, index):
+            return None
+        if self.buf[self.pos] == 0x60 and self.end - self.pos >= 3:
+            self.pos += 3
+            return u16(self.buf, self.pos - 2)
+        self.other(owner, index, "ushort")
+        return None
+
+    def uint(self, owner: Composite, index: i64) -> int | None:
+        if self.absent(owner, index):
+            return None
+        pos = self.pos
+        code: i64 = self.buf[pos]
+        if code == 0x52 and self.end - pos >= 2:
+            self.pos = pos + 2
+            return self.buf[pos + 1]
+        if code == 0x70 and self.end - pos >= 5:
+            self.pos = pos + 5
+            return u32(self.buf, pos + 1)
+        if code == 0x43:
+            self.pos = pos + 1
+            return 0
+        self.other(owner, index, "uint")
+        return None
+
+    def ulong(self, owner: Composite, index: i64) -> int | None:
+        if self.absent(owner, index):
+            return None
+        pos = self.pos
+        code: i64 = self.buf[pos]
+        if code == 0x53 and self.end - pos >= 2:
+            self.pos = pos + 2
+            return self.buf[pos + 1]
+        if code == 0x80 and self.end - pos >= 9:
+            self.pos = pos + 9
+            return u64(self.buf, pos + 1)
+        if code == 0x44:
+            self.pos = pos + 1
+            return 0
+        self.other(owner, index, "ulong")
+        return None
+
+    def timestamp(self, owner: Composite, index: i64) -> int | None:
+        if self.absent(owner, index):
+            return None
+        if self.buf[self.pos] == 0x83 and self.end - self.pos >= 9:
+            value = self.value()
+            if isinstance(value, int):
+                return value
+        self.other(owner, index, "timestamp")
+        return None
+
+    def binary(self, owner: Composite, index: i64) -> bytes | None:
+        if self.absent(owner, index):
+            return None
+        pos = self.pos
+        code: i64 = self.buf[pos]
+        if code == 0xA0 and self.end - pos >= 2:
+            size: i64 = self.buf[pos + 1]
+            if size <= self.end - pos - 2:
+                self.pos = pos + 2 + size
+                return self.buf[pos + 2 : pos + 2 + size]
+        if code == 0xB0:
+            return self.wide_binary(owner, index)
+        self.other(owner, index, "binary")
+        return None
+
+    def wide_binary(self, owner: Composite, index: i64) -> bytes | None:
+        value = self.named_value(owner, index)
+        if isinstance(value, bytes):
+            return value
+        self.keep(owner, index, value)
+        return None
+
+    def string(self, owner: Composite, index: i64) -> str | None:
+        if self.absent(owner, index):
+            return None
+        code: i64 = self.buf[self.pos]
+        if code == 0xA1 or code == 0xB1:
+            value = self.named_value(owner, index)
+            if isinstance(value, str):
+                return value
+            self.keep(owner, index, value)
+            return None
+        self.other(owner, index, "string")
+        return None
+
+    def symbol(self, owner: Composite, index: i64) -> Symbol | None:
+        if self.absent(owner, index):
+            return None
+        code: i64 = self.buf[self.pos]
+        if code == 0xA3 or code == 0xB3:
+            value = self.named_value(owner, index)
+            if isinstance(value, Symbol):
+                return value
+            self.keep(owner, index, value)
+            return None
+        self.other(owner, index, "symbol")
+        return None
+
+    def named_value(self, owner: Composite, index: i64) -> object:
+        """The next value, with the field's name in the path of its problems."""
+        self.path.append(self.leaf(owner, index))
+        value = self.value()
+        self.path.pop()
+        return value
+
+    def symbols(self, owner: Composite, index: i64) -> list[Symbol] | None:
+        """A 'multiple' symbol field: one symbol, or an array of symbols."""
+        if self.absent(owner, index):
+            return None
+        start = self.pos
+        found = len(self.problems)
+        value = self.named_value(owner, index)
+        if isinstance(value, Symbol):
+            return [value]
+        if isinstance(value, Array) and value.element == "symbol" and value.descriptor is None:
+            symbols = [item for item in value.items if isinstance(item, Symbol)]
+            if len(symbols) == len(value.items):
+                return symbols
+        self.keep(owner, index, value)
+        if len(self.problems) == found:
+            leaf = self.leaf(owner, index)
+            if isinstance(value, list):
+                self.problem("T-COMP-MULT-ARRAY", start, "several values stand in a list, not in an array", leaf)
+            else:
+                what = f"array of {value.element}" if isinstance(value, Array) else type_name(value)
+                self.problem("T-COMP-TYPE", start, f"the field is symbol, the value sent is {what}", leaf)
+        return None
+
+    def typed(self, owner: Composite, index: i64, name: str) -> Composite | None:
+        """A field whose type is the composite `name`."""
+        if self.absent(owner, index):
+            return None
+        start = self.pos
+        found = len(self.problems)
+        value = self.named_value(owner, index)
+        if isinstance(value, Composite) and value.definition().name == name:
+            return value
+        self.keep(owner, index, value)
+        if len(self.problems) == found:
+            sent = value.definition().name if isinstance(value, Composite) else type_name(value)
+            self.problem(
+                "T-COMP-TYPE", start, f"the field is {name}, the value sent is {sent}", self.leaf(owner, index)
+            )
+        return None
+
+    def map(self, owner: Composite, index: i64, keys: str) -> Map | None:
+        """A map field; `keys` names the restricted type that says which keys it may have."""
+        if self.absent(owner, index):
+            return None
+        code: i64 = self.buf[self.pos]
+        if code != 0xC1 and code != 0xD1:
+            self.other(owner, index, "map")
+            return None
+        start = self.pos
+        self.path.append(self.leaf(owner, index))
+        value = self.value()
+        result: Map | None = None
+        if isinstance(value, Map):
+            self.check_keys(value, keys, start)
+            result = value
+        else:
+            self.keep(owner, index, value)
+        self.path.pop()
+        return result
+
+    def check_keys(self, value: Map, keys: str, start: i64) -> None:
+        """Check the keys (and for some maps the values) that the map's restricted type allows."""
+        if keys == "map":
+            return
+        for key, item in value.pairs:
+            if isinstance(key, Raw):
+                continue
+            sent = type_name(key)
+            if keys == "annotations":
+                if sent not in ("symbol", "ulong"):
+                    self.problem("M-ANN-KEYTYPE", start, f"an annotation's key is {sent}, not symbol or ulong")
+            elif keys == "application-properties":
+                if sent != "string":
+                    self.problem("M-AP-KEY", start, f"a key of the application properties is {sent}, not string")
+                if isinstance(item, (Map, list, Array)):
+                    self.problem("M-AP-VALUE", start, f"the value of an application property is {type_name(item)}")
+            elif sent != "symbol":
+                code = "M-FILTER-KEY" if keys == "filter-set" else "T-FIELDS-KEY"
+                self.problem(code, start, f"a key of the map is {sent}, not symbol")
+            if keys == "filter-set" and not (item is None or isinstance(item, (Described, Composite, Raw))):
+                self.problem("M-FILTER-VALUE", start, f"a filter is {type_name(item)}, not a described value")
+
+    def wildcard(self, owner: Composite, index: i64, requires: str) -> object:
+        """A field of any type that provides the archetype `requires` (or of any type at all: "")."""
+        if self.absent(owner, index):
+            return None
+        start = self.pos
+        found = len(self.problems)
+        value = self.named_value(owner, index)
+        if isinstance(value, Raw) or (isinstance(value, Described) and isinstance(value.value, Raw)):
+            self.keep(owner, index, value)
+            return None
+        if requires == "" or self.provides(value, requires):
+            return value
+        self.keep(owner, index, value)
+        if len(self.problems) == found:
+            code = "T-COMP-REQUIRES"
+            if requires == "address":
+                code = "M-ADDR-TYPE"
+            elif requires == "message-id":
+                code = "M-ID-TYPE"
+            sent = value.definition().name if isinstance(value, Composite) else type_name(value)
+            self.problem(code, start, f"{sent} does not provide {requires}", self.leaf(owner, index))
+        return None
+
+    def provides(self, value: object, requires: str) -> bool:
+        """Whether a value's type may provide an archetype. A descriptor unknown to us may."""
+        if isinstance(value, Described):
+            return True
+        if isinstance(value, Composite):
+            return requires in value.definition().provides
+        if requires == "address":
+            return isinstance(value, str) and type_name(value) == "string"
+        if requires == "message-id":
+            return isinstance(value, (ULong, uuid.UUID, bytes)) or type_name(value) == "string"
+        if requires == "txn-id" or requires == "global-tx-id":
+            return isinstance(value, bytes)
+        return False
+
+    def missing(self, owner: Composite, index: i64, code: str) -> None:
+        """A mandatory field is None: report it, unless something else stood in its place."""
+        if owner.odd is not None and int(index) in owner.odd:
+            return
+        if self.short and self.problems:
+            return
+        field = owner.definition().fields[index]
+        self.problem(code, self.pos, f"{field.name} is mandatory and not set", self.leaf(owner, index))
+
+    def choice(self, owner: Composite, index: i64, code: str, value: object) -> None:
+        """A closed enumeration holds a value that is none of its choices: report it, keep the value."""
+        field = owner.definition().fields[index]
+        shown = value if isinstance(value, int) else "the symbol sent"
+        self.problem(code, self.pos, f"{shown} is no {field.type}", self.leaf(owner, index))

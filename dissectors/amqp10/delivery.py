@@ -1,0 +1,130 @@
+"""Putting messages together from the transfers of one direction (transport.xml, "Transferring a Message").
+
+A delivery is one or more transfers on one link; all but its last have `more` set. Deliveries of
+different links interleave freely, those of one link may not, so (channel, handle) says to which
+delivery a transfer belongs. An aborted delivery has no message. One whose link is detached, or whose
+session or connection ends, in the middle has none either.
+"""
+
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.performatives import Begin, Detach, End, Transfer
+from dissectors.interface import Frame
+from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
+from dissectors.wire import i64
+
+__all__ = ["MessageAssembler"]
+
+_DUMP_VERSION = 1
+
+
+class _Delivery:
+    """A delivery under way."""
+
+    def __init__(self, message_format: i64, whole: bool) -> None:
+        self.message_format: i64 = message_format
+        self.whole: bool = whole
+        self.parts: list[bytes] = []
+        self.kept: i64 = 0
+        self.size: i64 = 0
+
+
+class MessageAssembler:
+    """Takes the frames of one direction in order, gives back the messages they complete."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, _Delivery] = {}
+        self._kept: i64 = 0
+        # After lost octets the first transfer on a link may be the middle of a delivery.
+        self._gap: bool = False
+
+    def take(self, frame: Frame) -> Message | None:
+        """A frame of this direction; the message if it completes one.
+
+        A message whose first transfer was not seen, or of which octets are missing, is not `complete`.
+        """
+        body = frame.body
+        if isinstance(body, Transfer):
+            return self._transfer(frame, body)
+        if isinstance(body, Detach):
+            if body.handle is not None:
+                self._forget((int(frame.channel) << 32) | body.handle)
+        elif isinstance(body, (Begin, End)):
+            self._forget_channel(int(frame.channel))
+        elif frame.kind == "skipped":
+            self._gap = True
+            for delivery in self._open.values():
+                delivery.whole = False
+        return None
+
+    def _transfer(self, frame: Frame, transfer: Transfer) -> Message | None:
+        if transfer.handle is None:
+            return None
+        key = (int(frame.channel) << 32) | transfer.handle
+        delivery = self._open.get(key)
+        size = frame.payload_size
+        if delivery is None:
+            message_format: i64 = 0
+            if transfer.message_format is not None:
+                message_format = transfer.message_format
+            if not transfer.more and not transfer.aborted:
+                # The whole delivery in one transfer: nearly every one there is.
+                whole = frame.missing == 0 and (not self._gap or transfer.delivery_id is not None)
+                return Message(message_format, [frame.payload], size + frame.missing, whole)
+            delivery = _Delivery(message_format, not self._gap or transfer.delivery_id is not None)
+            if not transfer.aborted:
+                self._start(key, delivery)
+        if transfer.aborted:
+            self._forget(key)
+            return None
+        delivery.size += size + frame.missing
+        if frame.missing > 0:
+            delivery.whole = False
+        if delivery.whole and self._kept + size <= MAX_MESSAGE:
+            delivery.parts.append(frame.payload)
+            delivery.kept += size
+            self._kept += size
+        else:
+            delivery.whole = False
+        if transfer.more:
+            return None
+        self._forget(key)
+        return Message(delivery.message_format, delivery.parts, delivery.size, delivery.whole)
+
+    def _start(self, key: int, delivery: _Delivery) -> None:
+        if len(self._open) >= MAX_OPEN_DELIVERIES:
+            self._forget(next(iter(self._open)))
+        self._open[key] = delivery
+
+    def _forget(self, key: int) -> None:
+        delivery = self._open.pop(key, None)
+        if delivery is not None:
+            self._kept -= delivery.kept
+
+    def _forget_channel(self, channel: int) -> None:
+        for key in [key for key in self._open if key >> 32 == channel]:
+            self._forget(key)
+
+    def dump(self) -> tuple[object, ...]:
+        """The deliveries under way, as plain values."""
+        deliveries = tuple(
+            (key, int(d.message_format), d.whole, b"".join(d.parts), int(d.size)) for key, d in self._open.items()
+        )
+        return (_DUMP_VERSION, self._gap, deliveries)
+
+    @staticmethod
+    def load(state: tuple[object, ...]) -> "MessageAssembler":
+        """An assembler that goes on where `dump` left off. Raises ValueError on another version's state."""
+        if not state or state[0] != _DUMP_VERSION:
+            raise ValueError(f"state of a message assembler in version {state[:1]}, not {_DUMP_VERSION}")
+        assembler = MessageAssembler()
+        assembler._gap = bool(state[1])
+        deliveries = state[2]
+        assert isinstance(deliveries, tuple)
+        for key, message_format, whole, octets, size in deliveries:
+            delivery = _Delivery(message_format, whole)
+            delivery.parts = [octets] if octets else []
+            delivery.kept = len(octets)
+            delivery.size = size
+            assembler._open[key] = delivery
+            assembler._kept += delivery.kept
+        return assembler

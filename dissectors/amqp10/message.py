@@ -1,0 +1,133 @@
+"""Messages: the sections in the joined payload of a delivery (messaging.xml, section "message-format").
+
+Sections are decoded when someone looks. A `Message` holds the payload's parts as the transfers
+brought them; `sections()` joins and decodes them, and `problems` then holds what was wrong.
+"""
+
+from dissectors.amqp10.composite import Composite, Reader, TypeTable
+from dissectors.amqp10.registry import FINAL, SECTIONS
+from dissectors.amqp10.types import type_name
+from dissectors.amqp10.values import Described, Map, Raw, Symbol, ULong
+from dissectors.interface import Problem
+from dissectors.wire import i64
+
+__all__ = ["BATCH_FORMAT", "Message", "Section"]
+
+# Event Hubs and Service Bus: the body is data sections, each holding one encoded message of format 0.
+BATCH_FORMAT = 0x80013700
+
+_SECTION_CODES: dict[str, int] = {symbol: code for code, (_, symbol, _) in SECTIONS.items()}
+
+
+class Section:
+    """One section of a message.
+
+    name: `header`, `data`, ..., or `unknown`. value: the composite (header, properties), `Map`,
+    bytes, list, or any value (amqp-value). offset, size: octets in the message.
+    """
+
+    def __init__(self, name: str, value: object, offset: i64, size: i64) -> None:
+        self.name: str = name
+        self.value: object = value
+        self.offset: i64 = offset
+        self.size: i64 = size
+
+    def __repr__(self) -> str:
+        return f"<Section {self.name} at {self.offset}+{self.size}>"
+
+
+class Message:
+    """What a delivery carries, as far as it was captured.
+
+    message_format: from the first transfer, 0 where it was not given. size: octets of all its
+    payloads. complete: it was seen to its end with nothing missing. kept: octets that are still there.
+    """
+
+    def __init__(self, message_format: i64, parts: list[bytes], size: i64, complete: bool) -> None:
+        self.message_format: i64 = message_format
+        self.parts: list[bytes] = parts
+        self.size: i64 = size
+        self.complete: bool = complete
+        self.problems: list[Problem] = []
+        self._sections: list[Section] | None = None
+
+    @property
+    def octets(self) -> bytes:
+        """The joined payload."""
+        if len(self.parts) > 1:
+            self.parts = [b"".join(self.parts)]
+        return self.parts[0] if self.parts else b""
+
+    def sections(self, table: TypeTable = FINAL) -> list[Section]:
+        """The sections in order. Of a message format other than 0 and the batch: none, it is opaque."""
+        if self._sections is None:
+            self._sections = []
+            if self.message_format == 0 or self.message_format == BATCH_FORMAT:
+                self._sections = self._decode(table)
+        return self._sections
+
+    def batch(self, table: TypeTable = FINAL) -> list["Message"]:
+        """The messages inside one of the batch format: one a data section. Otherwise none."""
+        if self.message_format != BATCH_FORMAT:
+            return []
+        inner: list[Message] = []
+        for section in self.sections(table):
+            value = section.value
+            if section.name == "data" and isinstance(value, bytes):
+                inner.append(Message(0, [value], len(value), True))
+        return inner
+
+    def _decode(self, table: TypeTable) -> list[Section]:
+        octets = self.octets
+        end: i64 = len(octets)
+        reader = Reader(octets, 0, end, 0, table)
+        sections: list[Section] = []
+        while reader.pos < end:
+            start = reader.pos
+            found = len(reader.problems)
+            value = reader.value()
+            section = _section(reader, value, start, len(reader.problems) == found)
+            sections.append(section)
+            section.size = reader.pos - start
+            if reader.budget < 0:
+                break
+        for problem in reader.problems:
+            # What is cut short by the capture, or by our own bound, claims more than is left.
+            if self.complete or problem.code not in ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-DESC-CTOR"):
+                self.problems.append(problem)
+        return sections
+
+
+def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
+    """Name a top-level value of a payload, and check what it wraps."""
+    if isinstance(value, Composite):
+        definition = value.definition()
+        if "section" in definition.provides:
+            return Section(definition.name, value, start, 0)
+    if isinstance(value, Described):
+        code = -1
+        if isinstance(value.descriptor, ULong):
+            code = int(value.descriptor)
+        elif isinstance(value.descriptor, Symbol):
+            code = _SECTION_CODES.get(value.descriptor, -1)
+        if code in SECTIONS:
+            return _wrapped(reader, code, value.value, start, sound)
+    if sound:
+        what = type_name(value)
+        if isinstance(value, Composite):
+            what = value.definition().name
+        reader.problem("M-SECT-KNOWN", start, f"{what} stands where a message section is due")
+    return Section("unknown", value, start, 0)
+
+
+def _wrapped(reader: Reader, code: int, value: object, start: i64, sound: bool) -> Section:
+    name, _, wanted = SECTIONS[code]
+    if sound:
+        if wanted != "*" and type_name(value) != wanted and not isinstance(value, Raw):
+            reader.problem("M-SECT-TYPE", start, f"{name} wraps {type_name(value)}, not {wanted}", name)
+        elif isinstance(value, Map):
+            keys = "application-properties" if name == "application-properties" else "annotations"
+            reader.path.append(name)
+            reader.check_keys(value, keys, start)
+            reader.path.pop()
+    return Section(name, value, start, 0)
