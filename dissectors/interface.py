@@ -103,10 +103,14 @@ NO_PROBLEMS: list[Problem] = []
 
 
 class Dissector:
-    """One direction of a connection. Subclasses append what they decode to `frames`."""
+    """One direction of a connection. Subclasses append what they decode to `frames`.
+
+    offset: stream offset of the first octet that belongs to no frame given out yet.
+    """
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
+        self.offset: i64 = 0
 
     def feed(self, buf: bytes, start: i64, end: i64) -> None:
         """Take the next octets of the stream, buf[start:end]."""

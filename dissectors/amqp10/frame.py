@@ -38,6 +38,9 @@ _DUMP_VERSION = 1
 NOT_CREDIBLE = 0
 CREDIBLE = -1
 
+# Faults after which it is unknown where a value ends.
+_SIZE_FAULTS = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT")
+
 # Faults that real peers commit in otherwise sound frames: no reason to distrust a boundary.
 _TOLERATED = ("T-COMP-EXTRA",)
 
@@ -198,8 +201,6 @@ class FrameDecoder(Dissector):
     def __init__(self, midstream: bool = False, table: TypeTable = FINAL) -> None:
         super().__init__()
         self.table: TypeTable = table
-        # Stream offset of the first octet that belongs to no frame yet.
-        self.offset: i64 = 0
         # The frame begun: its front as captured in one piece, the octets passed of it (with holes and
         # what was not kept), and its size once eight octets are there (8 until then).
         self.parts: list[bytes] = []
@@ -216,8 +217,10 @@ class FrameDecoder(Dissector):
         self.skipped: i64 = 0
         self.skipped_missing: i64 = 0
         self.wanted: i64 = 0
-        # After both sides chose TLS everything is ciphertext.
+        # The layer that the last protocol header opened, and whether a frame has come since.
         self.layer: str = ""
+        self.framed: bool = False
+        # After both sides chose TLS everything is ciphertext.
         self.opaque: bool = False
         self.reader: Reader = Reader(b"", 0, 0, 0, table)
 
@@ -405,10 +408,11 @@ class FrameDecoder(Dissector):
         frame = Frame(self.offset, 8, "header", "header", -1)
         frame.body = header
         frame.place(buf, at, at + 4, at + 8, at + 8)
+        if self.layer and not self.framed:
+            frame.add_problem(Problem("C-HDR-VERMATCH", 0, "", "a second protocol header follows the first"))
         self.layer = header.protocol()
+        self.framed = False
         self.doubtful = False
-        if self.layer == "unknown":
-            frame.add_problem(Problem("C-HDR-FORM", 4, "", "no version of AMQP has this header"))
         self.give(frame, 8)
 
     def decode(self, buf: bytes, at: i64, size: i64, kept: i64) -> None:
@@ -429,6 +433,7 @@ class FrameDecoder(Dissector):
                 frame.name = "undecodable"
             self.give(frame, size)
             return
+        self.framed = True
         reader = self.reader
         reader.buf = buf
         reader.pos = body_at
@@ -442,18 +447,20 @@ class FrameDecoder(Dissector):
         else:
             frame.name = "undecodable"
         frame.place(buf, at, body_at, reader.pos, last)
-        self.judge_body(frame, body, sasl, reader.pos < last, body_at - at)
         if reader.problems:
             # Behind the last captured octet every size overruns: that is the capture's fault.
-            for problem in reader.problems:
-                if kept == size:
-                    frame.add_problem(problem)
+            if kept == size:
+                frame.problems = reader.problems
             reader.problems = []
+        self.judge_body(frame, body, sasl, reader.pos < last, body_at - at)
         self.give(frame, size)
 
     def judge_body(self, frame: Frame, body: object, sasl: bool, more: bool, body_at: i64) -> None:
         """What the framing chapter demands of a frame's body."""
         reader = self.reader
+        if frame.problems and frame.problems[-1].code in _SIZE_FAULTS:
+            # A size that is wrong says nothing about what stands behind it.
+            more = False
         if isinstance(body, Composite):
             provides = body.definition().provides
             if sasl:
@@ -469,7 +476,7 @@ class FrameDecoder(Dissector):
                 frame.add_problem(
                     Problem("F-BODY-PAYLOAD", reader.pos - reader.origin, "", f"octets follow the {frame.name}")
                 )
-        elif not reader.problems and frame.missing == 0:
+        elif not frame.problems and frame.missing == 0:
             what = "a value without descriptor"
             if isinstance(body, Described):
                 what = "a described value that is none"
@@ -613,6 +620,7 @@ class FrameDecoder(Dissector):
             self.skipped_missing,
             self.wanted,
             self.layer,
+            self.framed,
             self.opaque,
         )
 
@@ -638,7 +646,8 @@ class FrameDecoder(Dissector):
         decoder.skipped_missing = _number(state[11])
         decoder.wanted = _number(state[12])
         decoder.layer = str(state[13])
-        decoder.opaque = bool(state[14])
+        decoder.framed = bool(state[14])
+        decoder.opaque = bool(state[15])
         return decoder
 
 

@@ -125,7 +125,7 @@ def _wrapped(reader: Reader, code: int, value: object, start: i64, sound: bool) 
     if sound:
         if wanted != "*" and type_name(value) != wanted and not isinstance(value, Raw):
             reader.problem("M-SECT-TYPE", start, f"{name} wraps {type_name(value)}, not {wanted}", name)
-        elif isinstance(value, Map):
+        elif isinstance(value, Map) and wanted == "map":
             keys = "application-properties" if name == "application-properties" else "annotations"
             reader.path.append(name)
             reader.check_keys(value, keys, start)

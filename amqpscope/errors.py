@@ -1,0 +1,13 @@
+"""What goes wrong on our side of the wire: the user's input, not the traffic. Bad traffic never raises."""
+
+
+class AmqpscopeError(Exception):
+    """Base of all. Its text is one line for the user."""
+
+
+class CaptureError(AmqpscopeError):
+    """A capture that cannot be opened, or is none."""
+
+
+class FilterError(AmqpscopeError):
+    """A selection of frames that cannot be understood."""

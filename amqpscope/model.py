@@ -1,0 +1,102 @@
+"""What the analysis of a capture gives out: connections, and the frames that were said on them."""
+
+import ipaddress
+
+from dissectors.amqp10.message import Message
+from dissectors.interface import Frame
+from dissectors.wire import i64, u16
+
+__all__ = ["CLIENT", "SERVER", "Connection", "FrameRecord"]
+
+CLIENT = "client"
+SERVER = "server"
+
+
+class Connection:
+    """One TCP connection of a capture, as it is known so far.
+
+    capture: name of the file or interface. stream: its number as Wireshark's `tcp.stream`.
+    instance: the `n` of `#n`, counting connections between the same two endpoints by time.
+    ends: address and port of the end that sends in direction 0, and of the other.
+    client: the direction in which the client sends, -1 while nothing tells.
+    protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
+    encrypted: its octets are ciphertext (from the start, or after a TLS header).
+    """
+
+    def __init__(self, capture: str, stream: int, instance: int, key: bytes) -> None:
+        self.capture: str = capture
+        self.stream: int = stream
+        self.instance: int = instance
+        self.key: bytes = key
+        self.client: i64 = -1
+        self.protocol: str = ""
+        self.encrypted: bool = False
+        self.frames: i64 = 0
+        self._name: str = ""
+
+    def end(self, direction: int) -> tuple[str, int]:
+        """Address and port of the end that sends in `direction`."""
+        key = self.key
+        width = (len(key) - 4) // 2
+        address = key[direction * width : (direction + 1) * width]
+        return str(ipaddress.ip_address(address)), u16(key, 2 * width + 2 * direction)
+
+    @property
+    def id(self) -> str:
+        """`10.0.0.1:51034>[fd00::2]:5672#0`, client first."""
+        if not self._name:
+            first = int(self.client) if self.client >= 0 else 0
+            name = f"{endpoint(*self.end(first))}>{endpoint(*self.end(1 - first))}#{self.instance}"
+            if self.client < 0:
+                return name
+            self._name = name
+        return self._name
+
+    def peer(self, direction: i64) -> str:
+        """`client` or `server`, whoever sends in `direction`."""
+        client: i64 = self.client if self.client >= 0 else 0
+        return CLIENT if direction == client else SERVER
+
+
+def endpoint(address: str, port: int) -> str:
+    """`10.0.0.1:5672`, or `[fd00::2]:5672`."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+class FrameRecord:
+    """A frame, who sent it, and the evidence for it.
+
+    direction: of the connection, 0 or 1. packet, time: of its first octet; time in ns since 1970.
+    last_packet, last_time: of its last octet, where Wireshark lists it. acknowledged: octets of the
+    other direction that the sender had acknowledged when it first sent the frame's first octet, -1
+    unknown: all of the other peer's that it can have known. message: what this transfer completes.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        direction: i64,
+        packet: i64,
+        time: i64,
+        last_packet: i64,
+        last_time: i64,
+        acknowledged: i64,
+        frame: Frame,
+    ) -> None:
+        self.connection: Connection = connection
+        self.direction: i64 = direction
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.last_packet: i64 = last_packet
+        self.last_time: i64 = last_time
+        self.acknowledged: i64 = acknowledged
+        self.frame: Frame = frame
+        self.message: Message | None = None
+
+    @property
+    def peer(self) -> str:
+        """Who sent it: `client` or `server`."""
+        return self.connection.peer(self.direction)
+
+    def __repr__(self) -> str:
+        return f"<FrameRecord packet={self.packet} {self.peer} {self.frame!r}>"

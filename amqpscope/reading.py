@@ -1,0 +1,127 @@
+"""Reading a capture file: blocks of octets in, frame records out.
+
+    for record in amqpscope.read("traffic.pcap"):
+        print(record.packet, record.peer, record.frame.name)
+
+The file is read once, front to back, a block at a time; so a pipe is as good as a file, and memory
+does not grow with it. `Capture` also has the connections and the notes about the capture itself.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.capture.reader import for_magic
+from amqpscope.connections import ConnectionTable
+from amqpscope.errors import CaptureError
+from amqpscope.model import FrameRecord
+
+__all__ = ["Capture", "read"]
+
+BLOCK = 1024 * 1024
+"""Octets read at a time: large enough to be fast, small enough to cost nothing."""
+
+
+class Capture:
+    """One capture. Iterate over it, once, for its frame records in the order they were completed.
+
+    source: a path, `-` for standard input, or an open binary file. messages: put messages together
+    over their transfers. keep: remember all connections for `connections`, also those that ended.
+    Raises CaptureError when it cannot be opened, or is no capture.
+    """
+
+    def __init__(
+        self, source: str | Path | BinaryIO, *, messages: bool = True, keep: bool = True, name: str | None = None
+    ) -> None:
+        if isinstance(source, (str, Path)):
+            self._file = _open(str(source))
+            self.name = name or ("standard input" if str(source) == "-" else str(source))
+        else:
+            self._file = source
+            self.name = name or "stream"
+        self.size: int | None = _size(self._file)
+        """Octets of the file, None if it has no size (a pipe)."""
+        self.octets_read = 0
+        self.notes: list[Note] = []
+        self._table = ConnectionTable(self.name, messages, keep)
+
+    @property
+    def connections(self) -> list[ConnectionAnalysis]:
+        """Every TCP connection seen, in the order of Wireshark's `tcp.stream`."""
+        return self._table.connections
+
+    def blocks(self) -> Iterator[list[FrameRecord]]:
+        """The frame records that each block of the file completes; the last come when it ends."""
+        table = self._table
+        first = self._read(4)
+        while len(first) < 4:
+            more = self._read(4 - len(first))
+            if not more:
+                raise CaptureError(f"{self.name}: {'the file is empty' if not first else 'not a capture file'}")
+            first += more
+        reader = for_magic(first, table)
+        if reader is None:
+            raise CaptureError(f"{self.name}: not a capture file (neither pcap nor pcapng)")
+        block = first + self._read(BLOCK - 4)
+        while block:
+            reader.feed(block)
+            self.notes += table.take_notes()
+            yield table.take_records()
+            block = self._read(BLOCK)
+        reader.finish()
+        table.finish()
+        self.notes += table.take_notes()
+        yield table.take_records()
+
+    def __iter__(self) -> Iterator[FrameRecord]:
+        for records in self.blocks():
+            yield from records
+
+    def _read(self, octets: int) -> bytes:
+        try:
+            # A pipe gives what it has: frames are to be shown as they come.
+            block = self._file.read1(octets) if hasattr(self._file, "read1") else self._file.read(octets)
+        except OSError as error:
+            raise CaptureError(f"{self.name}: {error.strerror or error}") from error
+        data = bytes(block or b"")
+        self.octets_read += len(data)
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> "Capture":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read(source: str | Path | BinaryIO, *, messages: bool = True) -> Iterator[FrameRecord]:
+    """The frame records of a capture: path, `-`, or an open binary file. Raises CaptureError."""
+    with Capture(source, messages=messages, keep=False) as capture:
+        yield from capture
+
+
+def _open(path: str) -> BinaryIO:
+    if path == "-":
+        return sys.stdin.buffer
+    try:
+        if os.path.isdir(path):
+            raise CaptureError(f"{path}: is a directory, not a capture file")
+        return open(path, "rb")
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror or error}") from error
+
+
+def _size(file: BinaryIO) -> int | None:
+    try:
+        status = os.fstat(file.fileno())
+    except (OSError, AttributeError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,24 @@
+"""What takes one direction of a connection: the analysis itself, or a layer in front of it."""
+
+from dissectors.wire import i64
+
+__all__ = ["PlainStream"]
+
+
+class PlainStream:
+    """Takes the octets of one direction in order, what is missing among them, and their end."""
+
+    def data(
+        self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
+    ) -> None:
+        """The octets buf[start:end] at stream offset `offset`.
+
+        packet, time (ns): what carried them first. acknowledged: octets of the other direction that
+        this packet acknowledged, -1 unknown.
+        """
+
+    def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
+        """`size` octets at `offset` were not captured; `packet` made it known."""
+
+    def finish(self, reason: str) -> None:
+        """Nothing follows: `fin`, `rst`, or `capture` when only the capture ended."""

@@ -1,0 +1,73 @@
+"""Build script: compiles the hot path with mypyc where that can be done.
+
+AMQPSCOPE_COMPILE=auto     (default) compile if a C compiler and mypy are there, else install the same
+                           files as they are; they give the same results, more slowly
+AMQPSCOPE_COMPILE=require  fail if they cannot be compiled
+AMQPSCOPE_COMPILE=no       never compile
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+MODE = os.environ.get("AMQPSCOPE_COMPILE", "auto")
+
+# What every octet, packet or frame goes through. `values` holds subclasses of str and int, which
+# mypyc cannot make native; what only opens files or talks to people gains nothing.
+COMPILED = [
+    "dissectors/wire.py",
+    "dissectors/interface.py",
+    "dissectors/detect.py",
+    "dissectors/amqp10/composite.py",
+    "dissectors/amqp10/delivery.py",
+    "dissectors/amqp10/frame.py",
+    "dissectors/amqp10/message.py",
+    "dissectors/amqp10/messaging.py",
+    "dissectors/amqp10/performatives.py",
+    "dissectors/amqp10/registry.py",
+    "dissectors/amqp10/sasl.py",
+    "dissectors/amqp10/transactions.py",
+    "dissectors/amqp10/types.py",
+    "amqpscope/analysis.py",
+    "amqpscope/connections.py",
+    "amqpscope/evidence.py",
+    "amqpscope/model.py",
+    "amqpscope/transport/interface.py",
+    *sorted(str(path) for path in Path("amqpscope/capture").glob("*.py") if path.name != "__init__.py"),
+    *sorted(str(path) for path in Path("amqpscope/reassembly").glob("*.py") if path.name != "__init__.py"),
+]
+
+
+class OptionalBuild(build_ext):
+    """Builds extensions, and in the mode `auto` goes on without them if that fails."""
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except Exception as error:
+            if MODE == "require":
+                raise
+            print(f"amqpscope: not compiled ({error}); the same files run as they are", file=sys.stderr)
+
+
+def extensions() -> list[Extension]:
+    if MODE not in ("auto", "require", "no"):
+        sys.exit(f"AMQPSCOPE_COMPILE is {MODE!r}, not auto, require or no")
+    if MODE == "no":
+        return []
+    if MODE == "auto" and not any(shutil.which(name) for name in ("cc", "gcc", "clang", "cl")):
+        return []
+    try:
+        from mypyc.build import mypycify
+    except ImportError:
+        if MODE == "require":
+            raise
+        return []
+    return list(mypycify(["--strict", *COMPILED], opt_level="3", debug_level="0"))
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuild})
