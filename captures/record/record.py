@@ -1,0 +1,185 @@
+"""Records the captures of the folder above again: `record.py NAME...` or `--all`; `--list` shows them.
+
+What is needed and how to call it stands in captures/README.md. Traffic never leaves loopback; everything is
+made in a temporary folder, every process started is ended, and a capture is replaced only when the new one
+has passed inspection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from inspection import inspect
+from pcapng_options import without_machine
+from recording import RecordingFailed, command_of, record, tool
+
+HERE = Path(__file__).resolve().parent
+CAPTURES = HERE.parent
+
+RABBITMQ, RHEA, PROTON = "127.0.0.1", "127.0.0.2", "127.0.0.3"  # they can be recorded side by side
+SHOP = ("--user", "shop@warehouse", "--password", "made-up-for-captures")  # the test user of proton_server.py
+CUSTOMER = ("--user", "shop", "--password", "made-up-for-captures")  # the test user of rabbitmq_server.py
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A server, a client that talks to it, and the files that the traffic between them becomes."""
+
+    files: tuple[str, ...]  # the first is recorded, a second one converted from it
+    server: tuple[str, ...]  # script, options
+    client: tuple[str, ...]
+    address: str
+    interface: str = "lo"
+
+
+SCENARIOS = (
+    Scenario(
+        ("demo.pcap",),
+        ("proton_server.py", "--mechanism", "PLAIN", "--credit", "5"),
+        ("rhea_client.js", "orders", *SHOP),
+        PROTON,
+    ),
+    Scenario(
+        ("proton-anonymous.pcapng", "proton-anonymous.pcap"),
+        ("proton_server.py",),
+        ("proton_client.py", "send-receive"),
+        PROTON,
+    ),
+    Scenario(
+        ("proton-scram-sha-1.pcap",),
+        ("proton_server.py", "--mechanism", "SCRAM-SHA-1"),
+        ("proton_client.py", "send-receive", "--mechanism", "SCRAM-SHA-1", *SHOP),
+        PROTON,
+    ),
+    Scenario(("rhea-proton-ipv6.pcap",), ("rhea_server.js",), ("proton_client.py", "send-receive"), "::1"),
+    Scenario(
+        ("proton-heartbeat.pcap",),
+        ("proton_server.py", "--idle-seconds", "1.6"),
+        ("proton_client.py", "heartbeat"),
+        PROTON,
+    ),
+    Scenario(
+        ("proton-transactions.pcap",), ("proton_server.py",), ("proton_client.py", "transactions"), PROTON
+    ),
+    Scenario(("rhea-outcomes.pcap",), ("rhea_server.js",), ("rhea_client.js", "outcomes"), RHEA),
+    Scenario(("rhea-types.pcap",), ("rhea_server.js",), ("rhea_client.js", "types"), RHEA),
+    Scenario(
+        ("rhea-split-message.pcap",),
+        ("rhea_server.js", "--max-frame-size", "512"),
+        ("rhea_client.js", "split", "--max-frame-size", "1024"),
+        RHEA,
+    ),
+    Scenario(("rhea-any-interface.pcap",), ("rhea_server.js",), ("rhea_client.js", "sessions"), RHEA, "any"),
+    Scenario(("rhea-link-refused.pcap",), ("rhea_server.js",), ("rhea_client.js", "refused"), RHEA),
+    Scenario(
+        ("rhea-transfer-before-attach.pcap",), ("rhea_server.js",), ("proton_client.py", "pipelined"), RHEA
+    ),
+    Scenario(
+        ("rabbitmq-proton.pcap",),
+        ("rabbitmq_server.py",),
+        ("proton_client.py", "outcomes", "--mechanism", "PLAIN", *CUSTOMER),
+        RABBITMQ,
+    ),
+    Scenario(
+        ("rabbitmq-frames-after-close.pcap",),
+        ("rabbitmq_server.py",),
+        ("proton_client.py", "outcomes-hurried", "--mechanism", "PLAIN", *CUSTOMER),
+        RABBITMQ,
+    ),
+    Scenario(
+        ("rabbitmq-rhea.pcap",), ("rabbitmq_server.py",), ("rhea_client.js", "rabbitmq", *CUSTOMER), RABBITMQ
+    ),
+    Scenario(
+        ("rabbitmq-drain-error.pcap",),
+        ("rabbitmq_server.py",),
+        ("rhea_client.js", "drain", *CUSTOMER),
+        RABBITMQ,
+    ),
+    Scenario(("servicebus-batch.pcap",), ("rhea_server.js",), ("servicebus_client.py",), RHEA),
+)
+
+
+def make(scenario: Scenario, folder: Path) -> list[tuple[Path, int]]:
+    """Records one scenario in `folder`; returns its inspected files and their numbers of packets."""
+    environment = {
+        **os.environ,
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "DEBUG": "",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    server = [
+        *command_of(HERE / scenario.server[0]),
+        *scenario.server[1:],
+        "--listen",
+        scenario.address,
+        "--folder",
+        str(folder),
+    ]
+    client = [*command_of(HERE / scenario.client[0]), *scenario.client[1:], "--connect", scenario.address]
+    first = folder / scenario.files[0]
+    pcapng = first.suffix == ".pcapng"
+    raw = record(server, client, scenario.address, scenario.interface, pcapng, folder, environment)
+    if pcapng:
+        first.write_bytes(without_machine(raw.read_bytes()))
+    else:
+        raw.rename(first)
+    made = [first]
+    for name in scenario.files[1:]:
+        subprocess.run(
+            [tool("editcap"), "-F", "pcap", str(first), str(folder / name)], check=True, capture_output=True
+        )
+        made.append(folder / name)
+    return [(file, inspect(file)) for file in made]
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "names", nargs="*", metavar="NAME", help="a capture's file name, with or without its ending"
+    )
+    options.add_argument("--all", action="store_true", help="every capture")
+    options.add_argument("--list", action="store_true", help="print the captures and who talks to whom")
+    options.add_argument(
+        "--to", type=Path, default=CAPTURES, help="folder for the captures (default: captures/)"
+    )
+    given = options.parse_args()
+    if given.list:
+        for scenario in SCENARIOS:
+            print(f"{', '.join(scenario.files)}: {' '.join(scenario.client)} -> {' '.join(scenario.server)}")
+        return 0
+    known = {
+        name: scenario
+        for scenario in SCENARIOS
+        for file in scenario.files
+        for name in (file, Path(file).stem)
+    }
+    if unknown := [name for name in given.names if name not in known]:
+        options.error(f"no such capture: {', '.join(unknown)} (--list shows them)")
+    wanted = list(SCENARIOS) if given.all else list(dict.fromkeys(known[name] for name in given.names))
+    if not wanted:
+        options.error("name a capture, or give --all")
+    failed = 0
+    for scenario in wanted:
+        with tempfile.TemporaryDirectory(prefix="captures-") as folder:
+            try:
+                for file, packets in make(scenario, Path(folder)):
+                    shutil.copyfile(file, given.to / file.name)
+                    print(f"{file.name}: {packets} packets, {file.stat().st_size} octets", flush=True)
+            except (RecordingFailed, subprocess.CalledProcessError) as problem:
+                print(f"{scenario.files[0]}: {problem}", file=sys.stderr, flush=True)
+                failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
