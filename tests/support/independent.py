@@ -4,6 +4,7 @@
         walk.source, walk.destination       "10.0.0.1:51034", "[fd00::2]:5672"
         walk.counts                         Counter: "open", "transfer", "sasl-init", "empty", "header 0", ...
         walk.frames                         [(packet number of the first octet, name, channel), ...]
+        walk.bodies                         the octets of each frame after its header, in the same order
         walk.stopped                        why the walk ended before the octets did, or ""
 
 One walk is one direction of one TCP connection, in the order of its first segment in the file. A SYN with
@@ -20,6 +21,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -55,6 +57,7 @@ class Walk:
     source: str
     destination: str
     frames: list[tuple[int, str, int]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     stopped: str = ""
 
     @property
@@ -110,7 +113,7 @@ def walk_capture(path: Path) -> list[Walk]:
     directions: list[_Direction] = []
     present: dict[tuple[str, str], _Direction] = {}
     with PcapReader(_file(path)) as reader:  # reads pcapng too
-        for number, packet in enumerate(reader, 1):
+        for number, packet in enumerate(_packets(reader), 1):
             ip = _ip(packet)
             if ip is None or TCP not in ip:
                 continue
@@ -128,6 +131,15 @@ def walk_capture(path: Path) -> list[Walk]:
             if octets:
                 direction.add(first, octets, number)
     return [_walk(direction) for direction in directions if direction.pieces]
+
+
+def _packets(reader: Any) -> Iterator[Packet]:
+    """Its packets, whole: iterating over the reader cuts them to 65535 octets, link layer included."""
+    while True:
+        try:
+            yield reader.read_packet(size=1 << 24)
+        except EOFError:
+            return
 
 
 def _file(path: Path) -> Any:
@@ -177,6 +189,7 @@ def _walk(direction: _Direction) -> Walk:
         if rest[:4] == b"AMQP":
             name = f"header {rest[4]}" if rest[5:] == b"\x01\x00\x00" else f"header {rest[4:].hex()}"
             walk.frames.append((packet, name, 0))
+            walk.bodies.append(b"")
             position += 8
             if rest[5:] != b"\x01\x00\x00":
                 walk.stopped = "another protocol" if position < len(octets) else ""
@@ -191,6 +204,7 @@ def _walk(direction: _Direction) -> Walk:
             break
         body = octets[position + doff * 4 : position + size]
         walk.frames.append((packet, _name(body), channel))
+        walk.bodies.append(body)
         position += size
     if position == len(octets) and hole:
         walk.stopped = "hole"

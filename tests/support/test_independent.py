@@ -50,7 +50,9 @@ def test_headers_sasl_and_every_form_of_descriptor(link: str, version: int, tmp_
     assert client.counts == Counter(["header 3", "sasl-init", "header 0", *EXPECTED])
     assert [channel for _, _, channel in client.frames] == [0, 0, 0, 0, 1, 1, 1, 0, 2]
     assert [packet for packet, _, _ in client.frames] == [4, 4, *[6] * 7]
+    assert client.bodies[6] == amqp.transfer(handle=0, descriptor_form="symbol32") + b"payload"
     assert names(server) == ["header 3", "sasl-outcome"]
+    assert server.bodies == [b"", amqp.sasl_outcome(code=0)]
     assert client.stopped == server.stopped == ""
 
 
@@ -126,6 +128,14 @@ def test_what_is_wrong(octets: bytes, expected: list[str], stopped: str, tmp_pat
     capture.connection().client.send(octets)
     [walk] = walks(capture, tmp_path)
     assert (names(walk), walk.stopped) == (expected, stopped)
+
+
+def test_a_segment_of_64_kib_as_on_loopback(tmp_path: Path) -> None:
+    capture = Capture()
+    tcp = capture.connection(mss=65495)
+    tcp.client.send(amqp.frame(amqp.transfer(), b"x" * (65495 - 12)) + OPEN)
+    [walk] = walks(capture, tmp_path)
+    assert (names(walk), walk.stopped) == (["transfer", "open"], "")
 
 
 def test_a_second_connection_on_the_same_ports(tmp_path: Path) -> None:
