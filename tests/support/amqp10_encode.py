@@ -474,6 +474,7 @@ def descriptor(number: int, name: str, form: DescriptorForm = "small") -> bytes:
 
 def composite(
     name: str,
+    /,
     *,
     descriptor_form: DescriptorForm = "small",
     choice: Choice = "smallest",

@@ -190,6 +190,7 @@ def test_composite_fields_of_every_kind() -> None:
     assert e.attach(unsettled={b"t": e.accepted()}) == (
         b"\x00\x53\x12\xc0\x12\x08" + b"\x40" * 7 + b"\xc1\x08\x02\xa0\x01t\x00\x53\x24\x45"
     )
+    assert e.attach(name="n", role=e.RECEIVER) == b"\x00\x53\x12\xc0\x06\x03\xa1\x01n\x40\x41"
     assert e.coordinator(capabilities="x") == b"\x00\x53\x30\xc0\x04\x01\xa3\x01x"
     assert e.coordinator(capabilities=["x"]) == b"\x00\x53\x30\xc0\x07\x01\xe0\x04\x01\xa3\x01x"
     assert e.properties(message_id=1) == b"\x00\x53\x73\xc0\x03\x01\x53\x01"
