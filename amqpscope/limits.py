@@ -1,0 +1,139 @@
+"""Every bound of the analysis, in one place, each with its reason.
+
+The bounds of the dissectors stand beside them, in `dissectors/limits.py`.
+"""
+
+from typing import Final
+
+# capture/
+
+MAX_PACKET: Final = 262_144
+"""Captured octets of one packet that are believed of a file whose snapshot length is not larger. It is
+the largest snapshot length libpcap accepts; a record header that claims more is damage."""
+
+MAX_LARGE_PACKET: Final = 1_048_576
+"""The same for a file whose header declares a larger snapshot length (or a nonsensical one). Twice what
+Linux joins into one IPv6 packet on loopback (BIG TCP, 512 KiB)."""
+
+MAX_BLOCK: Final = 16 * 1024 * 1024
+"""Octets of one pcapng block. A block is held whole before it is looked at; Wireshark refuses larger ones."""
+
+MAX_INTERFACES: Final = 4096
+"""Interfaces remembered of one pcapng section. Packets of later ones are counted and not decoded."""
+
+MAX_TIME: Final = 8_000_000_000_000_000_000
+"""Nanoseconds since 1970, in the year 2223. Later times (pcapng has 64 bits of any unit) are set to this:
+below 2**63 by enough that time-outs can be added to it and two times subtracted."""
+
+MAX_NOTES: Final = 4
+"""Notes of one code that are passed on one by one; the rest is counted and told once, at the end."""
+
+MAX_LINK_TYPES: Final = 16
+"""Unknown link types that get a note of their own. Real files have one or two link types in all."""
+
+MAX_KNOWN_FLOWS: Final = 65_536
+"""Flow keys whose reverse is remembered, so that it need not be put together for each packet. When full
+it is emptied: it only saves time."""
+
+MAX_EXTENSION_HEADERS: Final = 16
+"""IPv6 extension headers walked in one packet. Senders use up to four (RFC 8200, section 4.1)."""
+
+SEARCH_CHAIN: Final = 5
+"""Records that must follow one another before a place behind damage is believed to be a record. One
+header passes by chance once in some 2**30 places, so five are beyond chance, and few enough to be found
+between two damages."""
+
+SEARCH_TAIL: Final = 3
+"""Records that are enough when the last of them ends where the file does. One or two that fit are found by
+chance in the small numbers that headers are made of."""
+
+SEARCH_TIME_JUMP: Final = 31 * 24 * 60 * 60
+"""Seconds between the last good packet and one found behind damage, either way. Captures pause for
+days; random octets mostly point further away."""
+
+SEARCH_WIRE: Final = 16 * 1024 * 1024
+"""Octets on the wire that a record found behind damage may claim: far above any real packet."""
+
+SEARCH_OCTETS: Final = 64 * 1024 * 1024
+"""Octets searched behind one damage. Then the file is given up: it is damaged beyond a bad disk block."""
+
+SEARCH_STEPS: Final = 4_000_000
+"""Record headers looked at for one damage. Keeps the search short when the octets were made such that
+a long chain starts at each of them."""
+
+# reassembly/
+
+SEQUENCE_WINDOW: Final = 1 << 30
+"""Octets around the expected place within which a sequence or acknowledgement number is believed: the
+largest window TCP can have (RFC 7323, section 2.3: 65,535 scaled by at most 2**14, below 2**30)."""
+
+REASSEMBLY_WAITING_OCTETS: Final = 16 * 1024 * 1024
+"""Payload octets of one direction that wait for missing ones. Above the receive buffers systems grow to
+by default (6 MiB on Linux), so that all that was in flight before a retransmission fits."""
+
+REASSEMBLY_WAITING_PIECES: Final = 16_384
+"""Pieces of one direction that wait. 16 MiB in segments of 1 KiB; keeps what each piece costs beside its
+octets below 4 MiB."""
+
+REASSEMBLY_REORDER_SEGMENTS: Final = 64
+"""Segments of a direction that may pass before octets its peer has acknowledged, but the capture does
+not show, are given up. Capture cards, bonded links and mirror ports reorder by a few packets."""
+
+REASSEMBLY_REORDER_TIME: Final = 1_000_000_000
+"""The same in nanoseconds of the direction's own time stamps, for a direction with few segments."""
+
+REASSEMBLY_LAG_SEGMENTS: Final = 8192
+"""The same for a direction that the capture shows later than the other, so that an acknowledgement can
+be seen before the retransmission it is for. A sender that lost a segment sends the rest of its window
+first: 6 MiB in segments of 1448 octets are 4345. Below `REASSEMBLY_WAITING_PIECES`."""
+
+REASSEMBLY_LAG_TIME: Final = 60_000_000_000
+"""The same in nanoseconds: retransmission time-outs may grow to this (RFC 6298, section 2.5)."""
+
+REASSEMBLY_LIVE_WAIT: Final = 5_000_000_000
+"""Nanoseconds after which a live capture stops waiting for missing octets. Longer than the first three
+retransmissions after 1 s (RFC 6298), short enough for someone who watches."""
+
+REASSEMBLY_RECENT_OCTETS: Final = 16 * 1024
+"""Octets of a direction kept after they were passed on, so that a second copy can be compared with the
+first. What is in flight on one AMQP connection is mostly less; the memory is taken by every connection."""
+
+REASSEMBLY_RECENT_SEGMENTS: Final = 64
+"""Segments whose octets are kept for that. A power of two: they stand in a ring."""
+
+REASSEMBLY_RECENT_GAPS: Final = 16
+"""Gaps remembered of a direction, to tell octets that came too late from octets sent twice."""
+
+REASSEMBLY_OVERLAP_NOTES: Final = 4
+"""Notes of one direction about second copies that differ. The rest is only counted."""
+
+REASSEMBLY_STRAYS: Final = 8
+"""Segments that must follow one another outside the window before the stream is taken up there. Fewer
+could be an old connection's remains; with none, a direction that lost 2**30 octets would be deaf for ever."""
+
+NEW_CONNECTION_SILENCE: Final = 60_000_000_000
+"""Nanoseconds of silence after which, without SYN, a jump in sequence is another connection on the same
+ports. The time TIME-WAIT keeps ports from being used again on common systems."""
+
+NEW_CONNECTION_JUMP: Final = 16 * 1024 * 1024
+"""Octets that jump must have. After a silence nothing is in flight, so the same connection continues
+at the expected place; what is further away than reassembly could bridge is as well begun anew."""
+
+# analysis
+
+MAX_UNDECIDED: Final = 64 * 1024
+"""Octets of a direction kept while its protocol is not decided. An opening that has told nothing by
+then tells nothing."""
+
+MAX_LINGERING: Final = 2048
+"""Ended connections that are still known by their ports, for late segments. What TIME-WAIT does in a
+host, by number instead of time."""
+
+MAX_CAPTURE_NOTES: Final = 10_000
+"""Notes passed on of one block of a capture (1 MiB); a block of damage could hold as many as octets."""
+
+# report
+
+MAX_NAMED_DELIVERIES: Final = 65_536
+"""Deliveries (and links) of one connection whose link's name is remembered to show it beside a
+disposition. An unsettled delivery older than that many is shown without."""

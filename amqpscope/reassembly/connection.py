@@ -1,0 +1,698 @@
+"""One TCP connection: segments in capture order in, two streams of octets in causal order out.
+
+Theory of operation
+===================
+
+**Order.** A capture does not show what an end saw when. A mirror port may put a segment of A before the
+octets of B that it acknowledges; two taps merged may shift a whole direction by any amount. But each segment
+says what its sender had received: its acknowledgement. So a segment is passed on only when (1) all octets of
+its own direction before it, and (2) all octets of the other direction that it acknowledges, were passed on or
+told as a gap. Until then it waits, as a piece in its direction's list (`Direction.waiting`), which holds both
+what came out of order and what came too early, sorted by offset. The first piece of a list is the only
+candidate; whenever something moved, both lists are looked at again, until nothing moves. FIN and RST are
+pieces too, for the end of a stream is bound by causes just like its octets; and so is the bare sequence
+number of an empty segment that shows that octets before it were sent.
+
+The acknowledgement that goes along with octets is that of the segment which showed them *first*; what a
+retransmission acknowledges says nothing about when its octets were said.
+
+**The fast path.** Nothing waits, the segment is the expected one and acknowledges nothing new: its octets go
+to the sink straight from the reader's buffer. Nearly every segment of a sound capture takes it.
+
+**Waiting for each other.** If the capture lost originals and shows only retransmissions, which carry newer
+acknowledgements, the first pieces of both directions can be in order and each wait for the other. Neither
+can be true to the original order; the one captured first goes first.
+
+**Holes.** Octets are missing and later ones of the same direction wait.
+
+* The other side acknowledged them: they reached the peer and not the capture. They are a gap once
+  `REASSEMBLY_REORDER_SEGMENTS` further segments of this direction came, or its time stamps moved on by
+  `REASSEMBLY_REORDER_TIME`. Only this direction's segments and time count, not the connection's: so it
+  makes no difference how the other direction is shifted against this one. While more is acknowledged than
+  was seen of this direction, it lags: then a retransmission that the acknowledgement is for may still be
+  far away, and `REASSEMBLY_LAG_SEGMENTS` and `REASSEMBLY_LAG_TIME` count instead.
+* Not acknowledged: the peer misses them too and they will be sent again. The list's bounds limit the wait.
+* After RST nothing is sent again: the hole is a gap at once.
+
+**A direction that lags.** A acknowledges octets of B, and of B nothing later was seen: B lost nothing, it has
+just not arrived. A's pieces wait, limited by amount only (`REASSEMBLY_WAITING_OCTETS`,
+`REASSEMBLY_WAITING_PIECES`), never by time, so that a shift of any duration loses nothing. When a list
+overflows, what its first piece waits for is told as a gap, and only that. If of B not a single segment was
+seen by then (or by the end), the capture has one direction only: A waits no more, what it acknowledges
+becomes a gap of B at once, and should B show after all, its stream goes on behind what A acknowledged last.
+
+**The first copy wins.** Octets that were passed on or wait already are not replaced. Second copies are
+compared as far as the first is still there, and a contradiction is noted. Octets that arrive for a gap are
+counted and dropped. A segment with at most one octet right before the expected place is a keep-alive, not a
+retransmission.
+
+**Octets cut off by the snapshot length** are a gap right behind the captured part of their segment.
+
+**Where a stream begins.** Behind its SYN if that was captured. If not, at the direction's first segment,
+whatever the other side acknowledged before: octets between are the past of a capture that began in the
+middle, not a loss, and a later acknowledgement of the past counts as 0. The rule looks at this direction
+only, so again a shift changes nothing. One exception: if the *other* side's SYN was captured, its first
+acknowledgement names the begin of this stream exactly, though its SYN was lost. Until a direction shows,
+the other side's data wait for it (they could not be given an offset to acknowledge). An empty first segment
+can be a keep-alive, one before the next octet; if data follow one octet further, the stream begins there.
+
+**Where it ends.** At FIN, or at RST once all captured before it was passed on. Acknowledgements cover the
+FIN: they are cut to the end of the octets. A FIN that was not captured leaves an acknowledged octet that
+never existed; so a hole of one octet at the very end of a stream is not told.
+
+**Numbers outside any window** (`SEQUENCE_WINDOW`) are not believed: such a segment is ignored, such an
+acknowledgement is unknown. Only when several such segments follow one another is the stream taken up there,
+behind a gap.
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import (
+    NEW_CONNECTION_JUMP,
+    NEW_CONNECTION_SILENCE,
+    REASSEMBLY_LAG_SEGMENTS,
+    REASSEMBLY_LAG_TIME,
+    REASSEMBLY_LIVE_WAIT,
+    REASSEMBLY_OVERLAP_NOTES,
+    REASSEMBLY_REORDER_SEGMENTS,
+    REASSEMBLY_REORDER_TIME,
+    REASSEMBLY_STRAYS,
+    REASSEMBLY_WAITING_OCTETS,
+    REASSEMBLY_WAITING_PIECES,
+    SEQUENCE_WINDOW,
+)
+from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
+from amqpscope.reassembly.stream import (
+    CUT,
+    DATA,
+    FIN,
+    MARK,
+    RST,
+    UNKNOWN,
+    Direction,
+    Piece,
+    StreamFacts,
+    StreamSink,
+)
+from dissectors.wire import i64
+
+__all__ = ["TcpConnection"]
+
+_VERSION: Final = 1
+
+# TCP flag bits (RFC 9293, section 3.1).
+_FLAG_FIN: Final = 0x01
+_FLAG_SYN: Final = 0x02
+_FLAG_RST: Final = 0x04
+_FLAG_ACK: Final = 0x10
+_FLAGS_FIN_SYN_RST: Final = 0x07
+
+
+class TcpConnection:
+    """Both directions of one connection. Direction 0 is that of the first segment captured."""
+
+    def __init__(self, sink: StreamSink) -> None:
+        self._sink: StreamSink = sink
+        self._first: Direction = Direction(0)
+        self._second: Direction = Direction(1)
+        self._waiting: i64 = 0  # pieces in both lists
+        self._finished: bool = False
+
+    def segment(
+        self,
+        direction: i64,
+        time: i64,
+        packet: i64,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        cut: i64,
+    ) -> None:
+        """The next captured segment.
+
+        `direction` 0 or 1; `time` in ns; `packet` its number in the capture; `seq` and `ack` as in the
+        header, `ack` -1 without the ACK flag; `flags` the low 8 flag bits; payload buf[start:end], followed
+        on the wire by `cut` octets that were not captured. `buf` may be reused after the return.
+        """
+        own: Direction
+        other: Direction
+        if direction == 0:
+            own = self._first
+            other = self._second
+        else:
+            own = self._second
+            other = self._first
+        if (
+            seq == own.expected
+            and self._waiting == 0
+            and (flags & _FLAGS_FIN_SYN_RST) == 0
+            and cut == 0
+            and ack >= 0
+            and other.seen
+        ):
+            behind: i64 = (other.origin + other.high - ack) & SEQUENCE_MASK
+            acknowledged: i64 = other.high - behind
+            if behind <= SEQUENCE_WINDOW and acknowledged <= other.next:
+                own.segments += 1
+                own.time = time
+                own.packet = packet
+                if start < end:
+                    if acknowledged < 0:
+                        acknowledged = 0
+                    self._pass_on(own, buf, start, end, packet, time, acknowledged)
+                return
+        self._segment(own, other, time, packet, seq, ack, flags, buf, start, end, cut)
+
+    def finish(self) -> None:
+        """No segment follows (end of the capture, eviction): passes on all that waits, holes as gaps."""
+        if self._finished:
+            return
+        first = self._first
+        second = self._second
+        self._pump()
+        while self._waiting > 0:
+            self._imply_fin(first, second)
+            self._imply_fin(second, first)
+            self._pump()
+            if self._waiting == 0:
+                break
+            # A piece in order says for certain what is missing; of two holes, the one captured first.
+            own = first
+            a = first.first()
+            b = second.first()
+            if a is None:
+                own = second
+            elif b is not None and a.offset > first.next:
+                if b.offset <= second.next or b.packet < a.packet:
+                    own = second
+            self._force(own, second if own is first else first)
+        self._finish_tail(first, second)
+        self._finish_tail(second, first)
+        self._finished = True
+        first.expected = -1
+        second.expected = -1
+
+    def tick(self, now: i64) -> None:
+        """For a live capture: at `now` (ns), passes on what waited longer than `REASSEMBLY_LIVE_WAIT`."""
+        if self._waiting == 0 or self._finished:
+            return
+        self._force_older(self._first, self._second, now - REASSEMBLY_LIVE_WAIT)
+        self._force_older(self._second, self._first, now - REASSEMBLY_LIVE_WAIT)
+
+    def starts_new(self, direction: i64, seq: i64, flags: i64, time: i64) -> bool:
+        """Whether a segment belongs to a new connection between the same ports. To be asked before `segment`.
+
+        With SYN: its initial sequence number is not this connection's. Without: nothing was captured for
+        `NEW_CONNECTION_SILENCE`, and the sequence number is further than `NEW_CONNECTION_JUMP` from the
+        expected one.
+        """
+        own = self._first if direction == 0 else self._second
+        other = self._second if direction == 0 else self._first
+        if flags & _FLAG_RST:
+            return False
+        if flags & _FLAG_SYN:
+            if not own.known:
+                # Only SYN can come before anything was acknowledged; an answering SYN is no new connection.
+                return not (flags & _FLAG_ACK) and other.seen and other.syn == 0
+            # The first octet after SYN is offset 0, also when SYN comes late or only acknowledged yet.
+            return ((own.origin - seq - 1) & SEQUENCE_MASK) != 0
+        if not own.known or time - max(own.time, other.time) < NEW_CONNECTION_SILENCE:
+            return False
+        jump: i64 = unwrap(seq, own.origin, own.high) - own.high
+        return jump > NEW_CONNECTION_JUMP or jump < -NEW_CONNECTION_JUMP
+
+    def opener(self) -> i64:
+        """The direction that opened the connection: it sent SYN, or the other answered one; -1 unknown."""
+        if self._first.syn == 1 or self._second.syn == 2:
+            return 0
+        if self._second.syn == 1 or self._first.syn == 2:
+            return 1
+        return -1
+
+    def waiting(self) -> int:
+        """How many pieces wait: 0 means that everything captured was passed on."""
+        return self._waiting
+
+    def facts(self, direction: i64) -> StreamFacts:
+        """What a summary tells of one direction."""
+        return self._first.facts() if direction == 0 else self._second.facts()
+
+    def dump(self) -> tuple[Any, ...]:
+        """All of the state as plain values, octets that wait included."""
+        return (_VERSION, self._finished, self._first.dump(), self._second.dump())
+
+    @staticmethod
+    def load(state: tuple[Any, ...], sink: StreamSink) -> "TcpConnection":
+        """What `dump` gave, as an object again, that goes on with `sink`."""
+        version, finished, first, second = state
+        if version != _VERSION:
+            raise ValueError(f"state of a TCP connection in version {version}, expected {_VERSION}")
+        connection = TcpConnection(sink)
+        connection._finished = finished
+        connection._first = Direction.load(first)
+        connection._second = Direction.load(second)
+        connection._waiting = connection._first.waiting_pieces() + connection._second.waiting_pieces()
+        if finished:
+            connection._first.expected = -1
+            connection._second.expected = -1
+        return connection
+
+    # -- a segment off the fast path ---------------------------------------------------------------
+
+    def _segment(
+        self,
+        own: Direction,
+        other: Direction,
+        time: i64,
+        packet: i64,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        cut: i64,
+    ) -> None:
+        if self._finished:
+            return
+        if flags & _FLAG_RST or end < start:
+            end = start  # what an RST carries is an explanation, not part of the stream
+        if flags & _FLAG_RST or cut < 0:
+            cut = 0
+        begins: bool = not own.seen
+        if begins:
+            own.first_packet = packet
+            own.first_time = time
+            self._begin(own, other, seq, ack, flags, end - start + cut)
+        own.segments += 1
+        own.time = time
+        own.packet = packet
+        if flags & _FLAG_SYN:
+            seq += 1
+            if ((own.origin - seq) & SEQUENCE_MASK) == 0 and own.syn == 0:
+                own.syn = 2 if ack >= 0 else 1
+                own.midstream = False
+        offset: i64 = unwrap(seq, own.origin, own.next)
+        size: i64 = end - start + cut
+        if not begins or not flags & _FLAG_RST:
+            distance: i64 = offset - own.next
+            if distance > SEQUENCE_WINDOW or distance + SEQUENCE_WINDOW < 0 or size > SEQUENCE_WINDOW:
+                own.stray += 1
+                if not self._take_up(own, other, seq, size):
+                    return
+                offset = own.next
+        acknowledged: i64 = UNKNOWN
+        if ack >= 0:
+            acknowledged = other.acknowledged(ack)
+        if own.midstream and own.next == 0 and offset != 0:
+            offset = self._unsettled(own, other, offset, size)
+        if size > 0:
+            self._octets(own, other, time, packet, offset, acknowledged, buf, start, end, cut)
+        elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.limit < 0:
+            self._wait_end(own, MARK, offset, time, packet, UNKNOWN)
+        if flags & _FLAG_RST:
+            self._reset(own, time, packet, acknowledged)
+        elif flags & _FLAG_FIN:
+            self._fin(own, time, packet, offset + size, acknowledged)
+        self._pump()
+        while (
+            own.waiting_octets > REASSEMBLY_WAITING_OCTETS or own.waiting_pieces() > REASSEMBLY_WAITING_PIECES
+        ):
+            self._force(own, other)
+
+    def _begin(self, own: Direction, other: Direction, seq: i64, ack: i64, flags: i64, size: i64) -> None:
+        """The first segment of a direction: settles its origin."""
+        own.seen = True
+        if flags & _FLAG_SYN:
+            self._settle(own, other, seq + 1)
+        elif not own.known:
+            own.midstream = True
+            own.set_origin(seq)
+            own.empty_start = size == 0
+        else:
+            ahead: i64 = unwrap(seq, own.origin, 0)
+            if other.syn != 0 and own.next == 0 and ahead >= 0:
+                pass  # the other side's first acknowledgement was that of our SYN
+            elif flags & _FLAG_RST or (size == 0 and ahead == -1):
+                # Not its next octet: a keep-alive, or a number taken from the other side.
+                own.midstream = True
+            else:
+                own.midstream = True
+                own.empty_start = size == 0
+                self._settle(own, other, seq)
+        own.aim()
+
+    def _settle(self, own: Direction, other: Direction, sequence: i64) -> None:
+        """Offset 0 has this sequence number, if nothing was said yet that rests on another one."""
+        if not own.known:
+            own.set_origin(sequence)
+        elif own.next == 0:
+            self._rebase(own, other, unwrap(sequence, own.origin, 0))
+
+    def _rebase(self, own: Direction, other: Direction, by: i64) -> None:
+        own.rebase(by)
+        own.aim()
+        other.move_acks(by)
+
+    def _unsettled(self, own: Direction, other: Direction, offset: i64, size: i64) -> i64:
+        """A segment elsewhere than at the first one's place, when nothing was passed on from the middle yet.
+
+        Returns its offset, after the origin was moved to it if it belongs there.
+        """
+        if offset == 1 and own.empty_start and own.waiting_pieces() == 0:
+            pass  # the empty first segment was a keep-alive
+        elif (
+            offset < 0
+            and other.next == 0
+            and own.segments <= REASSEMBLY_REORDER_SEGMENTS
+            and size > (1 if offset == -1 else 0)
+        ):
+            pass  # octets from before a first segment that was late
+        else:
+            return offset
+        self._rebase(own, other, offset)
+        own.empty_start = False
+        return 0
+
+    def _take_up(self, own: Direction, other: Direction, seq: i64, size: i64) -> bool:
+        """A segment outside the window: whether the stream goes on there, behind a gap."""
+        if own.ended or size > SEQUENCE_WINDOW:
+            return False
+        seq &= SEQUENCE_MASK
+        if own.stray_segments != own.segments - 1:
+            own.strays = 0
+            own.stray_next = -1
+        own.stray_segments = own.segments
+        if size == 0:
+            return False
+        if seq != own.stray_next:
+            own.strays = 0
+        own.strays += 1
+        own.stray_next = (seq + size) & SEQUENCE_MASK
+        if own.strays < REASSEMBLY_STRAYS:
+            return False
+        own.strays = 0
+        own.stray_next = -1
+        while own.waiting_pieces() > 0:
+            self._force(own, other)
+        if own.ended:
+            return False
+        self._gap(own, own.next + ((seq - own.origin - own.next) & SEQUENCE_MASK), own.packet, own.time)
+        return True
+
+    def _octets(
+        self,
+        own: Direction,
+        other: Direction,
+        time: i64,
+        packet: i64,
+        offset: i64,
+        acknowledged: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        cut: i64,
+    ) -> None:
+        """Payload: what of it is new is passed on or waits."""
+        size: i64 = end - start
+        own.empty_start = False
+        if own.ended:
+            own.late += max(offset + size - max(offset, own.next), 0)
+            if offset < own.next:
+                own.count_old(offset, min(offset + size, own.next))
+            return
+        if offset < own.next:
+            if size + cut <= 1 and offset == own.next - 1:
+                return  # a keep-alive
+            old: i64 = min(own.next - offset, size + cut)
+            own.count_old(offset, offset + old)
+            known: i64 = min(old, size)
+            if own.recent.differs(own.next, offset, buf, start, start + known):
+                self._differs(own, packet, time, offset)
+            start += known
+            size -= known
+            cut -= old - known
+            offset += old
+            if size + cut == 0:
+                return
+        stop: i64 = offset + size
+        last: i64 = stop + cut
+        if own.limit >= 0 and last > own.limit:
+            own.late += max(stop - max(own.limit, offset), 0)
+            last = own.limit
+            stop = min(stop, last)
+            if last <= offset:
+                return
+        head = own.first()
+        if offset == own.next and (head is None or last <= head.offset):
+            if self._ready(own, other, acknowledged, packet, time):
+                if stop > offset:
+                    ack: i64 = self._told(other, acknowledged)
+                    self._pass_on(own, buf, start, start + (stop - offset), packet, time, ack)
+                if last > stop:
+                    self._gap(own, last, packet, time)
+                return
+        if stop > offset:
+            self._wait(own, DATA, offset, stop, buf, start, packet, time, acknowledged)
+        if last > stop:
+            self._wait(own, CUT, stop, last, b"", 0, packet, time, acknowledged)
+
+    def _wait(
+        self,
+        own: Direction,
+        kind: i64,
+        offset: i64,
+        stop: i64,
+        buf: bytes,
+        start: i64,
+        packet: i64,
+        time: i64,
+        acknowledged: i64,
+    ) -> None:
+        """Puts [offset, stop) among what waits, as far as it is not there already."""
+        differs: i64 = -1
+        shift: i64 = start - offset
+        at: i64 = own.find(offset)
+        while offset < stop:
+            upto: i64 = stop
+            if at < len(own.waiting):
+                piece = own.waiting[at]
+                if piece.offset <= offset:
+                    upto = min(piece.end, stop)
+                    if upto > offset:
+                        own.retransmitted += upto - offset
+                        if kind == DATA and piece.kind == DATA and differs < 0:
+                            there = piece.octets[offset - piece.offset : upto - piece.offset]
+                            if there != buf[offset + shift : upto + shift]:
+                                differs = offset
+                        offset = upto
+                    at += 1
+                    continue
+                upto = min(piece.offset, stop)
+            octets = buf[offset + shift : upto + shift] if kind == DATA else b""
+            own.insert(at, Piece(kind, offset, upto, octets, packet, time, acknowledged))
+            self._waiting += 1
+            at += 1
+            offset = upto
+        if differs >= 0:
+            self._differs(own, packet, time, differs)
+
+    def _fin(self, own: Direction, time: i64, packet: i64, offset: i64, acknowledged: i64) -> None:
+        """A FIN behind the octet at `offset - 1`."""
+        if own.limit >= 0 or own.ended:
+            return
+        if offset == own.next - 1:
+            offset += 1  # it was taken for an octet that is missing
+        if offset < own.waiting_end():
+            return  # octets behind it were captured: it is an old connection's, or damaged
+        own.limit = offset
+        self._wait_end(own, FIN, offset, time, packet, acknowledged)
+
+    def _reset(self, own: Direction, time: i64, packet: i64, acknowledged: i64) -> None:
+        """RST: nothing is sent again. What the other side has of this stream reached it."""
+        if own.reset or own.ended:
+            return
+        own.reset = True
+        if own.limit < 0:
+            own.limit = max(own.waiting_end(), own.high)
+            self._wait_end(own, RST, own.limit, time, packet, acknowledged)
+
+    def _wait_end(
+        self, own: Direction, kind: i64, offset: i64, time: i64, packet: i64, acknowledged: i64
+    ) -> None:
+        own.insert(len(own.waiting), Piece(kind, offset, offset, b"", packet, time, acknowledged))
+        self._waiting += 1
+
+    # -- passing on --------------------------------------------------------------------------------
+
+    def _pass_on(
+        self, own: Direction, buf: bytes, start: i64, end: i64, packet: i64, time: i64, ack: i64
+    ) -> None:
+        """Octets of `own` at its next offset go out."""
+        offset: i64 = own.next
+        own.next = offset + (end - start)
+        own.expected = (own.expected + (end - start)) & SEQUENCE_MASK
+        if own.next > own.high:
+            own.high = own.next
+        own.recent.add(buf, start, end)
+        self._sink.data(own.index, offset, buf, start, end, packet, time, ack)
+
+    def _gap(self, own: Direction, upto: i64, packet: i64, time: i64) -> None:
+        """The octets of `own` from its next offset to `upto` are given up."""
+        offset: i64 = own.next
+        own.remember_gap(upto - offset)
+        own.next = upto
+        own.aim()
+        if upto > own.high:
+            own.high = upto
+            own.cover()
+        self._sink.gap(own.index, offset, upto - offset, packet, time)
+
+    def _end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
+        own.ended = reason
+        own.limit = own.next
+        own.aim()
+        self._waiting -= own.waiting_pieces()
+        own.drop_waiting()
+        self._sink.end(own.index, reason, packet, time)
+
+    def _differs(self, own: Direction, packet: i64, time: i64, offset: i64) -> None:
+        own.differing += 1
+        if own.differing <= REASSEMBLY_OVERLAP_NOTES:
+            detail = (
+                f"octets around stream offset {offset} were sent again with other content; the first counts"
+            )
+            self._sink.note(own.index, "capture/overlap-differs", packet, time, detail)
+
+    def _told(self, other: Direction, acknowledged: i64) -> i64:
+        """An acknowledgement as the sink is told it."""
+        if acknowledged == UNKNOWN:
+            return -1
+        return max(other.clamped(acknowledged), 0)
+
+    def _ready(self, own: Direction, other: Direction, acknowledged: i64, packet: i64, time: i64) -> bool:
+        """Whether what `own` acknowledges was passed on."""
+        if acknowledged == UNKNOWN:
+            return True
+        upto: i64 = other.clamped(acknowledged)
+        if other.seen:
+            return upto <= other.next
+        if not own.alone:
+            return False
+        if upto > other.next:
+            self._gap(other, upto, packet, time)
+        return True
+
+    def _pump(self) -> None:
+        """Passes on what can be, until nothing moves."""
+        first = self._first
+        second = self._second
+        while self._waiting > 0:
+            moved: bool = self._drain(first, second)
+            if self._drain(second, first):
+                moved = True
+            if moved:
+                continue
+            a = first.first()
+            b = second.first()
+            if a is None or b is None or a.offset > first.next or b.offset > second.next:
+                return
+            if a.packet <= b.packet:
+                self._pass_on_piece(first, second, a)
+            else:
+                self._pass_on_piece(second, first, b)
+
+    def _drain(self, own: Direction, other: Direction) -> bool:
+        """Passes on pieces of one direction until one has to wait. Returns whether there were any."""
+        moved: bool = False
+        piece = own.first()
+        while piece is not None:
+            if piece.offset > own.next:
+                if not self._given_up(own, piece):
+                    break
+                self._gap(own, piece.offset, piece.packet, piece.time)
+                moved = True
+            if not self._ready(own, other, piece.ack, piece.packet, piece.time):
+                break
+            self._pass_on_piece(own, other, piece)
+            moved = True
+            piece = own.first()
+        return moved
+
+    def _given_up(self, own: Direction, piece: Piece) -> bool:
+        """Whether the hole before the first piece will not be filled any more."""
+        if own.reset:
+            return True
+        if piece.offset > own.high:
+            return False
+        if piece.covered_at >= 0 and (
+            own.segments - piece.covered_at >= REASSEMBLY_REORDER_SEGMENTS
+            or own.time - piece.covered_time >= REASSEMBLY_REORDER_TIME
+        ):
+            return True
+        return (
+            own.segments - piece.came_at >= REASSEMBLY_LAG_SEGMENTS
+            or own.time - piece.time >= REASSEMBLY_LAG_TIME
+        )
+
+    def _pass_on_piece(self, own: Direction, other: Direction, piece: Piece) -> None:
+        """The first piece, which is in order, goes out."""
+        own.pop()
+        self._waiting -= 1
+        if piece.kind == FIN:
+            self._end(own, "fin", piece.packet, piece.time)
+        elif piece.kind == RST:
+            self._end(own, "rst", piece.packet, piece.time)
+        elif piece.end > own.next:
+            if piece.kind == CUT:
+                self._gap(own, piece.end, piece.packet, piece.time)
+            else:
+                start: i64 = own.next - piece.offset
+                size: i64 = piece.end - piece.offset
+                ack: i64 = self._told(other, piece.ack)
+                self._pass_on(own, piece.octets, start, size, piece.packet, piece.time, ack)
+
+    # -- giving up ---------------------------------------------------------------------------------
+
+    def _force(self, own: Direction, other: Direction) -> None:
+        """The first piece of `own`, which has to wait, waits no longer for what it waited for first."""
+        piece = own.first()
+        if piece is None:
+            return
+        if piece.offset > own.next:
+            self._gap(own, piece.offset, piece.packet, piece.time)
+        else:
+            upto: i64 = other.clamped(piece.ack)
+            later = other.first()
+            if later is not None and later.offset > other.next:
+                upto = min(upto, later.offset)
+            if upto > other.next:
+                self._gap(other, upto, piece.packet, piece.time)
+            if not other.seen:
+                own.alone = True
+        self._pump()
+
+    def _force_older(self, own: Direction, other: Direction, than: i64) -> None:
+        piece = own.first()
+        while piece is not None and piece.time < than:
+            self._force(own, other)
+            piece = own.first()
+
+    def _imply_fin(self, own: Direction, other: Direction) -> None:
+        """At the end: if all that is missing of `own` is the last octet acknowledged, it was its FIN."""
+        if (
+            own.limit < 0
+            and own.high == own.next + 1
+            and own.waiting_pieces() == 0
+            and other.waiting_pieces() > 0
+        ):
+            own.limit = own.next
+
+    def _finish_tail(self, own: Direction, other: Direction) -> None:
+        """What was acknowledged behind the last octet seen was not captured."""
+        upto: i64 = own.clamped(own.high)
+        if upto > own.next + 1:
+            self._gap(own, upto, other.packet, other.time)

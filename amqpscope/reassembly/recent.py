@@ -1,0 +1,81 @@
+"""The last octets of a stream that were passed on, kept to be compared with a second copy of them.
+
+A retransmission carries the same octets again. When it does not, somebody tampers with the stream, two
+connections were captured as one, or the captured packets are damaged: worth a note. Slices are copied
+into a ring; references into the reader's buffer would keep a megabyte alive for each idle connection.
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import REASSEMBLY_RECENT_OCTETS, REASSEMBLY_RECENT_SEGMENTS
+from dissectors.wire import i64
+
+__all__ = ["RecentOctets"]
+
+_SLOT: Final = 63  # REASSEMBLY_RECENT_SEGMENTS - 1, for mypyc as a literal
+
+
+class RecentOctets:
+    """The newest octets of one stream, without holes between them; they end where the stream is now."""
+
+    def __init__(self) -> None:
+        self._ring: list[bytes] = [b""] * REASSEMBLY_RECENT_SEGMENTS
+        self._first: i64 = 0  # slots count up for ever, and are taken modulo the ring's size
+        self._after: i64 = 0
+        self._octets: i64 = 0
+
+    def add(self, buf: bytes, start: i64, end: i64) -> None:
+        """buf[start:end] was passed on, right behind what was added before."""
+        if end - start > REASSEMBLY_RECENT_OCTETS:
+            start = end - REASSEMBLY_RECENT_OCTETS
+        if self._after - self._first == REASSEMBLY_RECENT_SEGMENTS:
+            self._drop()
+        self._ring[self._after & _SLOT] = buf[start:end]
+        self._after += 1
+        self._octets += end - start
+        while self._octets > REASSEMBLY_RECENT_OCTETS:
+            self._drop()
+
+    def clear(self) -> None:
+        """What follows does not join what was added (a gap lies between)."""
+        while self._first < self._after:
+            self._drop()
+
+    def _drop(self) -> None:
+        slot: i64 = self._first & _SLOT
+        self._octets -= len(self._ring[slot])
+        self._ring[slot] = b""
+        self._first += 1
+
+    def differs(self, stream_end: i64, offset: i64, buf: bytes, start: i64, end: i64) -> bool:
+        """Whether buf[start:end], said to stand at `offset`, contradicts what is remembered of it.
+
+        `stream_end` is the offset behind the last octet added. What is no longer remembered agrees.
+        """
+        stop: i64 = offset + end - start
+        piece_end: i64 = stream_end
+        at: i64 = self._after
+        while at > self._first and piece_end > offset:
+            at -= 1
+            piece = self._ring[at & _SLOT]
+            piece_start: i64 = piece_end - len(piece)
+            low: i64 = max(piece_start, offset)
+            high: i64 = min(piece_end, stop)
+            if low < high:
+                shift: i64 = start - offset
+                if piece[low - piece_start : high - piece_start] != buf[low + shift : high + shift]:
+                    return True
+            piece_end = piece_start
+        return False
+
+    def dump(self) -> tuple[Any, ...]:
+        """The octets remembered, as plain values."""
+        return tuple(self._ring[at & _SLOT] for at in range(self._first, self._after))
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "RecentOctets":
+        """What `dump` gave, as an object again."""
+        recent = RecentOctets()
+        for piece in state:
+            recent.add(piece, 0, len(piece))
+        return recent
