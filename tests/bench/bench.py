@@ -1,0 +1,215 @@
+"""Measures whole commands against each other: `make bench`. It reports and asserts nothing.
+
+    python tests/bench/bench.py --rounds 5 --capture small --capture many=87MB
+
+Each command is a process of its own, from start to end, its output thrown away. The rounds are interleaved
+(A, B, A, B, ...), because on a shared machine the same program varies by a factor of two from one minute to
+the next: **trust the ratios**, which are taken within a round, and less the seconds. Wall and processor time
+and peak memory are what the kernel says of the child (wait4). Linux carries the memory of the process that
+started a child into the child's peak, so no peak is below this script's own, some 15 MB; captures are
+written by another process for that reason.
+
+Captures come from generate.py and are kept in a folder (--cache, or AMQPSCOPE_BENCH_CACHE, else one in the
+system's folder for temporary files) until the generator changes. To measure something else add a row to
+COMMANDS or CAPTURES.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+GENERATOR = Path(__file__).resolve().with_name("generate.py")
+AMQPSCOPE = str(Path(sys.executable).with_name("amqpscope"))  # the console script of this environment
+TSHARK = "tshark"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A row of the table: a name and the command line for a capture."""
+
+    name: str
+    line: Callable[[Path], list[str]]
+
+
+def _tshark(path: Path) -> list[str]:
+    line = [TSHARK, "-r", str(path), "-o", "tcp.reassemble_out_of_order:TRUE", "-T", "fields"]
+    for name in (
+        "amqp.performative",
+        "amqp.channel",
+        "amqp.performative.arguments.handle",
+        "amqp.performative.arguments.deliveryId",
+    ):
+        line += ["-e", name]
+    return line
+
+
+# The first is what the others are compared with.
+COMMANDS = (
+    Command("tshark -T fields", _tshark),
+    Command("amqpscope read --count", lambda path: [AMQPSCOPE, "read", "--count", str(path)]),
+)
+
+# Kinds of capture with the size used when none is given.
+CAPTURES = {"small": "300MB", "many": "87MB", "large": "300MB", "loopback": "300MB"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process: seconds, seconds of processor, octets at the peak."""
+
+    wall: float
+    cpu: float
+    peak: int
+
+
+@dataclass
+class Row:
+    command: Command
+    runs: list[Run] = field(default_factory=list)
+    failure: str = ""
+
+
+def measure(line: Sequence[str]) -> Run:
+    """Runs one command to its end; RuntimeError with its last words if it fails."""
+    with tempfile.TemporaryFile() as errors:
+        began = time.perf_counter()
+        process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            errors.seek(0)
+            told = errors.read().decode(errors="replace").strip().splitlines()
+            raise RuntimeError(f"exit status {process.returncode}: {told[-1] if told else 'no message'}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
+
+
+def compare(path: Path, commands: Sequence[Command], rounds: int) -> list[Row]:
+    """All commands in turn, `rounds` times. A command that fails is left out from then on."""
+    rows = [Row(command) for command in commands]
+    for _ in range(rounds):
+        for row in rows:
+            if row.failure:
+                continue
+            try:
+                row.runs.append(measure(row.command.line(path)))
+            except (RuntimeError, OSError) as problem:
+                row.failure = str(problem)
+    return rows
+
+
+def ratios(row: Row, baseline: Row) -> list[float]:
+    """How many times as fast as the baseline, round by round."""
+    return [base.wall / run.wall for base, run in zip(baseline.runs, row.runs, strict=False)]
+
+
+def table(rows: Sequence[Row], size: int) -> str:
+    """The rows as text; `size` is the capture's, in octets."""
+    head = ("command", "wall s", "(min-max)", "cpu s", "MB/s", "peak MB", "ratio", "(min-max)")
+    lines = [head]
+    for row in rows:
+        if row.failure or not row.runs:
+            lines.append((row.command.name, row.failure or "not run", "", "", "", "", "", ""))
+            continue
+        walls = [run.wall for run in row.runs]
+        against = ratios(row, rows[0]) or [float("nan")]
+        lines.append(
+            (
+                row.command.name,
+                f"{median(walls):.2f}",
+                f"({min(walls):.2f}-{max(walls):.2f})",
+                f"{median(run.cpu for run in row.runs):.2f}",
+                f"{size / 1e6 / median(walls):.0f}",
+                f"{max(run.peak for run in row.runs) / 1e6:.0f}",
+                f"{median(against):.1f}x",
+                f"({min(against):.1f}-{max(against):.1f})",
+            )
+        )
+    widths = [max(len(line[n]) for line in lines if line[2] or n == 0) for n in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if n == 0 or not line[2] else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def capture(kind: str, size: str, folder: Path) -> Path:
+    """The capture of this kind and size, written if it is not there."""
+    version = hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:8]
+    path = folder / f"{kind}-{size}-{version}.pcap"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        try:
+            subprocess.run(
+                [sys.executable, str(GENERATOR), kind, "--size", size, "--out", str(unfinished)], check=True
+            )
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return path
+
+
+def warm(path: Path) -> None:
+    """Reads the file once, so that the first command does not pay for the disk."""
+    with path.open("rb") as file:
+        while file.read(1 << 20):
+            pass
+
+
+def _version(program: str) -> str:
+    if not shutil.which(program):
+        return "not installed"
+    printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    return printed.strip().splitlines()[0] if printed.strip() else "of unknown version"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure amqpscope against tshark.")
+    parser.add_argument(
+        "--capture",
+        action="append",
+        metavar="KIND[=SIZE]",
+        help=f"one of {', '.join(CAPTURES)}; several may be given; small by default",
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(
+            os.environ.get("AMQPSCOPE_BENCH_CACHE") or Path(tempfile.gettempdir()) / "amqpscope-bench"
+        ),
+        help="folder of the captures (AMQPSCOPE_BENCH_CACHE)",
+    )
+    given = parser.parse_args()
+    print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} processors")
+    print(f"amqpscope: {_version(AMQPSCOPE)}")
+    print(f"tshark: {_version(TSHARK)}")
+    for wanted in given.capture or ["small"]:
+        kind, _, size = wanted.partition("=")
+        if kind not in CAPTURES:
+            parser.error(f"no kind of capture is called {kind}")
+        path = capture(kind, size or CAPTURES[kind], given.cache)
+        octets = path.stat().st_size
+        warm(path)
+        print(f"\n{kind}: {octets / 1e6:.0f} MB, {given.rounds} interleaved rounds, medians")
+        print(table(compare(path, COMMANDS, given.rounds), octets), flush=True)
+
+
+if __name__ == "__main__":
+    main()
