@@ -1,0 +1,27 @@
+"""Exit statuses, the same for every command."""
+
+import enum
+
+__all__ = ["Status", "worst"]
+
+
+class Status(enum.IntEnum):
+    """What the shell is told."""
+
+    FINE = 0
+    FINDINGS = 1
+    FAILURE = 2
+    NO_AMQP = 3
+    INTERRUPTED = 130
+
+
+# With several inputs the status of the first of these that occurred is the whole run's.
+_ORDER = (Status.INTERRUPTED, Status.FAILURE, Status.FINDINGS, Status.NO_AMQP, Status.FINE)
+
+
+def worst(statuses: list[Status]) -> Status:
+    """One status for several inputs."""
+    for status in _ORDER:
+        if status in statuses:
+            return status
+    return Status.FINE
