@@ -1,0 +1,379 @@
+"""The pcapng format: sections of blocks, each block with its length at both ends.
+
+Source: draft-ietf-opsawg-pcapng, sections 3 and 4. Each section has its own byte order and its own list of
+interfaces; an interface its own link type, snapshot length and unit of time. Packets are in enhanced, simple
+and obsolete packet blocks. All other blocks are passed over; those that Wireshark shows as a line of their
+own (custom, systemd journal, sysdig) take a packet number, so that numbers agree with it.
+
+When the two lengths of a block differ, the block behind it decides which to believe: if there is a whole one,
+the second length was wrong and the block is read; otherwise the first, and the search begins.
+"""
+
+from typing import Any, Final
+
+from amqpscope.capture.records import INCOMPLETE, NOT_CREDIBLE, RECORDS, CaptureReader
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.capture.words import INTERPRETED, SEVEN_WORDS, SEVEN_WORDS_LITTLE
+from amqpscope.limits import MAX_BLOCK, MAX_INTERFACES, MAX_PACKET, MAX_TIME, SEARCH_CHAIN
+from dissectors.wire import i64, u16, u16le, u32, u32le
+
+SECTION_HEADER: Final = 0x0A0D0D0A  # the same in both byte orders
+BYTE_ORDER: Final = 0x1A2B3C4D
+INTERFACE_DESCRIPTION: Final = 1
+OBSOLETE_PACKET: Final = 2
+SIMPLE_PACKET: Final = 3
+ENHANCED_PACKET: Final = 6
+SYSTEMD_JOURNAL: Final = 9
+CUSTOM: Final = 0x00000BAD
+CUSTOM_NOT_COPIED: Final = 0x40000BAD
+SYSDIG_EVENT: Final = 0x204
+SYSDIG_EVENT_FLAGS: Final = 0x208
+SYSDIG_EVENT_2: Final = 0x216
+SYSDIG_EVENT_2_LARGE: Final = 0x221
+
+OPTION_END: Final = 0
+OPTION_TIME_UNIT: Final = 9  # if_tsresol
+OPTION_TIME_OFFSET: Final = 14  # if_tsoffset
+
+_FRAMING: Final = 12  # type, length and length again
+_SECTION_MIN: Final = 28
+_PACKET_MIN: Final = 32  # of enhanced and obsolete packet blocks
+_SEARCH_OPTIONS: Final = 4096  # octets of options of a packet found behind damage
+_SEARCH_BLOCK: Final = MAX_PACKET + _SEARCH_OPTIONS
+_NEVER_QUICK: Final = -1
+_NO_LINK_TYPE: Final = 0x10000  # of an interface whose block is malformed; real ones have 16 bits
+
+
+def is_pcapng(first: bytes) -> bool:
+    """Whether a file that starts with these octets (at least 4) is a pcapng file."""
+    return len(first) >= 4 and u32(first, 0) == SECTION_HEADER
+
+
+class Interface:
+    """One interface of a section: what its packets are, and the unit and zero of their times.
+
+    `unit` is the if_tsresol octet: 10 to the minus n, or with the high bit set 2 to the minus n, seconds.
+    `offset` (if_tsoffset) is in seconds.
+    """
+
+    def __init__(self, link_type: i64, snaplen: i64, unit: i64, offset: int) -> None:
+        self.link_type = link_type
+        self.snaplen = snaplen
+        self.unit = unit
+        self.offset = offset
+        # Where the time fits into 63 bits by one multiplication and one addition, it is done that way: for
+        # decimal units down to the nanosecond, and high words of the time stamp up to `quick_high`.
+        self.nanoseconds: i64 = 0
+        self.offset_nanoseconds: i64 = 0
+        self.quick_high: i64 = _NEVER_QUICK
+        offset_nanoseconds: int = offset * 1_000_000_000
+        if unit <= 9 and 0 <= offset_nanoseconds < MAX_TIME:
+            nanoseconds: int = 1
+            for _ in range(9 - unit):
+                nanoseconds *= 10
+            self.nanoseconds = nanoseconds
+            self.offset_nanoseconds = offset_nanoseconds
+            self.quick_high = (((MAX_TIME - offset_nanoseconds) // nanoseconds) >> 32) - 1
+
+    def time(self, high: i64, low: i64) -> int:
+        """Two 32 bit words of time stamp in nanoseconds since 1970, rounded down, of any size and sign."""
+        upper: int = high  # two ints: with an i64 on either side it would be an i64
+        lower: int = low
+        ticks: int = (upper << 32) | lower
+        power: int = self.unit & 0x7F
+        ticks *= 1_000_000_000
+        if self.unit & 0x80:
+            ticks >>= power
+        else:
+            scale: int = 10**power
+            ticks //= scale
+        return ticks + self.offset * 1_000_000_000
+
+
+class PcapngReader(CaptureReader):
+    """Reads pcapng files. `interfaces`: those of the current section."""
+
+    def __init__(self, sink: SegmentSink) -> None:
+        super().__init__(sink)
+        self.interfaces: list[Interface] = []
+        self._big = False
+        self._chain_big = False  # byte order at the place a chain being judged has come to
+        self._wanted: i64 = 0  # position up to which _step wants octets when INCOMPLETE
+
+    def _start(self, buf: bytes, at: i64, end: i64) -> i64:
+        if end - at < 4:
+            self._need = 4
+            return at
+        if u32(buf, at) != SECTION_HEADER:
+            return self._stop(at, end, "no section header")
+        self._mode = RECORDS
+        return at
+
+    def _records(self, buf: bytes, at: i64, end: i64) -> i64:
+        interfaces = self.interfaces
+        decoder = self.decoder
+        big = self._big
+        kind: i64
+        length: i64
+        again: i64
+        index: i64
+        high: i64
+        low: i64
+        captured: i64
+        wire: i64
+        time: i64
+        seven_words = (SEVEN_WORDS if big else SEVEN_WORDS_LITTLE).unpack_from
+        while end - at >= _FRAMING:
+            if INTERPRETED and end - at >= _PACKET_MIN:
+                kind, length, index, high, low, captured, wire = seven_words(buf, at)
+            elif big:
+                kind = u32(buf, at)
+                length = u32(buf, at + 4)
+            else:
+                kind = u32le(buf, at)
+                length = u32le(buf, at + 4)
+            if kind == SECTION_HEADER:
+                big = u32(buf, at + 8) == BYTE_ORDER
+                if not big and u32le(buf, at + 8) != BYTE_ORDER:
+                    return self._damaged(at, "a section header without byte order", _SEARCH_BLOCK)
+                length = u32(buf, at + 4) if big else u32le(buf, at + 4)
+                seven_words = (SEVEN_WORDS if big else SEVEN_WORDS_LITTLE).unpack_from
+            if length < _FRAMING or length > MAX_BLOCK:
+                return self._damaged(at, f"a block claims {length} octets", _SEARCH_BLOCK)
+            # Lengths are multiples of 4; a writer that forgot it has still padded the block.
+            following: i64 = at + ((length + 3) & ~3)
+            if following > end:
+                self._need = following - at
+                return at
+            again = u32(buf, following - 4) if big else u32le(buf, following - 4)
+            if again != length:
+                following = self._odd_lengths(buf, at, end, length, again, big)
+                if following <= at + 1:
+                    return following
+            if length >= _PACKET_MIN and (kind == ENHANCED_PACKET or kind == OBSOLETE_PACKET):  # noqa: SIM109
+                self.number += 1
+                if INTERPRETED:
+                    pass  # read above
+                elif big:
+                    index = u32(buf, at + 8)
+                    high = u32(buf, at + 12)
+                    low = u32(buf, at + 16)
+                    captured = u32(buf, at + 20)
+                    wire = u32(buf, at + 24)
+                else:
+                    index = u32le(buf, at + 8)
+                    high = u32le(buf, at + 12)
+                    low = u32le(buf, at + 16)
+                    captured = u32le(buf, at + 20)
+                    wire = u32le(buf, at + 24)
+                if kind == OBSOLETE_PACKET:  # two octets of interface, two of packets lost
+                    index = u16(buf, at + 8) if big else u16le(buf, at + 8)
+                if captured <= length - _PACKET_MIN and index < len(interfaces):
+                    interface = interfaces[index]
+                    if high <= interface.quick_high:
+                        time = ((high << 32) | low) * interface.nanoseconds + interface.offset_nanoseconds
+                    else:
+                        time = self._clamped(interface.time(high, low))
+                    self._time = time
+                    if wire < captured:
+                        wire = self._odd_wire(captured, wire)
+                    decoder.packet(
+                        self.number, time, interface.link_type, buf, at + 28, at + 28 + captured, wire
+                    )
+                else:
+                    self._bad_packet(at, captured, length - _PACKET_MIN, index)
+            elif kind == SECTION_HEADER:
+                if length < _SECTION_MIN:
+                    return self._damaged(at, f"a section header of {length} octets", _SEARCH_BLOCK)
+                self._big = big
+                self._section(buf, at)
+                interfaces = self.interfaces
+            else:
+                self._other_block(buf, at, kind, length)
+            at = following
+        self._need = _FRAMING
+        return at
+
+    def _odd_lengths(self, buf: bytes, at: i64, end: i64, length: i64, again: i64, big: bool) -> i64:
+        """What to make of a block whose second length differs from its first.
+
+        Gives back where the next block starts; or `at` when it takes `_need` octets to tell; or, damaged,
+        the place behind it.
+        """
+        following: i64 = at + ((length + 3) & ~3)
+        self._chain_big = big
+        verdict: i64 = self._step(buf, following, end, False)
+        if verdict == INCOMPLETE and not self._final:
+            self._need = self._wanted - at
+            return at
+        if verdict == INCOMPLETE and following < end:
+            verdict = self._step(buf, following, end, True)  # a packet cut short, or nothing known
+        reason = f"a block with the two lengths {length} and {again}"
+        if verdict == NOT_CREDIBLE:
+            return self._damaged(at, reason, _SEARCH_BLOCK)
+        self._note("capture/corrupt", f"at offset {self._origin + at}: {reason}; the first is believed")
+        return following
+
+    def _section(self, buf: bytes, at: i64) -> None:
+        """A new section: nothing of the last one holds in it."""
+        self.interfaces = []
+        version: i64 = u16(buf, at + 12) if self._big else u16le(buf, at + 12)
+        if version != 1:
+            self._note("capture/version", f"pcapng version {version} is read as version 1")
+
+    def _other_block(self, buf: bytes, at: i64, kind: i64, length: i64) -> None:
+        if kind == SIMPLE_PACKET:
+            self._simple_packet(buf, at, length)
+        elif kind == INTERFACE_DESCRIPTION:
+            self._interface(buf, at, length)
+        elif kind in (ENHANCED_PACKET, OBSOLETE_PACKET):
+            self.number += 1
+            self._note("capture/corrupt", f"at offset {self._origin + at}: a packet block of {length} octets")
+        elif kind in (
+            CUSTOM,
+            CUSTOM_NOT_COPIED,
+            SYSTEMD_JOURNAL,
+            SYSDIG_EVENT,
+            SYSDIG_EVENT_FLAGS,
+            SYSDIG_EVENT_2,
+            SYSDIG_EVENT_2_LARGE,
+        ):
+            self.number += 1
+
+    def _simple_packet(self, buf: bytes, at: i64, length: i64) -> None:
+        """A packet of the section's first interface, cut to its snapshot length, without time stamp."""
+        self.number += 1
+        if length < 16 or len(self.interfaces) == 0:
+            self._bad_packet(at, 0, length - 16, 0)
+            return
+        interface = self.interfaces[0]
+        wire: i64 = u32(buf, at + 8) if self._big else u32le(buf, at + 8)
+        captured: i64 = wire
+        if interface.snaplen != 0 and captured > interface.snaplen:
+            captured = interface.snaplen
+        if captured > length - 16:
+            self._bad_packet(at, captured, length - 16, 0)
+            return
+        self._time = 0
+        self.decoder.notes.add(
+            "capture/no-time", self.number, 0, "packets without time stamp; their time is taken as 0", 1
+        )
+        self.decoder.packet(self.number, 0, interface.link_type, buf, at + 12, at + 12 + captured, wire)
+
+    def _interface(self, buf: bytes, at: i64, length: i64) -> None:
+        if len(self.interfaces) >= MAX_INTERFACES:
+            self._note("capture/interface", f"more than {MAX_INTERFACES} interfaces in a section")
+            return
+        link_type: i64 = _NO_LINK_TYPE
+        snaplen: i64 = 0
+        unit: i64 = 6
+        offset: int = 0
+        big = self._big
+        place: i64 = at + 16
+        limit: i64 = at + length - 4
+        if limit < place:
+            # It keeps its place among the interfaces, which packets refer to by number.
+            self._note(
+                "capture/corrupt", f"at offset {self._origin + at}: an interface block of {length} octets"
+            )
+        else:
+            link_type = u16(buf, at + 8) if big else u16le(buf, at + 8)
+            snaplen = u32(buf, at + 12) if big else u32le(buf, at + 12)
+        while limit - place >= 4:
+            code: i64 = u16(buf, place) if big else u16le(buf, place)
+            size: i64 = u16(buf, place + 2) if big else u16le(buf, place + 2)
+            place += 4
+            if code == OPTION_END:
+                break
+            if size > limit - place:
+                self._note(
+                    "capture/corrupt", f"at offset {self._origin + place - 4}: an option of {size} octets"
+                )
+                break
+            if code == OPTION_TIME_UNIT and size >= 1:
+                unit = buf[place]
+            elif code == OPTION_TIME_OFFSET and size >= 8:
+                high: int = u32(buf, place) if big else u32le(buf, place + 4)
+                low: int = u32(buf, place + 4) if big else u32le(buf, place)
+                offset = (high << 32) | low
+                if high >= 0x80000000:
+                    offset -= 1 << 64
+            place += (size + 3) & ~3
+        self.interfaces.append(Interface(link_type, snaplen, unit, offset))
+
+    def _clamped(self, time: int) -> i64:
+        """A time of any size, made to fit."""
+        if 0 <= time <= MAX_TIME:
+            return time
+        self._note("capture/time", f"packet {self.number} has a time of {time} ns since 1970, out of range")
+        return 0 if time < 0 else MAX_TIME
+
+    def _odd_wire(self, captured: i64, wire: i64) -> i64:
+        self._note("capture/length", f"{captured} octets captured of {wire} on the wire, taken as whole")
+        return captured
+
+    def _bad_packet(self, at: i64, captured: i64, room: i64, index: i64) -> None:
+        """The packet at `at` counts and is not read."""
+        if index >= len(self.interfaces):
+            self._note(
+                "capture/interface",
+                f"at offset {self._origin + at}: packet {self.number} is of interface {index}, which is not "
+                "described; skipped",
+            )
+        else:
+            self._note(
+                "capture/corrupt",
+                f"at offset {self._origin + at}: packet {self.number} claims {captured} octets in a block "
+                f"with room for {room}; skipped",
+            )
+
+    def _step(self, buf: bytes, at: i64, end: i64, first: bool) -> i64:
+        if end - at < _FRAMING:
+            self._wanted = at + _FRAMING
+            return INCOMPLETE
+        if first:
+            self._chain_big = self._big
+        big = self._chain_big
+        kind: i64 = u32(buf, at) if big else u32le(buf, at)
+        if kind == SECTION_HEADER:
+            big = u32(buf, at + 8) == BYTE_ORDER
+            if not big and u32le(buf, at + 8) != BYTE_ORDER:
+                return NOT_CREDIBLE
+        elif first and kind != ENHANCED_PACKET and kind != SIMPLE_PACKET and kind != OBSOLETE_PACKET:
+            return NOT_CREDIBLE
+        length: i64 = u32(buf, at + 4) if big else u32le(buf, at + 4)
+        if length < _FRAMING or length > _SEARCH_BLOCK or length & 3 != 0:
+            return NOT_CREDIBLE
+        if (kind in (ENHANCED_PACKET, OBSOLETE_PACKET)) and end - at >= _PACKET_MIN:
+            options: i64 = length - _PACKET_MIN - (u32(buf, at + 20) if big else u32le(buf, at + 20))
+            if options < 0 or options > _SEARCH_OPTIONS:
+                return NOT_CREDIBLE
+        following: i64 = at + length
+        if following > end:
+            self._wanted = following
+            return INCOMPLETE
+        if (u32(buf, following - 4) if big else u32le(buf, following - 4)) != length:
+            return NOT_CREDIBLE
+        self._chain_big = big
+        return following
+
+    def _window(self) -> i64:
+        return (SEARCH_CHAIN + 2) * _SEARCH_BLOCK
+
+    def dump(self) -> tuple[Any, ...]:
+        return (
+            super().dump(),
+            self._big,
+            tuple([(each.link_type, each.snaplen, each.unit, each.offset) for each in self.interfaces]),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], sink: SegmentSink) -> "PcapngReader":
+        """A reader that goes on where the one that gave `state` by `dump` was, with another sink."""
+        common, big, interfaces = state
+        reader = PcapngReader(sink)
+        reader._restore(common)
+        reader._big = big
+        for link_type, snaplen, unit, offset in interfaces:
+            reader.interfaces.append(Interface(link_type, snaplen, unit, offset))
+        return reader

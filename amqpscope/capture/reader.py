@@ -1,0 +1,20 @@
+"""Which reader a file takes, told from its first octets."""
+
+from amqpscope.capture.pcap import PcapReader, is_pcap
+from amqpscope.capture.pcapng import PcapngReader, is_pcapng
+from amqpscope.capture.records import CaptureReader
+from amqpscope.capture.sink import SegmentSink
+
+__all__ = ["CaptureReader", "for_magic"]
+
+
+def for_magic(first: bytes, sink: SegmentSink) -> CaptureReader | None:
+    """A reader for the file that starts with `first` (at least 4 octets), or None if it is no capture.
+
+    The octets are only looked at: the reader has to be fed the file from its first octet, these included.
+    """
+    if is_pcap(first):
+        return PcapReader(sink)
+    if is_pcapng(first):
+        return PcapngReader(sink)
+    return None
