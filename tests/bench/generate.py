@@ -236,12 +236,12 @@ class End:
                 size = self.rng.choice(self.sizes)
                 self.rest = memoryview(amqp.data(_BLOB[: size - self.rng.randrange(1000)]))
                 number = _U32.pack(self.deliveries)
-                named: dict[str, Any] = dict(
-                    delivery_id=amqp.raw(b"\x70" + number),
-                    delivery_tag=number,
-                    message_format=0,
-                    settled=self.settled,
-                )
+                named: dict[str, Any] = {
+                    "delivery_id": amqp.raw(b"\x70" + number),
+                    "delivery_tag": number,
+                    "message_format": 0,
+                    "settled": self.settled,
+                }
             else:
                 named = {}
             room = MAX_FRAME_SIZE - 8 - len(amqp.transfer(handle=self.out, more=True, **named))
@@ -437,9 +437,12 @@ class Connection:
         )
         yield server, amqp.sasl_frame(amqp.sasl_outcome(code=0))
         for end, name in ((client, f"client-{self.number}"), (server, "broker")):
-            named: dict[str, Any] = dict(
-                container_id=name, max_frame_size=MAX_FRAME_SIZE, channel_max=255, idle_time_out=60000
-            )
+            named: dict[str, Any] = {
+                "container_id": name,
+                "max_frame_size": MAX_FRAME_SIZE,
+                "channel_max": 255,
+                "idle_time_out": 60000,
+            }
             if end is client:
                 named["hostname"] = "broker"
             yield end, amqp.AMQP_HEADER + amqp.frame(amqp.open_(**named))
@@ -457,7 +460,7 @@ class Connection:
         for end in (client, server):
             into = 1 if end is client else 2
             up = end is client
-            common: dict[str, Any] = dict(snd_settle_mode=mode, rcv_settle_mode=0)
+            common: dict[str, Any] = {"snd_settle_mode": mode, "rcv_settle_mode": 0}
             sending = amqp.attach(
                 name=f"{'up' if up else 'down'}-{self.number}",
                 handle=end.out,

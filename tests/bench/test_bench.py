@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 _spec = importlib.util.spec_from_file_location("bench_bench", Path(__file__).with_name("bench.py"))
-assert _spec and _spec.loader
+assert _spec
+assert _spec.loader
 bench: Any = importlib.util.module_from_spec(_spec)
 sys.modules["bench_bench"] = bench  # dataclasses look their module up
 _spec.loader.exec_module(bench)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from support.independent import Walk, walk_capture
 from support.tshark import tshark_frames, tshark_version
 
 # By its path: the script beside this test is no module of a package.
 _spec = importlib.util.spec_from_file_location("bench_generate", Path(__file__).with_name("generate.py"))
-assert _spec and _spec.loader
+assert _spec
+assert _spec.loader
 bench: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(bench)
 
@@ -87,14 +87,16 @@ def check(frames: list[tuple[int, int, str, int, bytes]]) -> Counter[str]:
             assert me.stage == "none"
             me.stage = "open"
         elif name == "begin":
-            assert me.stage == "open" and given[0] == (other.channel if other.channel >= 0 else None)
+            assert me.stage == "open"
+            assert given[0] == (other.channel if other.channel >= 0 else None)
             me.channel, me.stage, other.window = channel, "begun", given[2]
             assert given[1] == 0
         elif name == "close":
             assert me.stage == "ended"
             me.stage = "closed"
         else:
-            assert me.stage == "begun" and channel == me.channel
+            assert me.stage == "begun"
+            assert channel == me.channel
         if name == "attach":
             me.attached += 1
             if given[2]:
@@ -103,17 +105,23 @@ def check(frames: list[tuple[int, int, str, int, bytes]]) -> Counter[str]:
                 me.out, me.presettled = given[1], given[3] == 1
                 assert given[9] == 0
         elif name == "flow":
-            assert given[0] == other.outgoing and given[2] == me.outgoing and given[3] > 2**30
-            assert given[4] == me.into and given[5] == other.deliveries
+            assert given[0] == other.outgoing
+            assert given[2] == me.outgoing
+            assert given[3] > 2**30
+            assert given[4] == me.into
+            assert given[5] == other.deliveries
             other.window = given[0] + given[1]
             other.credit = given[5] + given[6]
         elif name == "transfer":
-            assert given[0] == me.out and me.attached == other.attached == 2
+            assert given[0] == me.out
+            assert me.attached == other.attached == 2
             assert me.outgoing < me.window
             me.outgoing += 1
             if not me.open_delivery:
                 assert me.deliveries < me.credit
-                assert given[1] == me.deliveries and given[3] == 0 and given[4] == me.presettled
+                assert given[1] == me.deliveries
+                assert given[3] == 0
+                assert given[4] == me.presettled
                 assert 0 < len(given[2]) <= 32
             me.open_delivery = given[5] is True
             assert payload
@@ -123,12 +131,17 @@ def check(frames: list[tuple[int, int, str, int, bytes]]) -> Counter[str]:
                 me.deliveries += 1
         elif name == "disposition":
             role, first, last, settled, state = given[:5]
-            assert role is True and settled is True and state == []
+            assert role is True
+            assert settled is True
+            assert state == []
             assert set(range(first, last + 1)) <= other.unsettled
             other.unsettled -= set(range(first, last + 1))
         elif name == "detach":
-            assert not me.unsettled and not other.unsettled and not me.open_delivery
-            assert given[0] in (me.out, me.into) and given[1] is True
+            assert not me.unsettled
+            assert not other.unsettled
+            assert not me.open_delivery
+            assert given[0] in (me.out, me.into)
+            assert given[1] is True
             me.attached -= 1
         elif name == "end":
             assert me.attached == 0
@@ -180,6 +193,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() != (tmp_path / "c").read_bytes()
 
 
+@pytest.mark.tshark
 @pytest.mark.skipif(tshark_version() is None, reason="tshark is not installed")
 def test_tshark_decodes_all_of_it(tmp_path: Path) -> None:
     path = tmp_path / "bench.pcap"

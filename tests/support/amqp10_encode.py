@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import struct
 import uuid as uuid_module
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
@@ -356,13 +356,11 @@ def encode(kind: str, item: Any, choice: Choice = "smallest") -> Encoded:
     if kind == "null":
         return null()
     if kind in _WITH_CHOICE:
-        encoded: Encoded = _WITH_CHOICE[kind](item, choice)
-        return encoded
-    encoded = _WITHOUT_CHOICE[kind](item)
-    return encoded
+        return _WITH_CHOICE[kind](item, choice)
+    return _WITHOUT_CHOICE[kind](item)
 
 
-_WITH_CHOICE: dict[str, Any] = {
+_WITH_CHOICE: dict[str, Callable[..., Encoded]] = {
     "boolean": boolean,
     "uint": uint,
     "ulong": ulong,
@@ -374,7 +372,7 @@ _WITH_CHOICE: dict[str, Any] = {
     "list": list_,
     "map": map_,
 }
-_WITHOUT_CHOICE: dict[str, Any] = {
+_WITHOUT_CHOICE: dict[str, Callable[..., Encoded]] = {
     "ubyte": ubyte,
     "ushort": ushort,
     "byte": byte,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import uuid as uuid_module
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-
 import support.amqp10_encode as e
 
 
@@ -263,7 +262,7 @@ def _specified() -> dict[str, tuple[int, list[tuple[str, str]]]]:
     types = []
     for name in ("transport", "messaging", "transactions", "security"):
         [path] = _XML.rglob(f"{name}.xml")
-        types += [t for t in ElementTree.parse(path).iter() if t.tag.rpartition("}")[2] == "type"]
+        types += [t for t in ET.parse(path).iter() if t.tag.rpartition("}")[2] == "type"]
     for t in types:
         if t.get("class") == "restricted":
             sources[t.attrib["name"]] = t.attrib["source"]

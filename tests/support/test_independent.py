@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import support.amqp10_encode as amqp
 from support.independent import Walk, walk_capture
 from support.tcp_writer import Capture

@@ -10,7 +10,6 @@ import pytest
 from scapy.layers.inet import TCP
 from scapy.layers.inet6 import IPv6
 from scapy.utils import PcapNgReader, RawPcapReader, rdpcap
-
 from support.tcp_writer import ACK, LINK_TYPES, SYN, Capture, Packet
 
 

@@ -9,12 +9,14 @@ import uuid
 from pathlib import Path
 
 import pytest
-
 import support.amqp10_encode as amqp
 from support.tcp_writer import Capture
 from support.tshark import CUT, TsharkFrame, pyshark_frames, tshark_frames, tshark_version
 
-pytestmark = pytest.mark.skipif(tshark_version() is None, reason="tshark is not installed")
+pytestmark = [
+    pytest.mark.tshark,
+    pytest.mark.skipif(tshark_version() is None, reason="tshark is not installed"),
+]
 
 
 def decoded(octets: bytes, folder: Path) -> list[TsharkFrame]:
@@ -324,7 +326,9 @@ def test_sections(tmp_path: Path) -> None:
     frames = decoded(amqp.AMQP_HEADER + amqp.frame(amqp.transfer(handle=0), message), tmp_path)
     sections = frames[1].sections
     long = sections.pop("amqp-value")
-    assert long.endswith(CUT) and long.strip(CUT) == "w" * (len(long) - 1) and len(long) > 100
+    assert long.endswith(CUT)
+    assert long.strip(CUT) == "w" * (len(long) - 1)
+    assert len(long) > 100
     assert sections == {
         "header": "header",
         "header.durable": "true",

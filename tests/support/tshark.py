@@ -28,7 +28,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -258,7 +258,7 @@ def tshark_frames(
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdout is not None
         frames: list[TsharkFrame] = []
-        for _, element in ElementTree.iterparse(process.stdout):
+        for _, element in ET.iterparse(process.stdout):
             if element.tag == "packet":
                 frames += _packet(element)
                 element.clear()
@@ -313,7 +313,7 @@ def _identify(values: dict[str, str]) -> tuple[str, str, int, int] | None:
     return "sasl" if sasl else "amqp", name, int(values["amqp.channel"]), int(values["amqp.length"])
 
 
-def _packet(packet: ElementTree.Element) -> Iterator[TsharkFrame]:
+def _packet(packet: ET.Element) -> Iterator[TsharkFrame]:
     number, source, destination = 0, "", ""
     ports = ("", "")
     addresses = ("", "")
@@ -343,7 +343,7 @@ def _packet(packet: ElementTree.Element) -> Iterator[TsharkFrame]:
                 yield frame
 
 
-def _faults(proto: ElementTree.Element) -> list[str]:
+def _faults(proto: ET.Element) -> list[str]:
     faults = []
     for element in proto.iter("field"):
         if element.get("name") == "_ws.malformed":
@@ -353,12 +353,12 @@ def _faults(proto: ElementTree.Element) -> list[str]:
     return faults
 
 
-def _children(element: ElementTree.Element, path: str, parent: str, into: dict[str, str]) -> None:
+def _children(element: ET.Element, path: str, parent: str, into: dict[str, str]) -> None:
     for n, child in enumerate(element):
         _element(child, path, parent, n, into)
 
 
-def _element(element: ElementTree.Element, path: str, parent: str, n: int, into: dict[str, str]) -> None:
+def _element(element: ET.Element, path: str, parent: str, n: int, into: dict[str, str]) -> None:
     """One field of tshark's tree, the n-th under the type or field `parent` at `path`."""
     known = element.get("name", "").removeprefix("amqp.")
     shown = element.get("showname", "")
@@ -396,7 +396,7 @@ def _place(known: str, parent: str, shown: str) -> str:
     return "outcome" if parent == "transactional-state" else "state"
 
 
-def _text(element: ElementTree.Element, name: str) -> str:
+def _text(element: ET.Element, name: str) -> str:
     shown, value = element.get("show", ""), element.get("value", "")
     if name in ("amqp-value", "amqp-sequence") or (len(element) and name not in _NAMES.values()):
         return _printed(element)
@@ -421,7 +421,7 @@ def _boolean(shown: str) -> str:
     return "true" if shown in ("1", "True") else "false"
 
 
-def _item(element: ElementTree.Element, path: str, parent: str, n: int, into: dict[str, str]) -> None:
+def _item(element: ET.Element, path: str, parent: str, n: int, into: dict[str, str]) -> None:
     """An item of a list, an array or a map, of which tshark only prints a line."""
     matched = _ITEM.match(element.get("showname", ""))
     assert matched
@@ -435,7 +435,7 @@ def _item(element: ElementTree.Element, path: str, parent: str, n: int, into: di
     _children(element, where, parent, into)
 
 
-def _printed(element: ElementTree.Element) -> str:
+def _printed(element: ET.Element) -> str:
     """The text of an item's line; "" for a list, map or array, whose items are below."""
     line = element.get("showname", "")
     matched = _ITEM.match(line)
