@@ -7,11 +7,11 @@ __all__ = ["Census"]
 
 
 class Census:
-    """Frames by name and sender. counts: (kind, name) to the frames of the client and of the server."""
+    """Frames by name, of the client and of the server."""
 
     def __init__(self) -> None:
-        self.client: dict[tuple[str, str], int] = {}
-        self.server: dict[tuple[str, str], int] = {}
+        self.client: dict[str, int] = {}
+        self.server: dict[str, int] = {}
         self.frames: i64 = 0
         self.octets: i64 = 0
         self.problems: i64 = 0
@@ -23,21 +23,21 @@ class Census:
         server = self.server
         for record in records:
             frame = record.frame
-            key = (frame.kind, frame.name)
+            name = frame.name
             if record.direction == record.connection.client:
-                client[key] = client.get(key, 0) + 1
+                client[name] = client.get(name, 0) + 1
             else:
-                server[key] = server.get(key, 0) + 1
+                server[name] = server.get(name, 0) + 1
             self.frames += 1
             self.octets += frame.size - frame.missing
             self.missing += frame.missing
             if frame.problems:
                 self.problems += 1
 
-    def rows(self) -> list[tuple[str, str, int, int]]:
-        """(kind, name, frames of the client, frames of the server), in the order of a conversation."""
-        keys = sorted(set(self.client) | set(self.server), key=_order)
-        return [(key[0], key[1], self.client.get(key, 0), self.server.get(key, 0)) for key in keys]
+    def rows(self) -> list[tuple[str, int, int]]:
+        """(name, frames of the client, frames of the server), in the order of a conversation."""
+        names = sorted(set(self.client) | set(self.server), key=_order)
+        return [(name, self.client.get(name, 0), self.server.get(name, 0)) for name in names]
 
 
 _ORDER = (
@@ -60,6 +60,5 @@ _ORDER = (
 )
 
 
-def _order(key: tuple[str, str]) -> tuple[int, str, str]:
-    kind, name = key
-    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name, kind)
+def _order(name: str) -> tuple[int, str]:
+    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)

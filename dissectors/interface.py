@@ -7,6 +7,8 @@ becomes a frame of the kind `skipped`. It never raises and knows neither packets
 other direction.
 """
 
+from typing import Final
+
 from dissectors.wire import i64
 
 __all__ = ["Dissector", "Frame", "Problem"]
@@ -99,7 +101,7 @@ class Frame:
 
 
 # One list for all frames without a problem, which is nearly all: `add_problem` never writes to it.
-NO_PROBLEMS: list[Problem] = []
+NO_PROBLEMS: Final[list[Problem]] = []
 
 
 class Dissector:

@@ -158,8 +158,7 @@ class CensusWriter(Writer):
         connections = sum(1 for analysis in capture.connections if analysis.connection.frames)
         if self._json:
             frames = [
-                {"kind": kind, "name": name, "client": client, "server": server}
-                for kind, name, client, server in census.rows()
+                {"name": name, "client": client, "server": server} for name, client, server in census.rows()
             ]
             counted = {
                 "capture": capture.name,
@@ -174,7 +173,7 @@ class CensusWriter(Writer):
             print(f"{printable(capture.name)}: {census.frames} frames on {connections} connections")
             if census.frames:
                 print(f"{'':<20}{'client':>12}{'server':>12}")
-            for _, name, client, server in census.rows():
+            for name, client, server in census.rows():
                 print(f"{name:<20}{client:>12}{server:>12}")
             if census.problems:
                 print(f"{census.problems} frames have problems")

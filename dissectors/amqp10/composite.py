@@ -10,6 +10,7 @@ Which descriptors are known is a `TypeTable`. A dialect with other field lists i
 """
 
 import uuid
+from typing import Final
 
 from dissectors.amqp10.types import ValueReader, type_name
 from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol, ULong
@@ -71,6 +72,10 @@ class CompositeType:
         self.source = source
         self.mandatory_rule = mandatory_rule
         self.fields = fields
+        # What every frame asks.
+        self.size: i64 = len(fields)
+        self.is_frame: bool = "frame" in provides
+        self.is_sasl_frame: bool = "sasl-frame" in provides
 
 
 class Composite:
@@ -124,7 +129,7 @@ class Composite:
         return f"{self.definition().name}({shown})"
 
 
-_UNDEFINED = CompositeType("undefined", -1, "", (), "", "", ())
+_UNDEFINED: Final = CompositeType("undefined", -1, "", (), "", "", ())
 
 
 class TypeTable:
@@ -159,8 +164,10 @@ class Reader(ValueReader):
                 self.pos += 2
                 self.budget -= 1
                 self.depth += 1
-                result = self.composite(composite, ULong(code), start)
+                result = self.composite(composite, None, start)
                 self.depth -= 1
+                if isinstance(result, Described):
+                    result.descriptor = ULong(code)
                 return result
         return super().described(start)
 
@@ -177,7 +184,7 @@ class Reader(ValueReader):
         return self.composite(composite, descriptor, start)
 
     def composite(self, composite: Composite, descriptor: object, start: i64) -> object:
-        """The list behind a known descriptor, into `composite`."""
+        """The list behind a known descriptor, into `composite`; `Described` where there is none."""
         name = composite.definition().name
         code: i64 = self.buf[self.pos]
         top = not self.path
@@ -211,7 +218,7 @@ class Reader(ValueReader):
     def beyond(self, composite: Composite, count: i64, start: i64, found: i64) -> None:
         """What stands in a composite's list behind its last defined field, and whether it fits."""
         name = composite.definition().name
-        defined: i64 = len(composite.definition().fields)
+        defined = composite.definition().size
         read: i64 = defined if count > defined else count
         if count > defined and self.pos < self.end:
             at = self.pos

@@ -16,7 +16,10 @@ by what can be a frame header, as far as octets are there. What lies before it i
 `skipped` frame. Every octet of the stream belongs to exactly one frame.
 """
 
+from typing import Final
+
 from dissectors.amqp10.composite import Composite, Reader, TypeTable
+from dissectors.amqp10.performatives import Transfer
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.values import Described
 from dissectors.interface import Dissector, Frame, Problem
@@ -31,12 +34,12 @@ from dissectors.wire import i64, u16, u32
 
 __all__ = ["FrameDecoder", "ProtocolHeader", "credible_frame"]
 
-_MAGIC = 0x414D5150  # "AMQP"
-_DUMP_VERSION = 1
+_MAGIC: Final = 0x414D5150  # "AMQP"
+_DUMP_VERSION: Final = 1
 
 # What `credible_frame` says, besides the number of octets it would need to see.
-NOT_CREDIBLE = 0
-CREDIBLE = -1
+NOT_CREDIBLE: Final = 0
+CREDIBLE: Final = -1
 
 # Faults after which it is unknown where a value ends.
 _SIZE_FAULTS = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT")
@@ -120,11 +123,11 @@ def credible_frame(buf: bytes, at: i64, end: i64) -> i64:
         return NOT_CREDIBLE
     definition = body.definition()
     if frame_type == 0:
-        if "frame" not in definition.provides:
+        if not definition.is_frame:
             return NOT_CREDIBLE
         if need != size - 8 and definition.code != 0x14:
             return NOT_CREDIBLE
-    elif "sasl-frame" not in definition.provides or need != size - 8:
+    elif not definition.is_sasl_frame or need != size - 8:
         return NOT_CREDIBLE
     if left >= size + 8 and not plausible_header(buf, at + size):
         return NOT_CREDIBLE
@@ -462,17 +465,17 @@ class FrameDecoder(Dissector):
             # A size that is wrong says nothing about what stands behind it.
             more = False
         if isinstance(body, Composite):
-            provides = body.definition().provides
+            definition = body.definition()
             if sasl:
-                if "sasl-frame" not in provides:
+                if not definition.is_sasl_frame:
                     frame.add_problem(Problem("SA-FRAME-BODY", body_at, "", f"{frame.name} in a SASL frame"))
                 elif more:
                     frame.add_problem(
                         Problem("SA-FRAME-BODY", reader.pos - reader.origin, "", "octets follow the SASL frame's value")
                     )
-            elif "frame" not in provides:
+            elif not definition.is_frame:
                 frame.add_problem(Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative"))
-            elif more and frame.name != "transfer":
+            elif more and not isinstance(body, Transfer):
                 frame.add_problem(
                     Problem("F-BODY-PAYLOAD", reader.pos - reader.origin, "", f"octets follow the {frame.name}")
                 )
