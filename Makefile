@@ -1,0 +1,52 @@
+# make demo   set up a virtual environment and read a recorded capture
+# make test   set up, and pass the tests
+# make check  format, lint, types, import layers, generated tables
+# make bench  generate captures and compare with tshark (needs tshark; minutes)
+# make fuzz   the properties, with many more examples (FUZZ_EXAMPLES each)
+
+PYTHON ?= python3
+VENV ?= .venv
+# auto: compile where a C compiler is; require: fail without; no: run the files as they are
+AMQPSCOPE_COMPILE ?= auto
+FUZZ_EXAMPLES ?= 20000
+JOBS ?= auto
+export AMQPSCOPE_COMPILE
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissectors -name '*.py' -o -name '*.xml')
+# What is installed depends on how it was asked to be built, too.
+INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)
+
+.PHONY: demo test check bench fuzz clean
+
+demo: $(INSTALLED)
+	$(BIN)/amqpscope read captures/demo.pcap
+
+test: $(INSTALLED)
+	$(BIN)/pytest -q -n $(JOBS)
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m dissectors.spec.generate --check
+
+bench: $(INSTALLED)
+	$(BIN)/python tests/bench/bench.py
+
+fuzz: $(INSTALLED)
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=fuzz -m "not tshark"
+
+$(INSTALLED): $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	rm -rf build $(VENV)/installed-*
+	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --force-reinstall --no-deps .
+	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet ".[test]"
+	rm -rf build
+	$(BIN)/amqpscope --version
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,29 @@
+"""What all tests share: Hypothesis profiles, the option to write golden outputs anew, and the marks."""
+
+import os
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: how long an example takes depends on who else uses the machine.
+settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile(
+    "fuzz",
+    deadline=None,
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "20000")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden outputs anew")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if shutil.which("tshark") is None:
+        missing = pytest.mark.skip(reason="there is no tshark on the PATH")
+        for item in items:
+            if "tshark" in item.keywords:
+                item.add_marker(missing)
