@@ -42,7 +42,6 @@ fuzz: $(INSTALLED)
 $(INSTALLED): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	rm -rf build $(VENV)/installed-*
-	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --force-reinstall --no-deps .
 	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet ".[test]"
 	rm -rf build
 	$(BIN)/amqpscope --version
