@@ -43,13 +43,18 @@ SEARCH_CHAIN: Final = 5
 header passes by chance once in some 2**30 places, so five are beyond chance, and few enough to be found
 between two damages."""
 
+SEARCH_REACH: Final = 65_536 + 256
+"""Octets behind the damage that a chain of records has to reach, so that a capture file carried as the
+payload of the damaged packet is not taken for this one. Packets above 64 KiB are rare; much more would lose
+what lies between two damages near each other."""
+
 SEARCH_TAIL: Final = 3
 """Records that are enough when the last of them ends where the file does. One or two that fit are found by
 chance in the small numbers that headers are made of."""
 
 SEARCH_TIME_JUMP: Final = 31 * 24 * 60 * 60
-"""Seconds between the last good packet and one found behind damage, either way. Captures pause for
-days; random octets mostly point further away."""
+"""Seconds between the records of a chain, either way. Captures pause for days; numbers that are no times are
+mostly further apart."""
 
 SEARCH_WIRE: Final = 16 * 1024 * 1024
 """Octets on the wire that a record found behind damage may claim: far above any real packet."""
@@ -58,8 +63,8 @@ SEARCH_OCTETS: Final = 64 * 1024 * 1024
 """Octets searched behind one damage. Then the file is given up: it is damaged beyond a bad disk block."""
 
 SEARCH_STEPS: Final = 4_000_000
-"""Record headers looked at for one damage. Keeps the search short when the octets were made such that
-a long chain starts at each of them."""
+"""Record headers looked at in all chains of one file. A damage takes about a thousand; octets made such that
+a long chain starts at each of them would take for ever."""
 
 # reassembly/
 

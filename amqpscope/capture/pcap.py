@@ -5,8 +5,9 @@ Kuznetzov's modified format, which differs only by 8 more octets in each record 
 protocol, packet type), none of them needed here.
 
 A record that claims more captured octets than any packet has is damage. A fraction beyond one second, more
-octets captured than were on the wire or than the snapshot length allows, may be damage or a careless
-writer: the records that follow decide, and with those in place it is read and noted.
+octets captured than were on the wire or than the snapshot length allows may be damage or a careless writer,
+and a packet above 64 KiB damage or a rare packet: the records that follow decide, and with those in place
+it is read, and the first three are noted.
 """
 
 from typing import Any, Final
@@ -18,6 +19,7 @@ from amqpscope.limits import (
     MAX_LARGE_PACKET,
     MAX_PACKET,
     SEARCH_CHAIN,
+    SEARCH_REACH,
     SEARCH_TIME_JUMP,
     SEARCH_WIRE,
 )
@@ -55,6 +57,7 @@ class PcapReader(CaptureReader):
         self._snaplen: i64 = MAX_PACKET
         self._bound: i64 = MAX_PACKET
         self._seconds: i64 = _NO_SECONDS  # of the last packet
+        self._first_seconds: i64 = _NO_SECONDS  # of the first packet
         self._reference: i64 = _NO_SECONDS  # of a chain being judged
 
     def _start(self, buf: bytes, at: i64, end: i64) -> i64:
@@ -88,6 +91,7 @@ class PcapReader(CaptureReader):
         if snaplen > MAX_PACKET:
             self._bound = MAX_LARGE_PACKET
         self._seconds = _NO_SECONDS
+        self._first_seconds = _NO_SECONDS
         self._mode = RECORDS
         return at + FILE_HEADER
 
@@ -95,7 +99,7 @@ class PcapReader(CaptureReader):
         decoder = self.decoder
         link_type: i64 = self.link_type
         header: i64 = self._header
-        largest: i64 = min(self._bound, self._snaplen)
+        largest: i64 = min(SEARCH_REACH, self._snaplen)
         units: i64 = self._units
         nanoseconds: i64 = 1_000_000_000 // units
         big = self._big
@@ -106,6 +110,8 @@ class PcapReader(CaptureReader):
         captured: i64
         wire: i64
         now: i64
+        if self._first_seconds == _NO_SECONDS and end - at >= header:
+            self._first_seconds = u32(buf, at) if big else u32le(buf, at)
         four_words = (FOUR_WORDS if big else FOUR_WORDS_LITTLE).unpack_from
         while end - at >= header:
             if INTERPRETED:
@@ -155,9 +161,7 @@ class PcapReader(CaptureReader):
         """
         self._need = 0
         if captured > self._bound:
-            return self._damaged(
-                at, f"a record claims {captured} captured octets", self._header + self._bound
-            )
+            return self._damaged(at, f"a record claims {captured} captured octets")
         if wire == 0 and captured == 0:
             # As a record, the header of a pcap file has both lengths 0 (time zone and accuracy, never used).
             if self._looks_like_file_header(now, fraction):
@@ -171,21 +175,21 @@ class PcapReader(CaptureReader):
             if fraction < self._units:
                 return at
         place: i64 = at
+        self._reference = self._seconds
         for _ in range(SEARCH_CHAIN):
             if place == end and self._final:
                 break
-            length: i64 = self._bound + 1
-            if end - place >= self._header:
-                length = u32(buf, place + 8) if self._big else u32le(buf, place + 8)
-            elif not self._final:
+            if end - place < self._header and not self._final:
                 self._need = place + self._header - at
                 return at
+            length: i64 = self._bound + 1
+            if end - place >= self._header and self._is_near(buf, place):
+                length = u32(buf, place + 8) if self._big else u32le(buf, place + 8)
             if length > self._bound:
                 return self._damaged(
                     at,
                     f"a record claims fraction of a second {fraction}, {captured} octets captured and {wire} "
                     "on the wire, and no record follows it",
-                    self._header + self._bound,
                 )
             place += self._header + length
         if fraction >= self._units:
@@ -231,13 +235,24 @@ class PcapReader(CaptureReader):
         if wire < captured or wire > SEARCH_WIRE or fraction >= self._units:
             return NOT_CREDIBLE
         if first:
+            # The last packet may have been read from damage already; then the first one still tells the time.
             self._reference = self._seconds
-            if self._reference == _NO_SECONDS:
-                self._reference = now
-        jump: i64 = now - self._reference
-        if jump > SEARCH_TIME_JUMP or -jump > SEARCH_TIME_JUMP:
+            if not self._is_near(buf, at):
+                self._reference = self._first_seconds
+                if not self._is_near(buf, at):
+                    return NOT_CREDIBLE
+            self._reference = now
+        elif not self._is_near(buf, at):
             return NOT_CREDIBLE
         return at + self._header + captured
+
+    def _is_near(self, buf: bytes, at: i64) -> bool:
+        """Whether the time of the record at `at` is credible after the one it is compared with, if any."""
+        now: i64 = u32(buf, at) if self._big else u32le(buf, at)
+        if self._reference == _NO_SECONDS:
+            self._reference = now
+        jump: i64 = now - self._reference
+        return -SEARCH_TIME_JUMP <= jump <= SEARCH_TIME_JUMP
 
     def _window(self) -> i64:
         return (SEARCH_CHAIN + 2) * (self._header + self._bound)
@@ -252,12 +267,13 @@ class PcapReader(CaptureReader):
             self._snaplen,
             self._bound,
             self._seconds,
+            self._first_seconds,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], sink: SegmentSink) -> "PcapReader":
         """A reader that goes on where the one that gave `state` by `dump` was, with another sink."""
-        common, link_type, big, header, units, snaplen, bound, seconds = state
+        common, link_type, big, header, units, snaplen, bound, seconds, first_seconds = state
         reader = PcapReader(sink)
         reader._restore(common)
         reader.link_type = link_type
@@ -267,4 +283,5 @@ class PcapReader(CaptureReader):
         reader._snaplen = snaplen
         reader._bound = bound
         reader._seconds = seconds
+        reader._first_seconds = first_seconds
         return reader

@@ -27,7 +27,6 @@ SYSTEMD_JOURNAL: Final = 9
 CUSTOM: Final = 0x00000BAD
 CUSTOM_NOT_COPIED: Final = 0x40000BAD
 SYSDIG_EVENT: Final = 0x204
-SYSDIG_EVENT_FLAGS: Final = 0x208
 SYSDIG_EVENT_2: Final = 0x216
 SYSDIG_EVENT_2_LARGE: Final = 0x221
 
@@ -135,11 +134,11 @@ class PcapngReader(CaptureReader):
             if kind == SECTION_HEADER:
                 big = u32(buf, at + 8) == BYTE_ORDER
                 if not big and u32le(buf, at + 8) != BYTE_ORDER:
-                    return self._damaged(at, "a section header without byte order", _SEARCH_BLOCK)
+                    return self._damaged(at, "a section header without byte order")
                 length = u32(buf, at + 4) if big else u32le(buf, at + 4)
                 seven_words = (SEVEN_WORDS if big else SEVEN_WORDS_LITTLE).unpack_from
             if length < _FRAMING or length > MAX_BLOCK:
-                return self._damaged(at, f"a block claims {length} octets", _SEARCH_BLOCK)
+                return self._damaged(at, f"a block claims {length} octets")
             # Lengths are multiples of 4; a writer that forgot it has still padded the block.
             following: i64 = at + ((length + 3) & ~3)
             if following > end:
@@ -184,7 +183,7 @@ class PcapngReader(CaptureReader):
                     self._bad_packet(at, captured, length - _PACKET_MIN, index)
             elif kind == SECTION_HEADER:
                 if length < _SECTION_MIN:
-                    return self._damaged(at, f"a section header of {length} octets", _SEARCH_BLOCK)
+                    return self._damaged(at, f"a section header of {length} octets")
                 self._big = big
                 self._section(buf, at)
                 interfaces = self.interfaces
@@ -210,7 +209,7 @@ class PcapngReader(CaptureReader):
             verdict = self._step(buf, following, end, True)  # a packet cut short, or nothing known
         reason = f"a block with the two lengths {length} and {again}"
         if verdict == NOT_CREDIBLE:
-            return self._damaged(at, reason, _SEARCH_BLOCK)
+            return self._damaged(at, reason)
         self._note("capture/corrupt", f"at offset {self._origin + at}: {reason}; the first is believed")
         return following
 
@@ -234,7 +233,6 @@ class PcapngReader(CaptureReader):
             CUSTOM_NOT_COPIED,
             SYSTEMD_JOURNAL,
             SYSDIG_EVENT,
-            SYSDIG_EVENT_FLAGS,
             SYSDIG_EVENT_2,
             SYSDIG_EVENT_2_LARGE,
         ):

@@ -13,16 +13,15 @@ the record at `_damage` was not credible. STOPPED: nothing after this can be rea
 SEARCH looks at each place behind the damage for one from which records follow one another. One plausible
 header proves little, and even a chain of them may be a capture file that was itself carried as somebody's
 payload: such a false chain cannot outlive the packet that carries it. So a chain is believed when it has
-`SEARCH_CHAIN` records *and* reaches beyond the largest packet the damage may have cut open, or when it
-has `SEARCH_TAIL` and meets the end of the file exactly. Work is bounded by `SEARCH_STEPS` and
-`SEARCH_OCTETS`.
+`SEARCH_CHAIN` records *and* reaches beyond the largest packet that is likely to lie there, or when it has
+`SEARCH_TAIL` and meets the end of the file exactly. Work is bounded by `SEARCH_STEPS` and `SEARCH_OCTETS`.
 """
 
 from typing import Any, Final
 
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.limits import SEARCH_CHAIN, SEARCH_OCTETS, SEARCH_STEPS, SEARCH_TAIL
+from amqpscope.limits import SEARCH_CHAIN, SEARCH_OCTETS, SEARCH_REACH, SEARCH_STEPS, SEARCH_TAIL
 from dissectors.wire import i64
 
 START: Final = 0
@@ -54,8 +53,8 @@ class CaptureReader:
         self._final = False  # the file has ended: what is in hand is all there is
         self._mode: i64 = START
         self._time: i64 = 0  # of the last packet
-        # SEARCH and STOPPED: file offset of the damage and what it is. SEARCH: file offset of the end of the
-        # largest packet that may lie there, and records looked at so far.
+        # SEARCH and STOPPED: file offset of the damage and what it is. SEARCH: file offset that a chain must
+        # reach. Records looked at in all searches so far.
         self._damage: i64 = 0
         self._reach: i64 = 0
         self._steps: i64 = 0
@@ -88,7 +87,7 @@ class CaptureReader:
         self._carry = bytearray()
         used = self._advance(rest, 0, len(rest))
         if self._mode == RECORDS and self._tail_follows(rest, used + 1, len(rest)):
-            used = self._damaged(used, "a record claims to end behind the end of the file", 0)
+            used = self._damaged(used, "a record claims to end behind the end of the file")
             self.offset = self._origin + used
             used = self._advance(rest, used, len(rest))
         left: i64 = len(rest) - used
@@ -188,12 +187,11 @@ class CaptureReader:
         """Octets from any place within which its chain is decided, wherever the file ends."""
         raise NotImplementedError
 
-    def _damaged(self, at: i64, reason: str, largest: i64) -> i64:
+    def _damaged(self, at: i64, reason: str) -> i64:
         """The record at `at` is not credible: search behind it. Gives back where to go on."""
         self._mode = SEARCH
         self._damage = self._origin + at
-        self._reach = self._damage + largest
-        self._steps = 0
+        self._reach = self._damage + SEARCH_REACH
         self._reason = reason
         return at + 1
 

@@ -216,15 +216,46 @@ def test_a_capture_file_inside_a_packet_is_not_mistaken_for_this_one() -> None:
     assert [s.seq for s in sink.segments] == [n for n in range(4000) if n != 3]
 
 
-def test_a_search_is_not_led_far_away_in_time() -> None:
-    """Behind damage, records of another time are no continuation."""
-    late = START + (SEARCH_TIME_JUMP + 10) * SECOND
-    others = [Record(late, packet(seq=n)) for n in range(9)]
+def test_records_far_apart_in_time_are_no_chain() -> None:
+    far = (SEARCH_TIME_JUMP + 10) * SECOND
+    others = [Record(START + far, packet(seq=n)) for n in range(9)]
     sink, _ = read(pcap(records(3, step=1)) + b"\xff" * 16 + pcap(others)[24:])
     assert [s.seq for s in sink.segments] == [0, 1, 2]
-    near = [Record(late - 20 * SECOND, packet(seq=n)) for n in range(9)]
-    sink, _ = read(pcap([Record(START, packet(seq=77))]) + b"\xff" * 16 + pcap(near)[24:])
+    jumping = [Record(START + n % 2 * far, packet(seq=n)) for n in range(9)]
+    sink, _ = read(pcap(records(3)) + b"\xff" * 16 + pcap(jumping)[24:])
+    assert [s.seq for s in sink.segments] == [0, 1, 2]
+    apart = [Record(START + n % 2 * (far - 20 * SECOND), packet(seq=n)) for n in range(9)]
+    sink, _ = read(pcap([Record(START, packet(seq=77))]) + b"\xff" * 16 + pcap(apart)[24:])
     assert [s.seq for s in sink.segments] == [77, *range(9)]
+
+
+def test_a_packet_read_from_damage_does_not_set_the_time() -> None:
+    """A record that damage made up is read before the damage is noticed; its time is no measure."""
+    made_up = struct.pack("<IIII", 5, 5, 20, 20) + bytes(20)
+    sink, _ = read(pcap(records(5, step=1)) + made_up + b"\xff" * 99 + pcap(records(9))[24:])
+    assert [s.seq for s in sink.segments] == [*range(5), *range(9)]
+    assert sink.codes() == ["capture/corrupt"]
+
+
+def test_octets_lost_from_a_record_header_do_not_shift_all_that_follows() -> None:
+    """Read four octets too late, each length still looks like one; the times do not."""
+    items = records(20)
+    data = pcap(items)
+    place = offsets(items)[7]
+    sink, _ = read(data[:place] + data[place + 4 :])
+    assert [s.seq for s in sink.segments] == [n for n in range(20) if n != 7]
+    assert sink.codes() == ["capture/corrupt"]
+
+
+def test_a_large_captured_length_does_not_swallow_other_packets() -> None:
+    """No length is out of bounds here, only too large for what follows."""
+    items = records(3000, size=200, step=1000)
+    data = bytearray(pcap(items))
+    place = offsets(items)[7]
+    data[place + 8 : place + 16] = struct.pack("<II", 250_000, 250_000)
+    sink, _ = read(bytes(data))
+    assert [s.seq for s in sink.segments] == [n for n in range(3000) if n != 7]
+    assert sink.codes() == ["capture/corrupt"]
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

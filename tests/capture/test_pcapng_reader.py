@@ -94,16 +94,16 @@ def test_sections_have_their_own_order_and_interfaces() -> None:
 def test_other_blocks_are_passed_over_and_counted_as_wireshark_does() -> None:
     data = section() + interface()
     # Silent ones: name resolution, statistics, secrets, unknown, locally used.
-    for kind in (4, 5, 10, 0x77, 0x80000001):
+    for kind in (4, 5, 10, 0x77, 0x208, 0x80000001):
         data += block(kind, bytes(20))
     data += enhanced(packet(seq=1))
     # Shown by Wireshark as lines of their own.
-    for kind in (0xBAD, 0x40000BAD, 9, 0x204, 0x208, 0x216, 0x221):
+    for kind in (0xBAD, 0x40000BAD, 9, 0x204, 0x216, 0x221):
         data += block(kind, bytes(28))
     data += enhanced(packet(seq=2))
     sink, reader = read(data)
-    assert [(s.packet, s.seq) for s in sink.segments] == [(1, 1), (9, 2)]
-    assert (reader.number, reader.decoder.packets, sink.notes) == (9, 2, [])
+    assert [(s.packet, s.seq) for s in sink.segments] == [(1, 1), (8, 2)]
+    assert (reader.number, reader.decoder.packets, sink.notes) == (8, 2, [])
 
 
 def options_of_time(unit: int, offset: int) -> bytes:
