@@ -1,0 +1,236 @@
+"""What an endpoint could have known, and what it must have known, when it sent a frame.
+
+The specification describes each endpoint by what it sends and what it receives. A capture shows what
+was sent; when it was *received* is not in it: a mirror port may show A's segment before the octets of
+B that it acknowledges, and between B's frame and A's next one lies a time in which A had not looked.
+Two prefixes of B's stream bound what A had processed when it sent a frame:
+
+could   the octets of B that A had acknowledged by the segment that first carried the frame's first
+        octet. Nothing beyond can excuse A: its host had not received it.
+must    the octets of B that A's own frames prove it had processed: an answer that names B's channel,
+        a count that includes B's transfer, credit used that only one flow of B's gave. It only grows.
+        A's acknowledgement proves nothing here (its host had the octets, the program may not have
+        read them), nor does a frame of A's that may have crossed B's on the way.
+
+A knew some prefix k of B's stream, must <= k <= could. So of a frame that B's input makes illegal:
+
+    legal with all below `could`                 LEGAL: nothing is said
+    illegal whatever k was                       CERTAIN
+    otherwise                                    POSSIBLE
+
+State tables run at `could`. An input of B's that *restricts* what A may send is binding only once it
+is confirmed (`confirmed`). A quantity that B sets again and again (credit, a window) is kept as a
+`Limits`: the value in force for every k that is still possible, since one flow may raise it and the
+next one lower it.
+
+What B owes A, the other way round, is an `Obligation`: it counts from the moment A must have known
+(an answer to what was never read is not owed), and that it was not met is certain only when the
+endpoint ended its own stream in order (FIN), and nothing of it is missing.
+
+Nothing here knows a protocol. Offsets are octets of the peer's stream; a frame is known when its last
+octet is: `end` is the offset behind it.
+"""
+
+from typing import Final
+
+from dissectors.wire import i64
+
+__all__ = ["CERTAIN", "LEGAL", "POSSIBLE", "Knowledge", "Limits", "Obligation", "Obligations"]
+
+LEGAL: Final = 0
+POSSIBLE: Final = 1
+CERTAIN: Final = 2
+
+
+class Knowledge:
+    """What one endpoint knew of the other's stream, as of its newest frame."""
+
+    def __init__(self) -> None:
+        self.could: i64 = 0
+        self.must: i64 = 0
+
+    def advance(self, acknowledged: i64) -> None:
+        """The endpoint sends a frame; its segment acknowledged this much of the peer's stream.
+
+        A frame sent later was written by a program that knew no less, so `could` only grows: a smaller
+        value here means that an earlier segment is captured in a later copy only, whose newer
+        acknowledgement was taken for the first one's.
+        """
+        if acknowledged > self.could:
+            self.could = acknowledged
+
+    def prove(self, end: i64) -> None:
+        """The endpoint has processed the peer's stream up to `end`, by what it sent itself.
+
+        Not beyond `could`: then the proof is none, what it sent only happens to fit.
+        """
+        if self.must < end <= self.could:
+            self.must = end
+
+    def confirmed(self, end: i64) -> bool:
+        """Whether the peer's frame that ends at `end` was processed for certain."""
+        return end <= self.must
+
+    def certainty(self, end: i64) -> i64:
+        """How certain a fault is that rests on the peer's frame ending at `end`, received at `could`."""
+        return CERTAIN if end <= self.must else POSSIBLE
+
+    def dump(self) -> tuple[int, int]:
+        """The two prefixes."""
+        return (int(self.could), int(self.must))
+
+    @staticmethod
+    def load(state: tuple[int, int]) -> "Knowledge":
+        """What `dump` gave, as an object again."""
+        knowledge = Knowledge()
+        knowledge.could, knowledge.must = state
+        return knowledge
+
+
+class Limits:
+    """An upper bound that the peer sets from time to time, for every prefix that may be the known one.
+
+    The bound is exclusive and a count that never wraps (see `tracking.serial`): the first that is
+    beyond. Entries are in the order of the peer's stream. Of those below `must` only the newest can
+    still be in force; it is the first entry.
+    """
+
+    def __init__(self) -> None:
+        self.ends: list[int] = []
+        self.bounds: list[int] = []
+
+    def set(self, end: i64, bound: i64) -> None:
+        """The peer's frame that ends at `end` sets the bound."""
+        if self.ends and self.bounds[-1] == bound:
+            # The same bound from the earlier frame on: one entry serves, unless it is to be proved.
+            return
+        self.ends.append(end)
+        self.bounds.append(bound)
+
+    def settle(self, must: i64) -> None:
+        """All up to `must` is processed: what the newest of these replaced is out of force."""
+        drop: i64 = 0
+        known: i64 = len(self.ends)
+        while drop + 1 < known and self.ends[drop + 1] <= must:
+            drop += 1
+        if drop > 0:
+            del self.ends[:drop]
+            del self.bounds[:drop]
+
+    def judge(self, value: i64) -> i64:
+        """LEGAL if `value` is within the newest bound, CERTAIN if beyond every one, else POSSIBLE.
+
+        Without any bound: CERTAIN, for nothing was ever granted.
+        """
+        size: i64 = len(self.bounds)
+        if size == 0:
+            return CERTAIN
+        if value < self.bounds[size - 1]:
+            return LEGAL
+        at: i64 = 0
+        while at < size - 1:
+            if value < self.bounds[at]:
+                return POSSIBLE
+            at += 1
+        return CERTAIN
+
+    def proved_by(self, value: i64) -> i64:
+        """The end of the first frame without which `value` would be beyond every bound; -1 if there is none.
+
+        An endpoint that goes up to `value` lawfully has processed that frame.
+        """
+        at: i64 = 0
+        size: i64 = len(self.bounds)
+        while at < size:
+            if value < self.bounds[at]:
+                return self.ends[at] if at > 0 else -1
+            at += 1
+        return -1
+
+    def newest(self) -> i64:
+        """The bound in force at `could`; only to be asked when there is one."""
+        return self.bounds[len(self.bounds) - 1]
+
+    def largest(self) -> i64:
+        """The largest bound that may be in force; only to be asked when there is one."""
+        return max(self.bounds)
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def dump(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The entries."""
+        return (tuple(self.ends), tuple(self.bounds))
+
+    @staticmethod
+    def load(state: tuple[tuple[int, ...], tuple[int, ...]]) -> "Limits":
+        """What `dump` gave, as an object again."""
+        limits = Limits()
+        limits.ends = list(state[0])
+        limits.bounds = list(state[1])
+        return limits
+
+
+class Obligation:
+    """Something an endpoint owes since the peer's frame that ends at `end`.
+
+    kind: what is owed, in the protocol's words. key: of whom (a channel, a link). packet, time: of the
+    frame that raised it.
+    """
+
+    def __init__(self, kind: str, key: int, end: i64, packet: i64, time: i64) -> None:
+        self.kind: str = kind
+        self.key: int = key
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.time: i64 = time
+
+
+class Obligations:
+    """What one endpoint owes."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, int], Obligation] = {}
+
+    def owe(self, obligation: Obligation) -> None:
+        """It is owed from now on; one of the same kind and key stays the older one."""
+        self._open.setdefault((obligation.kind, obligation.key), obligation)
+
+    def fulfil(self, kind: str, key: int) -> None:
+        """It was done."""
+        self._open.pop((kind, key), None)
+
+    def forgive(self, key: int) -> None:
+        """Whatever is owed under this key has lost its object."""
+        for entry in [entry for entry in self._open if entry[1] == key]:
+            del self._open[entry]
+
+    def owes(self, kind: str, key: int) -> bool:
+        """Whether this is owed."""
+        return (kind, key) in self._open
+
+    def unmet(self) -> list[Obligation]:
+        """What is still owed, in the order in which it arose."""
+        return list(self._open.values())
+
+    def certainty(self, obligation: Obligation, knowledge: Knowledge, reason: str, whole: bool) -> i64:
+        """How certain it is, when the endpoint's stream ends, that `obligation` was broken.
+
+        reason: `fin` if the endpoint ended its stream itself; after anything else the answer may only
+        not have been captured, or not have been sent yet. whole: nothing of its stream is missing.
+        """
+        if reason != "fin" or not whole:
+            return POSSIBLE
+        return CERTAIN if obligation.end <= knowledge.must else POSSIBLE
+
+    def dump(self) -> tuple[tuple[object, ...], ...]:
+        """What is owed, as plain values."""
+        return tuple((o.kind, o.key, int(o.end), int(o.packet), int(o.time)) for o in self._open.values())
+
+    @staticmethod
+    def load(state: tuple[tuple[str, int, int, int, int], ...]) -> "Obligations":
+        """What `dump` gave, as an object again."""
+        obligations = Obligations()
+        for kind, key, end, packet, time in state:
+            obligations.owe(Obligation(kind, key, end, packet, time))
+        return obligations

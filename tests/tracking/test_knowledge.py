@@ -1,0 +1,141 @@
+"""Could and must, limits for every known prefix, and what is owed."""
+
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE, Knowledge, Limits, Obligation, Obligations
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def test_could_and_must_only_grow() -> None:
+    knowledge = Knowledge()
+    knowledge.advance(100)
+    knowledge.advance(60)
+    assert knowledge.could == 100
+    knowledge.prove(40)
+    knowledge.prove(20)
+    assert knowledge.must == 40
+
+
+def test_nothing_beyond_could_is_proved() -> None:
+    knowledge = Knowledge()
+    knowledge.advance(100)
+    knowledge.prove(101)
+    assert knowledge.must == 0
+    knowledge.prove(100)
+    assert knowledge.must == 100
+
+
+def test_certainty_of_a_fault_that_rests_on_an_input() -> None:
+    knowledge = Knowledge()
+    knowledge.advance(100)
+    knowledge.prove(50)
+    assert knowledge.certainty(50) == CERTAIN
+    assert knowledge.certainty(51) == POSSIBLE
+    assert knowledge.confirmed(50)
+    assert not knowledge.confirmed(51)
+
+
+def test_credit_lowered_from_ten_to_three() -> None:
+    """The example of the theory: both flows acknowledged; the 11th delivery is certain, the 4th possible."""
+    limits = Limits()
+    limits.set(100, 10)
+    limits.set(200, 3)
+    assert limits.judge(2) == LEGAL
+    assert limits.judge(3) == POSSIBLE
+    assert limits.judge(9) == POSSIBLE
+    assert limits.judge(10) == CERTAIN
+
+
+def test_a_proved_flow_puts_earlier_ones_out_of_force() -> None:
+    limits = Limits()
+    limits.set(100, 10)
+    limits.set(200, 3)
+    limits.settle(199)
+    assert limits.judge(3) == POSSIBLE
+    limits.settle(200)
+    assert limits.judge(3) == CERTAIN
+    assert limits.judge(2) == LEGAL
+
+
+def test_what_use_of_a_bound_proves() -> None:
+    limits = Limits()
+    limits.set(100, 5)
+    limits.set(200, 8)
+    limits.set(300, 20)
+    assert limits.proved_by(4) == -1
+    assert limits.proved_by(5) == 200
+    assert limits.proved_by(8) == 300
+    assert limits.proved_by(20) == -1
+
+
+def test_nothing_granted_is_certain() -> None:
+    assert Limits().judge(0) == CERTAIN
+
+
+def test_the_same_bound_again_is_one_entry() -> None:
+    limits = Limits()
+    limits.set(100, 5)
+    limits.set(200, 5)
+    assert len(limits) == 1
+    limits.settle(300)
+    assert limits.judge(5) == CERTAIN
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=12), st.integers(0, 12), st.integers(0, 12), st.integers(0, 31)
+)
+def test_limits_against_the_definition(bounds: list[int], must: int, could: int, value: int) -> None:
+    """Judged as the theory says it: the value in force after each prefix k from must to could."""
+    could = min(could, len(bounds))
+    must = min(must, could)
+    limits = Limits()
+    for number, bound in enumerate(bounds[:could], 1):
+        limits.set(number, bound)
+    limits.settle(must)
+    in_force = [bounds[k - 1] if k else -1 for k in range(must, could + 1)]
+    if value < in_force[-1]:
+        expected = LEGAL
+    elif all(value >= bound for bound in in_force):
+        expected = CERTAIN
+    else:
+        expected = POSSIBLE
+    assert limits.judge(value) == expected
+
+
+def test_obligations() -> None:
+    owed = Obligations()
+    owed.owe(Obligation("end", 3, 500, 12, 0))
+    owed.owe(Obligation("end", 3, 900, 20, 0))
+    owed.owe(Obligation("detach", 4, 600, 13, 0))
+    assert [o.packet for o in owed.unmet()] == [12, 13]
+    owed.fulfil("detach", 4)
+    assert owed.owes("end", 3)
+    assert not owed.owes("detach", 4)
+    owed.forgive(3)
+    assert owed.unmet() == []
+
+
+def test_an_unmet_obligation_is_certain_only_after_an_orderly_end() -> None:
+    owed = Obligations()
+    obligation = Obligation("close", 0, 500, 12, 0)
+    knowledge = Knowledge()
+    knowledge.advance(600)
+    assert owed.certainty(obligation, knowledge, "fin", True) == POSSIBLE
+    knowledge.prove(500)
+    assert owed.certainty(obligation, knowledge, "fin", True) == CERTAIN
+    assert owed.certainty(obligation, knowledge, "fin", False) == POSSIBLE
+    assert owed.certainty(obligation, knowledge, "rst", True) == POSSIBLE
+    assert owed.certainty(obligation, knowledge, "capture", True) == POSSIBLE
+
+
+def test_dump_and_load() -> None:
+    limits = Limits()
+    limits.set(100, 10)
+    limits.set(200, 3)
+    assert Limits.load(limits.dump()).judge(5) == POSSIBLE
+    knowledge = Knowledge()
+    knowledge.advance(9)
+    knowledge.prove(4)
+    assert Knowledge.load(knowledge.dump()).dump() == (9, 4)
+    owed = Obligations()
+    owed.owe(Obligation("end", 3, 500, 12, 7))
+    assert Obligations.load(owed.dump()).dump() == owed.dump()
