@@ -174,8 +174,8 @@ class TcpConnection:
         second = self._second
         self._pump()
         while self._waiting > 0:
-            self._imply_fin(first, second)
-            self._imply_fin(second, first)
+            self._imply_fin(first)
+            self._imply_fin(second)
             self._pump()
             if self._waiting == 0:
                 break
@@ -336,9 +336,8 @@ class TcpConnection:
             ahead: i64 = unwrap(seq, own.origin, 0)
             if other.syn != 0 and own.next == 0 and ahead >= 0:
                 pass  # the other side's first acknowledgement was that of our SYN
-            elif flags & _FLAG_RST or (size == 0 and ahead == -1):
-                # Not its next octet: a keep-alive, or a number taken from the other side.
-                own.midstream = True
+            elif flags & _FLAG_RST:
+                own.midstream = True  # its number may be taken from the other side's acknowledgement
             else:
                 own.midstream = True
                 own.empty_start = size == 0
@@ -506,6 +505,8 @@ class TcpConnection:
             return
         if offset == own.next - 1:
             offset += 1  # it was taken for an octet that is missing
+        if own.drop_mark(offset + 1):
+            self._waiting -= 1  # an empty segment that counts this FIN came before it
         if offset < own.waiting_end():
             return  # octets behind it were captured: it is an old connection's, or damaged
         own.limit = offset
@@ -516,9 +517,12 @@ class TcpConnection:
         if own.reset or own.ended:
             return
         own.reset = True
+        if own.limit >= 0:
+            return  # FIN waits for its turn
+        self._imply_fin(own)
         if own.limit < 0:
             own.limit = max(own.waiting_end(), own.high)
-            self._wait_end(own, RST, own.limit, time, packet, acknowledged)
+        self._wait_end(own, RST, own.limit, time, packet, acknowledged)
 
     def _wait_end(
         self, own: Direction, kind: i64, offset: i64, time: i64, packet: i64, acknowledged: i64
@@ -626,8 +630,8 @@ class TcpConnection:
         """Whether the hole before the first piece will not be filled any more."""
         if own.reset:
             return True
-        if piece.offset > own.high:
-            return False
+        if piece.offset > own.high or (piece.kind == MARK and piece.offset == own.next + 1):
+            return False  # not acknowledged, or nothing but the FIN
         if piece.covered_at >= 0 and (
             own.segments - piece.covered_at >= REASSEMBLY_REORDER_SEGMENTS
             or own.time - piece.covered_time >= REASSEMBLY_REORDER_TIME
@@ -681,18 +685,20 @@ class TcpConnection:
             self._force(own, other)
             piece = own.first()
 
-    def _imply_fin(self, own: Direction, other: Direction) -> None:
-        """At the end: if all that is missing of `own` is the last octet acknowledged, it was its FIN."""
-        if (
-            own.limit < 0
-            and own.high == own.next + 1
-            and own.waiting_pieces() == 0
-            and other.waiting_pieces() > 0
-        ):
+    def _imply_fin(self, own: Direction) -> None:
+        """At the end: if all that is missing of `own` is one octet behind all others, it was its FIN."""
+        if own.limit >= 0 or own.high > own.next + 1:
+            return
+        shown: bool = own.high > own.next
+        if own.drop_mark(own.next + 1):
+            self._waiting -= 1
+            shown = True
+        if shown and own.waiting_pieces() == 0:
             own.limit = own.next
 
     def _finish_tail(self, own: Direction, other: Direction) -> None:
         """What was acknowledged behind the last octet seen was not captured."""
+        self._imply_fin(own)
         upto: i64 = own.clamped(own.high)
-        if upto > own.next + 1:
+        if upto > own.next:
             self._gap(own, upto, other.packet, other.time)

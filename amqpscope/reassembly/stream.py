@@ -118,6 +118,10 @@ class Piece:
         self.covered_time: i64 = 0
 
 
+_GONE = Piece(DATA, 0, 0, b"", 0, 0, UNKNOWN)
+"""Stands where a piece was taken from the front of the list, so that its octets are free."""
+
+
 class Direction:
     """The state of one direction. Attributes are read and written by `TcpConnection` only."""
 
@@ -281,6 +285,7 @@ class Direction:
     def pop(self) -> None:
         """Takes the first piece away."""
         self.waiting_octets -= len(self.waiting[self.head].octets)
+        self.waiting[self.head] = _GONE
         self.head += 1
         if self.head == len(self.waiting):
             self.waiting.clear()
@@ -291,6 +296,22 @@ class Direction:
             del self.waiting[: self.head]
             self.covered -= self.head
             self.head = 0
+
+    def drop_mark(self, offset: i64) -> bool:
+        """Takes the last piece away if it is an empty segment's `offset`. Returns whether it was."""
+        last: i64 = len(self.waiting) - 1
+        if last < self.head:
+            return False
+        piece = self.waiting[last]
+        if piece.kind != MARK or piece.offset != offset:
+            return False
+        self.waiting.pop()
+        self.covered = min(self.covered, last)
+        if last == self.head:
+            self.waiting.clear()
+            self.head = 0
+            self.covered = 0
+        return True
 
     def drop_waiting(self) -> None:
         """What waits lies behind the end of the stream."""

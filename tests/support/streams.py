@@ -153,7 +153,7 @@ class Wire:
     def ack(self, direction: int, ack: int | None = None) -> Segment:
         """A segment without payload."""
         known = self.knows(direction) if ack is None else ack
-        return self._add(Segment(direction, self.sent[direction], b"", known))
+        return self._add(Segment(direction, self.sent[direction] + self.finished[direction], b"", known))
 
     def again(self, direction: int, start: int, end: int) -> Segment:
         """Octets sent before once more, in these bounds, with what is known by now."""
