@@ -11,7 +11,6 @@ from dissectors.wire import i64
 __all__ = ["at_most", "nearest", "raw"]
 
 
-
 def raw(count: i64) -> i64:
     """The 32 bits that stand for a count on the wire."""
     return count & 0xFFFFFFFF

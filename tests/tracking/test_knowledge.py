@@ -81,7 +81,10 @@ def test_the_same_bound_again_is_one_entry() -> None:
 
 
 @given(
-    st.lists(st.integers(0, 30), min_size=1, max_size=12), st.integers(0, 12), st.integers(0, 12), st.integers(0, 31)
+    st.lists(st.integers(0, 30), min_size=1, max_size=12),
+    st.integers(0, 12),
+    st.integers(0, 12),
+    st.integers(0, 31),
 )
 def test_limits_against_the_definition(bounds: list[int], must: int, could: int, value: int) -> None:
     """Judged as the theory says it: the value in force after each prefix k from must to could."""

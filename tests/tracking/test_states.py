@@ -1,0 +1,93 @@
+"""The state tables against the specification's own, read anew from its XML, and every state with every input."""
+
+import re
+from importlib import resources
+
+import pytest
+from amqpscope.tracking.amqp10.states import (
+    CONNECTION,
+    CONNECTION_REPAIR,
+    LEGAL_SENDS,
+    LINK,
+    LINK_REPAIR,
+    SESSION,
+    SESSION_REPAIR,
+    advance,
+)
+
+TRANSPORT = resources.files("dissectors.spec").joinpath("amqp10/transport.xml").read_text()
+
+CONNECTION_STATES = [
+    "START", "HDR_RCVD", "HDR_SENT", "HDR_EXCH", "OPEN_RCVD", "OPEN_SENT", "OPEN_PIPE", "CLOSE_PIPE", "OC_PIPE",
+    "OPENED", "CLOSE_RCVD", "CLOSE_SENT", "DISCARDING", "END",
+]  # fmt: skip
+
+
+def legal_table() -> dict[str, tuple[str, str]]:
+    """State -> (legal sends, legal receives), from the table printed in transport.xml."""
+    block = TRANSPORT[TRANSPORT.index("State        Legal Sends") :]
+    rows = {}
+    for line in block[: block.index("*  = any frames")].splitlines():
+        match = re.match(r"([A-Z_]{3,10}) +(\S+) +(\S+)", line)
+        if match:
+            rows[match[1]] = (match[2], match[3])
+    return rows
+
+
+def test_every_connection_state_of_the_specification_is_there() -> None:
+    assert sorted(legal_table()) == sorted(CONNECTION_STATES)
+    in_tables = {state for state, _ in CONNECTION} | set(CONNECTION.values())
+    assert in_tables == set(CONNECTION_STATES)
+
+
+@pytest.mark.parametrize("state", CONNECTION_STATES)
+def test_what_the_table_lets_a_state_send_is_what_its_row_says(state: str) -> None:
+    sends, receives = legal_table()[state]
+    cells = {action for name, action in CONNECTION if name == state}
+    assert ("S:HDR" in cells) == (sends == "HDR")
+    assert ("S:OPEN" in cells) == (sends == "OPEN")
+    assert ("S:CLOSE" in cells) == (sends in ("*", "**"))
+    assert (state in LEGAL_SENDS) == (sends in ("*", "**"))
+    if receives in ("HDR", "OPEN"):
+        assert f"R:{receives}" in cells
+    if receives == "-":
+        assert not any(action.startswith("R:") for action in cells)
+
+
+def test_session_states_of_the_specification() -> None:
+    section = TRANSPORT[TRANSPORT.index('title="Session States"') :]
+    printed = set(re.findall(r"<dt>([A-Z]+(?: [A-Z]+)?)</dt>", section[: section.index("</doc>")]))
+    assert {name.replace(" ", "_") for name in printed} == {state for state, _ in SESSION}
+
+
+@pytest.mark.parametrize(
+    ("table", "repair"),
+    [(CONNECTION, CONNECTION_REPAIR), (SESSION, SESSION_REPAIR), (LINK, LINK_REPAIR)],
+    ids=["connection", "session", "link"],
+)
+def test_every_state_takes_every_input(
+    table: dict[tuple[str, str], str], repair: dict[tuple[str, str], str]
+) -> None:
+    states = {state for state, _ in table} | set(table.values())
+    actions = {action for _, action in table}
+    for state in states:
+        for action in actions | {action + "(error)" for action in actions}:
+            assert advance(table, repair, state, action) in states
+
+
+def test_a_repair_never_stands_in_for_a_cell_of_the_specification() -> None:
+    assert not set(CONNECTION) & set(CONNECTION_REPAIR)
+    assert not set(SESSION) & set(SESSION_REPAIR)
+    assert not set(LINK) & set(LINK_REPAIR)
+
+
+def test_two_opens_and_closes_that_cross() -> None:
+    state = "START"
+    for action in ("S:HDR", "S:OPEN", "R:HDR", "R:OPEN", "S:CLOSE(error)", "R:CLOSE"):
+        state = advance(CONNECTION, CONNECTION_REPAIR, state, action)
+    assert state == "END"
+
+
+def test_what_is_not_in_any_table_changes_nothing() -> None:
+    assert advance(CONNECTION, CONNECTION_REPAIR, "OPENED", "S:OPEN") == "OPENED"
+    assert advance(CONNECTION, CONNECTION_REPAIR, "END", "S:CLOSE") == "END"
