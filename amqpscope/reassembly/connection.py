@@ -63,6 +63,8 @@ never existed; so a hole of one octet at the very end of a stream is not told.
 **Numbers outside any window** (`SEQUENCE_WINDOW`) are not believed: such a segment is ignored, such an
 acknowledgement is unknown. Only when several such segments follow one another is the stream taken up there,
 behind a gap.
+
+This module puts segments in their place; `amqpscope.reassembly.order` decides what is passed on when.
 """
 
 from typing import Any, Final
@@ -70,30 +72,16 @@ from typing import Any, Final
 from amqpscope.limits import (
     NEW_CONNECTION_JUMP,
     NEW_CONNECTION_SILENCE,
-    REASSEMBLY_LAG_SEGMENTS,
-    REASSEMBLY_LAG_TIME,
     REASSEMBLY_LIVE_WAIT,
-    REASSEMBLY_OVERLAP_NOTES,
     REASSEMBLY_REORDER_SEGMENTS,
-    REASSEMBLY_REORDER_TIME,
     REASSEMBLY_STRAYS,
     REASSEMBLY_WAITING_OCTETS,
     REASSEMBLY_WAITING_PIECES,
     SEQUENCE_WINDOW,
 )
+from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
-from amqpscope.reassembly.stream import (
-    CUT,
-    DATA,
-    FIN,
-    MARK,
-    RST,
-    UNKNOWN,
-    Direction,
-    Piece,
-    StreamFacts,
-    StreamSink,
-)
+from amqpscope.reassembly.stream import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction, StreamFacts, StreamSink
 from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
@@ -112,10 +100,9 @@ class TcpConnection:
     """Both directions of one connection. Direction 0 is that of the first segment captured."""
 
     def __init__(self, sink: StreamSink) -> None:
-        self._sink: StreamSink = sink
         self._first: Direction = Direction(0)
         self._second: Direction = Direction(1)
-        self._waiting: i64 = 0  # pieces in both lists
+        self._order: CausalOrder = CausalOrder(sink, self._first, self._second)
         self._finished: bool = False
 
     def segment(
@@ -147,7 +134,7 @@ class TcpConnection:
             other = self._first
         if (
             seq == own.expected
-            and self._waiting == 0
+            and self._order.waiting == 0
             and (flags & _FLAGS_FIN_SYN_RST) == 0
             and cut == 0
             and ack >= 0
@@ -162,7 +149,7 @@ class TcpConnection:
                 if start < end:
                     if acknowledged < 0:
                         acknowledged = 0
-                    self._pass_on(own, buf, start, end, packet, time, acknowledged)
+                    self._order.pass_on(own, buf, start, end, packet, time, acknowledged)
                 return
         self._segment(own, other, time, packet, seq, ack, flags, buf, start, end, cut)
 
@@ -170,37 +157,16 @@ class TcpConnection:
         """No segment follows (end of the capture, eviction): passes on all that waits, holes as gaps."""
         if self._finished:
             return
-        first = self._first
-        second = self._second
-        self._pump()
-        while self._waiting > 0:
-            self._imply_fin(first)
-            self._imply_fin(second)
-            self._pump()
-            if self._waiting == 0:
-                break
-            # A piece in order says for certain what is missing; of two holes, the one captured first.
-            own = first
-            a = first.first()
-            b = second.first()
-            if a is None:
-                own = second
-            elif b is not None and a.offset > first.next:
-                if b.offset <= second.next or b.packet < a.packet:
-                    own = second
-            self._force(own, second if own is first else first)
-        self._finish_tail(first, second)
-        self._finish_tail(second, first)
+        self._order.finish()
         self._finished = True
-        first.expected = -1
-        second.expected = -1
+        self._first.expected = -1
+        self._second.expected = -1
 
     def tick(self, now: i64) -> None:
         """For a live capture: at `now` (ns), passes on what waited longer than `REASSEMBLY_LIVE_WAIT`."""
-        if self._waiting == 0 or self._finished:
-            return
-        self._force_older(self._first, self._second, now - REASSEMBLY_LIVE_WAIT)
-        self._force_older(self._second, self._first, now - REASSEMBLY_LIVE_WAIT)
+        if not self._finished:
+            self._order.force_older(self._first, self._second, now - REASSEMBLY_LIVE_WAIT)
+            self._order.force_older(self._second, self._first, now - REASSEMBLY_LIVE_WAIT)
 
     def starts_new(self, direction: i64, seq: i64, flags: i64, time: i64) -> bool:
         """Whether a segment belongs to a new connection between the same ports. To be asked before `segment`.
@@ -221,8 +187,12 @@ class TcpConnection:
             return ((own.origin - seq - 1) & SEQUENCE_MASK) != 0
         if not own.known or time - max(own.time, other.time) < NEW_CONNECTION_SILENCE:
             return False
-        jump: i64 = unwrap(seq, own.origin, own.high) - own.high
-        return jump > NEW_CONNECTION_JUMP or jump < -NEW_CONNECTION_JUMP
+        # The next segment of this connection lies where the stream is, or where its acknowledgements are.
+        ahead: i64 = unwrap(seq, own.origin, own.next) - own.next
+        if ahead >= -NEW_CONNECTION_JUMP and ahead <= own.high - own.next + NEW_CONNECTION_JUMP:
+            return False
+        ahead = unwrap(seq, own.origin, own.high) - own.high
+        return ahead > NEW_CONNECTION_JUMP or ahead < -NEW_CONNECTION_JUMP
 
     def opener(self) -> i64:
         """The direction that opened the connection: it sent SYN, or the other answered one; -1 unknown."""
@@ -234,7 +204,7 @@ class TcpConnection:
 
     def waiting(self) -> int:
         """How many pieces wait: 0 means that everything captured was passed on."""
-        return self._waiting
+        return self._order.waiting
 
     def facts(self, direction: i64) -> StreamFacts:
         """What a summary tells of one direction."""
@@ -254,7 +224,7 @@ class TcpConnection:
         connection._finished = finished
         connection._first = Direction.load(first)
         connection._second = Direction.load(second)
-        connection._waiting = connection._first.waiting_pieces() + connection._second.waiting_pieces()
+        connection._order = CausalOrder(sink, connection._first, connection._second)
         if finished:
             connection._first.expected = -1
             connection._second.expected = -1
@@ -286,7 +256,7 @@ class TcpConnection:
         if begins:
             own.first_packet = packet
             own.first_time = time
-            self._begin(own, other, seq, ack, flags, end - start + cut)
+            self._begin(own, other, seq, flags, end - start + cut)
         own.segments += 1
         own.time = time
         own.packet = packet
@@ -312,18 +282,18 @@ class TcpConnection:
         if size > 0:
             self._octets(own, other, time, packet, offset, acknowledged, buf, start, end, cut)
         elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.limit < 0:
-            self._wait_end(own, MARK, offset, time, packet, UNKNOWN)
+            self._order.wait_end(own, MARK, offset, time, packet, UNKNOWN)
         if flags & _FLAG_RST:
             self._reset(own, time, packet, acknowledged)
         elif flags & _FLAG_FIN:
             self._fin(own, time, packet, offset + size, acknowledged)
-        self._pump()
+        self._order.pump()
         while (
             own.waiting_octets > REASSEMBLY_WAITING_OCTETS or own.waiting_pieces() > REASSEMBLY_WAITING_PIECES
         ):
-            self._force(own, other)
+            self._order.force(own, other)
 
-    def _begin(self, own: Direction, other: Direction, seq: i64, ack: i64, flags: i64, size: i64) -> None:
+    def _begin(self, own: Direction, other: Direction, seq: i64, flags: i64, size: i64) -> None:
         """The first segment of a direction: settles its origin."""
         own.seen = True
         if flags & _FLAG_SYN:
@@ -396,10 +366,10 @@ class TcpConnection:
         own.strays = 0
         own.stray_next = -1
         while own.waiting_pieces() > 0:
-            self._force(own, other)
+            self._order.force(own, other)
         if own.ended:
             return False
-        self._gap(own, own.next + ((seq - own.origin - own.next) & SEQUENCE_MASK), own.packet, own.time)
+        self._order.gap(own, own.next + ((seq - own.origin - own.next) & SEQUENCE_MASK), own.packet, own.time)
         return True
 
     def _octets(
@@ -430,7 +400,7 @@ class TcpConnection:
             own.count_old(offset, offset + old)
             known: i64 = min(old, size)
             if own.recent.differs(own.next, offset, buf, start, start + known):
-                self._differs(own, packet, time, offset)
+                self._order.differs(own, packet, time, offset)
             start += known
             size -= known
             cut -= old - known
@@ -447,57 +417,17 @@ class TcpConnection:
                 return
         head = own.first()
         if offset == own.next and (head is None or last <= head.offset):
-            if self._ready(own, other, acknowledged, packet, time):
+            if self._order.ready(own, other, acknowledged, packet, time):
                 if stop > offset:
-                    ack: i64 = self._told(other, acknowledged)
-                    self._pass_on(own, buf, start, start + (stop - offset), packet, time, ack)
+                    ack: i64 = self._order.told(other, acknowledged)
+                    self._order.pass_on(own, buf, start, start + (stop - offset), packet, time, ack)
                 if last > stop:
-                    self._gap(own, last, packet, time)
+                    self._order.gap(own, last, packet, time)
                 return
         if stop > offset:
-            self._wait(own, DATA, offset, stop, buf, start, packet, time, acknowledged)
+            self._order.wait(own, DATA, offset, stop, buf, start, packet, time, acknowledged)
         if last > stop:
-            self._wait(own, CUT, stop, last, b"", 0, packet, time, acknowledged)
-
-    def _wait(
-        self,
-        own: Direction,
-        kind: i64,
-        offset: i64,
-        stop: i64,
-        buf: bytes,
-        start: i64,
-        packet: i64,
-        time: i64,
-        acknowledged: i64,
-    ) -> None:
-        """Puts [offset, stop) among what waits, as far as it is not there already."""
-        differs: i64 = -1
-        shift: i64 = start - offset
-        at: i64 = own.find(offset)
-        while offset < stop:
-            upto: i64 = stop
-            if at < len(own.waiting):
-                piece = own.waiting[at]
-                if piece.offset <= offset:
-                    upto = min(piece.end, stop)
-                    if upto > offset:
-                        own.retransmitted += upto - offset
-                        if kind == DATA and piece.kind == DATA and differs < 0:
-                            there = piece.octets[offset - piece.offset : upto - piece.offset]
-                            if there != buf[offset + shift : upto + shift]:
-                                differs = offset
-                        offset = upto
-                    at += 1
-                    continue
-                upto = min(piece.offset, stop)
-            octets = buf[offset + shift : upto + shift] if kind == DATA else b""
-            own.insert(at, Piece(kind, offset, upto, octets, packet, time, acknowledged))
-            self._waiting += 1
-            at += 1
-            offset = upto
-        if differs >= 0:
-            self._differs(own, packet, time, differs)
+            self._order.wait(own, CUT, stop, last, b"", 0, packet, time, acknowledged)
 
     def _fin(self, own: Direction, time: i64, packet: i64, offset: i64, acknowledged: i64) -> None:
         """A FIN behind the octet at `offset - 1`."""
@@ -506,11 +436,11 @@ class TcpConnection:
         if offset == own.next - 1:
             offset += 1  # it was taken for an octet that is missing
         if own.drop_mark(offset + 1):
-            self._waiting -= 1  # an empty segment that counts this FIN came before it
+            self._order.waiting -= 1  # an empty segment that counts this FIN came before it
         if offset < own.waiting_end():
             return  # octets behind it were captured: it is an old connection's, or damaged
         own.limit = offset
-        self._wait_end(own, FIN, offset, time, packet, acknowledged)
+        self._order.wait_end(own, FIN, offset, time, packet, acknowledged)
 
     def _reset(self, own: Direction, time: i64, packet: i64, acknowledged: i64) -> None:
         """RST: nothing is sent again. What the other side has of this stream reached it."""
@@ -519,186 +449,7 @@ class TcpConnection:
         own.reset = True
         if own.limit >= 0:
             return  # FIN waits for its turn
-        self._imply_fin(own)
+        self._order.imply_fin(own)
         if own.limit < 0:
             own.limit = max(own.waiting_end(), own.high)
-        self._wait_end(own, RST, own.limit, time, packet, acknowledged)
-
-    def _wait_end(
-        self, own: Direction, kind: i64, offset: i64, time: i64, packet: i64, acknowledged: i64
-    ) -> None:
-        own.insert(len(own.waiting), Piece(kind, offset, offset, b"", packet, time, acknowledged))
-        self._waiting += 1
-
-    # -- passing on --------------------------------------------------------------------------------
-
-    def _pass_on(
-        self, own: Direction, buf: bytes, start: i64, end: i64, packet: i64, time: i64, ack: i64
-    ) -> None:
-        """Octets of `own` at its next offset go out."""
-        offset: i64 = own.next
-        own.next = offset + (end - start)
-        own.expected = (own.expected + (end - start)) & SEQUENCE_MASK
-        if own.next > own.high:
-            own.high = own.next
-        own.recent.add(buf, start, end)
-        self._sink.data(own.index, offset, buf, start, end, packet, time, ack)
-
-    def _gap(self, own: Direction, upto: i64, packet: i64, time: i64) -> None:
-        """The octets of `own` from its next offset to `upto` are given up."""
-        offset: i64 = own.next
-        own.remember_gap(upto - offset)
-        own.next = upto
-        own.aim()
-        if upto > own.high:
-            own.high = upto
-            own.cover()
-        self._sink.gap(own.index, offset, upto - offset, packet, time)
-
-    def _end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
-        own.ended = reason
-        own.limit = own.next
-        own.aim()
-        self._waiting -= own.waiting_pieces()
-        own.drop_waiting()
-        self._sink.end(own.index, reason, packet, time)
-
-    def _differs(self, own: Direction, packet: i64, time: i64, offset: i64) -> None:
-        own.differing += 1
-        if own.differing <= REASSEMBLY_OVERLAP_NOTES:
-            detail = (
-                f"octets around stream offset {offset} were sent again with other content; the first counts"
-            )
-            self._sink.note(own.index, "capture/overlap-differs", packet, time, detail)
-
-    def _told(self, other: Direction, acknowledged: i64) -> i64:
-        """An acknowledgement as the sink is told it."""
-        if acknowledged == UNKNOWN:
-            return -1
-        return max(other.clamped(acknowledged), 0)
-
-    def _ready(self, own: Direction, other: Direction, acknowledged: i64, packet: i64, time: i64) -> bool:
-        """Whether what `own` acknowledges was passed on."""
-        if acknowledged == UNKNOWN:
-            return True
-        upto: i64 = other.clamped(acknowledged)
-        if other.seen:
-            return upto <= other.next
-        if not own.alone:
-            return False
-        if upto > other.next:
-            self._gap(other, upto, packet, time)
-        return True
-
-    def _pump(self) -> None:
-        """Passes on what can be, until nothing moves."""
-        first = self._first
-        second = self._second
-        while self._waiting > 0:
-            moved: bool = self._drain(first, second)
-            if self._drain(second, first):
-                moved = True
-            if moved:
-                continue
-            a = first.first()
-            b = second.first()
-            if a is None or b is None or a.offset > first.next or b.offset > second.next:
-                return
-            if a.packet <= b.packet:
-                self._pass_on_piece(first, second, a)
-            else:
-                self._pass_on_piece(second, first, b)
-
-    def _drain(self, own: Direction, other: Direction) -> bool:
-        """Passes on pieces of one direction until one has to wait. Returns whether there were any."""
-        moved: bool = False
-        piece = own.first()
-        while piece is not None:
-            if piece.offset > own.next:
-                if not self._given_up(own, piece):
-                    break
-                self._gap(own, piece.offset, piece.packet, piece.time)
-                moved = True
-            if not self._ready(own, other, piece.ack, piece.packet, piece.time):
-                break
-            self._pass_on_piece(own, other, piece)
-            moved = True
-            piece = own.first()
-        return moved
-
-    def _given_up(self, own: Direction, piece: Piece) -> bool:
-        """Whether the hole before the first piece will not be filled any more."""
-        if own.reset:
-            return True
-        if piece.offset > own.high or (piece.kind == MARK and piece.offset == own.next + 1):
-            return False  # not acknowledged, or nothing but the FIN
-        if piece.covered_at >= 0 and (
-            own.segments - piece.covered_at >= REASSEMBLY_REORDER_SEGMENTS
-            or own.time - piece.covered_time >= REASSEMBLY_REORDER_TIME
-        ):
-            return True
-        return (
-            own.segments - piece.came_at >= REASSEMBLY_LAG_SEGMENTS
-            or own.time - piece.time >= REASSEMBLY_LAG_TIME
-        )
-
-    def _pass_on_piece(self, own: Direction, other: Direction, piece: Piece) -> None:
-        """The first piece, which is in order, goes out."""
-        own.pop()
-        self._waiting -= 1
-        if piece.kind == FIN:
-            self._end(own, "fin", piece.packet, piece.time)
-        elif piece.kind == RST:
-            self._end(own, "rst", piece.packet, piece.time)
-        elif piece.end > own.next:
-            if piece.kind == CUT:
-                self._gap(own, piece.end, piece.packet, piece.time)
-            else:
-                start: i64 = own.next - piece.offset
-                size: i64 = piece.end - piece.offset
-                ack: i64 = self._told(other, piece.ack)
-                self._pass_on(own, piece.octets, start, size, piece.packet, piece.time, ack)
-
-    # -- giving up ---------------------------------------------------------------------------------
-
-    def _force(self, own: Direction, other: Direction) -> None:
-        """The first piece of `own`, which has to wait, waits no longer for what it waited for first."""
-        piece = own.first()
-        if piece is None:
-            return
-        if piece.offset > own.next:
-            self._gap(own, piece.offset, piece.packet, piece.time)
-        else:
-            upto: i64 = other.clamped(piece.ack)
-            later = other.first()
-            if later is not None and later.offset > other.next:
-                upto = min(upto, later.offset)
-            if upto > other.next:
-                self._gap(other, upto, piece.packet, piece.time)
-            if not other.seen:
-                own.alone = True
-        self._pump()
-
-    def _force_older(self, own: Direction, other: Direction, than: i64) -> None:
-        piece = own.first()
-        while piece is not None and piece.time < than:
-            self._force(own, other)
-            piece = own.first()
-
-    def _imply_fin(self, own: Direction) -> None:
-        """At the end: if all that is missing of `own` is one octet behind all others, it was its FIN."""
-        if own.limit >= 0 or own.high > own.next + 1:
-            return
-        shown: bool = own.high > own.next
-        if own.drop_mark(own.next + 1):
-            self._waiting -= 1
-            shown = True
-        if shown and own.waiting_pieces() == 0:
-            own.limit = own.next
-
-    def _finish_tail(self, own: Direction, other: Direction) -> None:
-        """What was acknowledged behind the last octet seen was not captured."""
-        self._imply_fin(own)
-        upto: i64 = own.clamped(own.high)
-        if upto > own.next:
-            self._gap(own, upto, other.packet, other.time)
+        self._order.wait_end(own, RST, own.limit, time, packet, acknowledged)

@@ -299,6 +299,27 @@ def test_an_empty_segment_shows_that_octets_before_it_are_missing() -> None:
     assert connection.waiting() == 0
 
 
+def test_one_missing_octet_before_an_empty_segment_may_be_a_fin_but_not_when_octets_follow() -> None:
+    wire = opened()
+    wire.data(0, 4)
+    gone = wire.data(0, 1)
+    wire.ack(1)
+    for _ in range(2 * REASSEMBLY_REORDER_SEGMENTS):
+        wire.ack(0)
+    captured = without(wire.segments, gone)
+    recorder, connection = feed(captured)
+    assert recorder.gaps(0) == []
+    connection.tick(SECOND * 3600)
+    assert recorder.gaps(0) == []
+    assert connection.waiting() == 0
+    captured.append(wire.data(0, 3))
+    for _ in range(REASSEMBLY_REORDER_SEGMENTS):
+        captured.append(wire.ack(0))
+    recorder, connection = feed(captured)
+    assert recorder.gaps(0) == [(4, 1)]
+    assert recorder.reached[0] == 8
+
+
 def test_an_empty_segment_before_the_octets_it_counts_changes_nothing() -> None:
     wire = opened()
     wire.data(0, 4)
@@ -940,6 +961,19 @@ def test_without_syn_it_takes_a_jump_and_a_silence() -> None:
     assert not new(connection, 0, far, ACK, later - 1)
     assert not new(connection, 0, 4, ACK, later)
     assert not new(connection, 0, 3, ACK, 100 * later)  # a keep-alive
+
+
+def test_without_syn_a_segment_where_the_acknowledgements_are_is_no_new_connection() -> None:
+    wire = opened()
+    wire.data(0, 4)
+    last = wire.ack(1, ack=SEQUENCE_WINDOW).time  # far ahead of what is seen of direction 0
+    _, connection = feed(wire.segments)
+    later = last + NEW_CONNECTION_SILENCE
+    assert not new(connection, 0, 4, ACK, later)
+    assert not new(connection, 0, SEQUENCE_WINDOW // 2, ACK, later)
+    assert not new(connection, 0, SEQUENCE_WINDOW + NEW_CONNECTION_JUMP, ACK, later)
+    assert new(connection, 0, SEQUENCE_WINDOW + NEW_CONNECTION_JUMP + 1, ACK, later)
+    assert new(connection, 0, 4 - NEW_CONNECTION_JUMP - 1, ACK, later)
 
 
 # -- live, and between processes --------------------------------------------------------------------

@@ -1,0 +1,284 @@
+"""What waits in both directions of a connection, and when it is passed on.
+
+The rules and their reasons stand at the top of `amqpscope.reassembly.connection`, under "Order", "Waiting for
+each other", "Holes" and "A direction that lags". Between two calls of `TcpConnection` nothing waits that
+could be passed on: `pump` has seen to it.
+"""
+
+from amqpscope.limits import (
+    REASSEMBLY_LAG_SEGMENTS,
+    REASSEMBLY_LAG_TIME,
+    REASSEMBLY_OVERLAP_NOTES,
+    REASSEMBLY_REORDER_SEGMENTS,
+    REASSEMBLY_REORDER_TIME,
+)
+from amqpscope.reassembly.sequence import SEQUENCE_MASK
+from amqpscope.reassembly.stream import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction, Piece, StreamSink
+from dissectors.wire import i64
+
+__all__ = ["CausalOrder"]
+
+
+class CausalOrder:
+    """Both directions of a connection, and the sink they go to."""
+
+    def __init__(self, sink: StreamSink, first: Direction, second: Direction) -> None:
+        self.sink: StreamSink = sink
+        self.first: Direction = first
+        self.second: Direction = second
+        self.waiting: i64 = first.waiting_pieces() + second.waiting_pieces()
+
+    # -- what waits --------------------------------------------------------------------------------
+
+    def wait(
+        self,
+        own: Direction,
+        kind: i64,
+        offset: i64,
+        stop: i64,
+        buf: bytes,
+        start: i64,
+        packet: i64,
+        time: i64,
+        acknowledged: i64,
+    ) -> None:
+        """Puts [offset, stop) among what waits, as far as it is not there already."""
+        differs: i64 = -1
+        shift: i64 = start - offset
+        at: i64 = own.find(offset)
+        while offset < stop:
+            upto: i64 = stop
+            if at < len(own.waiting):
+                piece = own.waiting[at]
+                if piece.offset <= offset:
+                    upto = min(piece.end, stop)
+                    if upto > offset:
+                        own.retransmitted += upto - offset
+                        if kind == DATA and piece.kind == DATA and differs < 0:
+                            there = piece.octets[offset - piece.offset : upto - piece.offset]
+                            if there != buf[offset + shift : upto + shift]:
+                                differs = offset
+                        offset = upto
+                    at += 1
+                    continue
+                upto = min(piece.offset, stop)
+            octets = buf[offset + shift : upto + shift] if kind == DATA else b""
+            own.insert(at, Piece(kind, offset, upto, octets, packet, time, acknowledged))
+            self.waiting += 1
+            at += 1
+            offset = upto
+        if differs >= 0:
+            self.differs(own, packet, time, differs)
+
+    def wait_end(
+        self, own: Direction, kind: i64, offset: i64, time: i64, packet: i64, acknowledged: i64
+    ) -> None:
+        """Puts the end of a stream, or an empty segment's place in it, behind all that waits."""
+        own.insert(len(own.waiting), Piece(kind, offset, offset, b"", packet, time, acknowledged))
+        self.waiting += 1
+
+    # -- passing on --------------------------------------------------------------------------------
+
+    def pass_on(
+        self, own: Direction, buf: bytes, start: i64, end: i64, packet: i64, time: i64, ack: i64
+    ) -> None:
+        """Octets of `own` at its next offset go out."""
+        offset: i64 = own.next
+        own.next = offset + (end - start)
+        own.expected = (own.expected + (end - start)) & SEQUENCE_MASK
+        if own.next > own.high:
+            own.high = own.next
+        own.recent.add(buf, start, end)
+        self.sink.data(own.index, offset, buf, start, end, packet, time, ack)
+
+    def gap(self, own: Direction, upto: i64, packet: i64, time: i64) -> None:
+        """The octets of `own` from its next offset to `upto` are given up."""
+        offset: i64 = own.next
+        own.remember_gap(upto - offset)
+        own.next = upto
+        own.aim()
+        if upto > own.high:
+            own.high = upto
+            own.cover()
+        self.sink.gap(own.index, offset, upto - offset, packet, time)
+
+    def _end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
+        own.ended = reason
+        own.limit = own.next
+        own.aim()
+        self.waiting -= own.waiting_pieces()
+        own.drop_waiting()
+        self.sink.end(own.index, reason, packet, time)
+
+    def differs(self, own: Direction, packet: i64, time: i64, offset: i64) -> None:
+        """A second copy of the octets at `offset` contradicts the first."""
+        own.differing += 1
+        if own.differing <= REASSEMBLY_OVERLAP_NOTES:
+            detail = (
+                f"octets around stream offset {offset} were sent again with other content; the first counts"
+            )
+            self.sink.note(own.index, "capture/overlap-differs", packet, time, detail)
+
+    def told(self, other: Direction, acknowledged: i64) -> i64:
+        """An acknowledgement as the sink is told it."""
+        if acknowledged == UNKNOWN:
+            return -1
+        return max(other.clamped(acknowledged), 0)
+
+    def ready(self, own: Direction, other: Direction, acknowledged: i64, packet: i64, time: i64) -> bool:
+        """Whether what `own` acknowledges was passed on."""
+        if acknowledged == UNKNOWN:
+            return True
+        upto: i64 = other.clamped(acknowledged)
+        if other.seen:
+            return upto <= other.next
+        if not own.alone:
+            return False
+        if upto > other.next:
+            self.gap(other, upto, packet, time)
+        return True
+
+    def pump(self) -> None:
+        """Passes on what can be, until nothing moves."""
+        first = self.first
+        second = self.second
+        while self.waiting > 0:
+            moved: bool = self._drain(first, second)
+            if self._drain(second, first):
+                moved = True
+            if moved:
+                continue
+            a = first.first()
+            b = second.first()
+            if a is None or b is None or a.offset > first.next or b.offset > second.next:
+                return
+            if a.packet <= b.packet:
+                self._pass_on_piece(first, second, a)
+            else:
+                self._pass_on_piece(second, first, b)
+
+    def _drain(self, own: Direction, other: Direction) -> bool:
+        """Passes on pieces of one direction until one has to wait. Returns whether there were any."""
+        moved: bool = False
+        piece = own.first()
+        while piece is not None:
+            if piece.offset > own.next:
+                if not self._given_up(own, piece):
+                    break
+                self.gap(own, piece.offset, piece.packet, piece.time)
+                moved = True
+            if not self.ready(own, other, piece.ack, piece.packet, piece.time):
+                break
+            self._pass_on_piece(own, other, piece)
+            moved = True
+            piece = own.first()
+        return moved
+
+    def _given_up(self, own: Direction, piece: Piece) -> bool:
+        """Whether the hole before the first piece will not be filled any more."""
+        if own.reset:
+            return True
+        if piece.offset > own.high or self._may_be_fin(own, piece):
+            return False
+        if piece.covered_at >= 0 and (
+            own.segments - piece.covered_at >= REASSEMBLY_REORDER_SEGMENTS
+            or own.time - piece.covered_time >= REASSEMBLY_REORDER_TIME
+        ):
+            return True
+        return (
+            own.segments - piece.came_at >= REASSEMBLY_LAG_SEGMENTS
+            or own.time - piece.time >= REASSEMBLY_LAG_TIME
+        )
+
+    def _may_be_fin(self, own: Direction, piece: Piece) -> bool:
+        """Whether the hole before the first piece may be nothing but a FIN that was not captured."""
+        return piece.kind == MARK and piece.offset == own.next + 1 and own.waiting_pieces() == 1
+
+    def _pass_on_piece(self, own: Direction, other: Direction, piece: Piece) -> None:
+        """The first piece, which is in order, goes out."""
+        own.pop()
+        self.waiting -= 1
+        if piece.kind == FIN:
+            self._end(own, "fin", piece.packet, piece.time)
+        elif piece.kind == RST:
+            self._end(own, "rst", piece.packet, piece.time)
+        elif piece.end > own.next:
+            if piece.kind == CUT:
+                self.gap(own, piece.end, piece.packet, piece.time)
+            else:
+                start: i64 = own.next - piece.offset
+                size: i64 = piece.end - piece.offset
+                ack: i64 = self.told(other, piece.ack)
+                self.pass_on(own, piece.octets, start, size, piece.packet, piece.time, ack)
+
+    # -- giving up ---------------------------------------------------------------------------------
+
+    def force(self, own: Direction, other: Direction) -> None:
+        """The first piece of `own`, which has to wait, waits no longer for what it waited for first."""
+        piece = own.first()
+        if piece is None:
+            return
+        if self._may_be_fin(own, piece):
+            own.pop()
+            self.waiting -= 1
+        elif piece.offset > own.next:
+            self.gap(own, piece.offset, piece.packet, piece.time)
+        else:
+            upto: i64 = other.clamped(piece.ack)
+            later = other.first()
+            if later is not None and later.offset > other.next:
+                upto = min(upto, later.offset)
+            if upto > other.next:
+                self.gap(other, upto, piece.packet, piece.time)
+            if not other.seen:
+                own.alone = True
+        self.pump()
+
+    def force_older(self, own: Direction, other: Direction, than: i64) -> None:
+        """What came before the time `than` (ns) waits no longer."""
+        piece = own.first()
+        while piece is not None and piece.time < than:
+            self.force(own, other)
+            piece = own.first()
+
+    def finish(self) -> None:
+        """Nothing follows: all that waits goes out, holes as gaps."""
+        first = self.first
+        second = self.second
+        self.pump()
+        while self.waiting > 0:
+            self.imply_fin(first)
+            self.imply_fin(second)
+            self.pump()
+            if self.waiting == 0:
+                break
+            # A piece in order says for certain what is missing; of two holes, the one captured first.
+            own = first
+            a = first.first()
+            b = second.first()
+            if a is None:
+                own = second
+            elif b is not None and a.offset > first.next:
+                if b.offset <= second.next or b.packet < a.packet:
+                    own = second
+            self.force(own, second if own is first else first)
+        self._finish_tail(first, second)
+        self._finish_tail(second, first)
+
+    def imply_fin(self, own: Direction) -> None:
+        """At the end: if all that is missing of `own` is one octet behind all others, it was its FIN."""
+        if own.limit >= 0 or own.high > own.next + 1:
+            return
+        shown: bool = own.high > own.next
+        if own.drop_mark(own.next + 1):
+            self.waiting -= 1
+            shown = True
+        if shown and own.waiting_pieces() == 0:
+            own.limit = own.next
+
+    def _finish_tail(self, own: Direction, other: Direction) -> None:
+        """What was acknowledged behind the last octet seen was not captured."""
+        self.imply_fin(own)
+        upto: i64 = own.clamped(own.high)
+        if upto > own.next:
+            self.gap(own, upto, other.packet, other.time)
