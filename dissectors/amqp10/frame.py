@@ -93,12 +93,18 @@ def plausible_header(buf: bytes, at: i64) -> bool:
 def credible_frame(buf: bytes, at: i64, end: i64) -> i64:
     """Judge whether a frame begins at `at`: CREDIBLE, NOT_CREDIBLE, or the octets from `at` needed to tell."""
     left = end - at
-    if left < 12:
-        return 12 if left < 4 or _may_begin(buf, at, end) else NOT_CREDIBLE
-    size = u32(buf, at)
-    if size == _MAGIC:
-        known = ProtocolHeader(buf[at + 4], buf[at + 5], buf[at + 6], buf[at + 7]).protocol() != "unknown"
+    if left >= 8 and u32(buf, at) == _MAGIC:
+        # Of this protocol only: the other versions open a stream and never stand inside one.
+        protocol_id: i64 = buf[at + 4]
+        known = protocol_id in (0, 2, 3) and buf[at + 5] == 1 and u16(buf, at + 6) == 0
         return CREDIBLE if known else NOT_CREDIBLE
+    if left < 4:
+        return 8
+    size = u32(buf, at)
+    if left < 12:
+        if size == _MAGIC:
+            return 8
+        return 12 if _may_begin(buf, at, end) else NOT_CREDIBLE
     frame_type: i64 = buf[at + 5]
     if size < 8 or size > MAX_CREDIBLE_FRAME or buf[at + 4] != 2 or frame_type > 1:
         return NOT_CREDIBLE
@@ -152,10 +158,8 @@ def _credible_behind_empty(buf: bytes, at: i64, end: i64) -> i64:
 
 
 def _may_begin(buf: bytes, at: i64, end: i64) -> bool:
-    """Whether fewer than twelve octets (at least four) can still become a frame or header."""
+    """Whether fewer than twelve octets (at least four) can still become a frame."""
     size = u32(buf, at)
-    if size == _MAGIC:
-        return True
     if size < 8 or size > MAX_CREDIBLE_FRAME:
         return False
     if end - at > 4 and buf[at + 4] != 2:
@@ -298,6 +302,8 @@ class FrameDecoder(Dissector):
         """The rule a frame header breaks, or "": also `cut` for an implausible one after a hole."""
         words: i64 = buf[pos + 4]
         if size >= 8 and words >= 2 and words * 4 <= size and buf[pos + 5] <= 1:
+            if size >= 0x1400_0000 and self.layer == "TLS" and buf[pos] <= 0x17 and buf[pos + 1] == 3:
+                return "opaque"  # a TLS record with the handshake's first message looks like a SASL frame
             self.doubtful = False
             return ""
         if self.layer == "TLS" and 0x14 <= buf[pos] <= 0x17 and buf[pos + 1] == 3:
