@@ -1,8 +1,9 @@
 """Could and must, limits for every known prefix, and what is owed."""
 
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE, Knowledge, Limits, Obligation, Obligations
 from hypothesis import given
 from hypothesis import strategies as st
+
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE, Knowledge, Limits, Obligation, Obligations
 
 
 def test_could_and_must_only_grow() -> None:

@@ -1,8 +1,9 @@
 """RFC 1982 numbers as counts: every wrap-around."""
 
-from amqpscope.tracking.serial import at_most, nearest, raw
 from hypothesis import given
 from hypothesis import strategies as st
+
+from amqpscope.tracking.serial import at_most, nearest, raw
 
 TOP = 0xFFFFFFFF
 
