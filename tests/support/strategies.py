@@ -14,13 +14,15 @@ product's nor the encoder's, so that a test says once how the product's objects 
         binary                          bytes
         string, symbol                  str
         list                            tuple of meanings
-        map                             tuple of pairs of meanings, in order, keys possibly twice
+        map                             tuple of pairs of meanings, in order
         array                           tuple of meanings
     ("described", descriptor, value)    both are meanings
     ("composite", name, fields)         a dictionary of meanings by the specification's field names, nulls
                                         left out; a field that may be `multiple` is a symbol or an array
 
-What is drawn is well-formed and has every mandatory field; it need not make sense as protocol.
+What is drawn is well-formed: every mandatory field is there, choices are the specification's, no key stands
+twice in a map, a descriptor outside the specification's own is none of its. A decoder has nothing to complain
+of. It need not make sense as protocol.
 """
 
 from __future__ import annotations
@@ -172,17 +174,24 @@ def _maps(
     items: st.SearchStrategy[Sample],
     widths: st.SearchStrategy[amqp.Choice] = WIDTHS,
 ) -> Sample:
-    drawn = draw(st.lists(st.tuples(keys, items), max_size=4))
+    drawn = draw(st.lists(st.tuples(keys, items), max_size=4, unique_by=lambda pair: repr(pair[0].meaning)))
     octets = amqp.map_([(key.octets, item.octets) for key, item in drawn], draw(widths))
     return Sample(octets, ("map", tuple((key.meaning, item.meaning) for key, item in drawn)))
 
 
-DESCRIPTORS = primitives(("ulong", "symbol"))
+@st.composite
+def descriptors(draw: st.DrawFn) -> Sample:
+    """A numeric or symbolic descriptor that the specification does not define."""
+    if draw(st.booleans()):
+        text = "x:" + draw(ASCII)
+        return Sample(amqp.symbol(text, draw(_choices("symbol", text))), ("symbol", text))
+    number = draw(st.one_of(st.integers(0x80, 0xFF), st.integers(2**32, 2**64 - 1)))
+    return Sample(amqp.ulong(number, draw(_choices("ulong", number))), ("ulong", number))
 
 
 @st.composite
 def _described(draw: st.DrawFn, items: st.SearchStrategy[Sample]) -> Sample:
-    descriptor, item = draw(DESCRIPTORS), draw(items)
+    descriptor, item = draw(descriptors()), draw(items)
     octets = amqp.described(descriptor.octets, item.octets)
     return Sample(octets, ("described", descriptor.meaning, item.meaning))
 
@@ -206,7 +215,7 @@ def _alike(draw: st.DrawFn, depth: int) -> st.SearchStrategy[Sample]:
     kinds = [*PRIMITIVE_TYPES, *(("list", "map", "array", "described") if depth else ())]
     kind = draw(st.sampled_from(kinds))
     if kind == "described":
-        descriptor, inner = draw(DESCRIPTORS), draw(_alike(depth - 1))
+        descriptor, inner = draw(descriptors()), draw(_alike(depth - 1))
         return inner.map(
             lambda s: Sample(
                 amqp.described(descriptor.octets, s.octets), ("described", descriptor.meaning, s.meaning)
@@ -273,10 +282,12 @@ _NESTED = {
     ("source", "default-outcome"): OUTCOMES,
     ("transactional-state", "outcome"): OUTCOMES,
 }
-_CHOICES = {
+_CHOICES: dict[str, st.SearchStrategy[Any]] = {
     "snd-settle-mode": st.integers(0, 2),
     "rcv-settle-mode": st.integers(0, 1),
     "code": st.integers(0, 4),
+    "terminus-durable": st.integers(0, 2),
+    "expiry-policy": st.sampled_from(("link-detach", "session-end", "connection-close", "never")),
     "delivery-tag": st.binary(min_size=1, max_size=32),
 }
 _SYMBOL_KEYS = primitives(("symbol",))
@@ -289,9 +300,11 @@ def _field(name: str, field_name: str, kind: str) -> st.SearchStrategy[Sample]:
         return composites("error")
     if (name, field_name) in _NESTED:
         return st.sampled_from(_NESTED[name, field_name]).flatmap(composites)
-    if field_name in _CHOICES:
-        primitive = "binary" if field_name == "delivery-tag" else "ubyte"
-        return _CHOICES[field_name].map(lambda v: Sample(amqp.encode(primitive, v), (primitive, v)))
+    chosen = "terminus-durable" if field_name == "durable" and name != "header" else field_name
+    if chosen in _CHOICES:
+        return _CHOICES[chosen].map(lambda v: Sample(amqp.encode(kind, v), (kind, v)))
+    if field_name == "filter":
+        return _maps(_SYMBOL_KEYS, _described(values(3)))
     if kind == "fields":
         return _maps(_SYMBOL_KEYS, values(3))
     if kind == "unsettled":
