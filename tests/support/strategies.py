@@ -197,9 +197,17 @@ def _described(draw: st.DrawFn, items: st.SearchStrategy[Sample]) -> Sample:
 
 
 @st.composite
-def arrays(draw: st.DrawFn, depth: int = 2, widths: st.SearchStrategy[amqp.Choice] = WIDTHS) -> Sample:
-    """An array of one primitive type, of lists, of maps, of arrays, or of described values of these."""
-    alike = draw(_alike(depth))
+def arrays(
+    draw: st.DrawFn,
+    depth: int = 2,
+    widths: st.SearchStrategy[amqp.Choice] = WIDTHS,
+    kinds: tuple[str, ...] = (),
+) -> Sample:
+    """An array of one primitive type, of lists, of maps, of arrays, or of described values of these.
+
+    kinds: out of which the elements' type is chosen, "described" being one; all of them by default.
+    """
+    alike = draw(_alike(depth, kinds))
     drawn = draw(st.lists(alike, max_size=4))
     constructor = None
     if not drawn:
@@ -210,10 +218,10 @@ def arrays(draw: st.DrawFn, depth: int = 2, widths: st.SearchStrategy[amqp.Choic
 
 
 @st.composite
-def _alike(draw: st.DrawFn, depth: int) -> st.SearchStrategy[Sample]:
+def _alike(draw: st.DrawFn, depth: int, kinds: tuple[str, ...] = ()) -> st.SearchStrategy[Sample]:
     """A strategy whose every draw has the same constructor."""
-    kinds = [*PRIMITIVE_TYPES, *(("list", "map", "array", "described") if depth else ())]
-    kind = draw(st.sampled_from(kinds))
+    every = (*PRIMITIVE_TYPES, *(("list", "map", "array", "described") if depth else ()))
+    kind = draw(st.sampled_from(kinds or every))
     if kind == "described":
         descriptor, inner = draw(descriptors()), draw(_alike(depth - 1))
         return inner.map(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,23 +14,45 @@ from support.independent import walk_capture
 from support.strategies import Conversation, Delivery, Sample
 from support.tcp_writer import Capture
 
-ALL_CODES = {code for codes in amqp.CODES.values() for code in codes}
 
+def codes_of(samples: st.SearchStrategy[Sample], examples: int) -> set[int]:
+    """The format codes that draws begin with."""
+    codes: set[int] = set()
 
-def test_every_encoding_is_drawn_alone_and_in_arrays() -> None:
-    alone: Counter[int] = Counter()
-    in_arrays: Counter[int] = Counter()
-
-    @settings(max_examples=1000, database=None, derandomize=True, deadline=None)
-    @given(st.one_of(strategies.primitives(), strategies.values(3)), strategies.arrays())
-    def draw(value: Sample, array: Sample) -> None:
-        alone[value.octets[0]] += 1
-        in_arrays[array.octets[3 if array.octets[0] == 0xE0 else 9]] += 1
+    @settings(max_examples=examples, database=None, derandomize=True, deadline=None)
+    @given(samples)
+    def draw(sample: Sample) -> None:
+        codes.add(sample.octets[0])
 
     draw()
-    assert set(alone) == ALL_CODES | {0x00}
-    # In an array lists, maps and arrays have one width for all, the larger.
-    assert set(in_arrays) == (ALL_CODES | {0x00}) - {0x45, 0xC0, 0xC1, 0xE0}
+    return codes
+
+
+@pytest.mark.parametrize("kind", strategies.PRIMITIVE_TYPES)
+def test_every_encoding_of_a_type_is_drawn(kind: str) -> None:
+    assert codes_of(strategies.primitives((kind,)), 60) == set(amqp.CODES[kind])
+
+
+def test_every_kind_of_nested_value_is_drawn() -> None:
+    nested = {code for kind in ("list", "map", "array") for code in amqp.CODES[kind]} | {0x00}
+    assert codes_of(strategies.values(3), 500) > nested
+
+
+@pytest.mark.parametrize("kind", [*strategies.PRIMITIVE_TYPES, "list", "map", "array", "described"])
+def test_arrays_of_everything_are_drawn(kind: str) -> None:
+    elements: set[int] = set()
+    sizes: set[int] = set()
+
+    @settings(max_examples=60, database=None, derandomize=True, deadline=None)
+    @given(strategies.arrays(kinds=(kind,)))
+    def draw(array: Sample) -> None:
+        elements.add(array.octets[3 if array.octets[0] == 0xE0 else 9])
+        sizes.add(len(array.meaning[1]))
+
+    draw()
+    # Lists, maps and arrays in an array have one width for all, the larger.
+    assert elements == ({0x00} if kind == "described" else set(amqp.CODES[kind]) - {0x45, 0xC0, 0xC1, 0xE0})
+    assert {0, 1} < sizes
 
 
 @pytest.mark.parametrize("name", amqp.COMPOSITES)
