@@ -142,3 +142,13 @@ MAX_CAPTURE_NOTES: Final = 10_000
 MAX_NAMED_DELIVERIES: Final = 65_536
 """Deliveries (and links) of one connection whose link's name is remembered to show it beside a
 disposition. An unsettled delivery older than that many is shown without."""
+
+# tracking
+
+MAX_UNPROVED: Final = 4096
+"""Transfers of a session whose place in the stream is kept until the receiver's counters prove that it
+has processed them. A receiver that never says so loses older proofs: verdicts get milder, not wrong."""
+
+MAX_INBOX: Final = 16_384
+"""Frames on their way to an endpoint that has not shown to have received them. More is a direction of
+which hardly anything was captured."""

@@ -1,0 +1,424 @@
+"""One end of a connection: everything it has sent, and what it can have received.
+
+Theory of operation. A connection is replayed as two endpoints. A frame binds its sender at once
+(`send`). Its receiver gets it later: it waits in the receiver's inbox until the receiver's own next
+frame shows, by what its segment acknowledged, that the receiver could have known it (`catch_up`). So
+an endpoint's state is what it was, at the latest, when it wrote its newest frame: the state at `could`
+of `tracking.knowledge`.
+
+What an endpoint sends may prove what it has processed; those proofs are drawn in `prove`, one place
+for all:
+
+    begin           its remote-channel: the peer's begin on that channel
+    flow            its next-incoming-id: the peer's transfers below it
+    disposition     as receiver: the peer's deliveries it names
+    transfer        credit or window that only one flow of the peer's gave: that flow
+
+An attach, detach, end or close proves nothing: it may have crossed the peer's.
+
+Nothing here judges. What is illegal is taken in the most likely sense, so that one fault does not make
+faults of all that follows: a frame on a channel or handle never opened changes nothing; a second begin
+or attach in use replaces the first.
+"""
+
+from amqpscope.limits import MAX_INBOX
+from amqpscope.model import FrameRecord
+from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
+from amqpscope.tracking.knowledge import Knowledge
+from amqpscope.tracking.serial import nearest
+from dissectors.amqp10.frame import ProtocolHeader
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    Transfer,
+)
+from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
+from dissectors.wire import i64
+
+__all__ = ["Endpoint"]
+
+
+class Endpoint:
+    """One end of an AMQP 1.0 connection.
+
+    peer: `client` or `server`. whole: its stream was captured from its start without a hole, so that
+    what was not seen was not sent.
+    """
+
+    def __init__(self, peer: str) -> None:
+        self.peer: str = peer
+        self.whole: bool = True
+        self.knowledge: Knowledge = Knowledge()
+        self.inbox: list[FrameRecord] = []
+        self.inbox_head: i64 = 0
+        # Its own stream.
+        self.sent_end: i64 = 0
+        self.frames: i64 = 0
+        self.last_time: i64 = 0
+        self.last_packet: i64 = 0
+        # The layer that its newest protocol header opened, and SASL.
+        self.layer: str = ""
+        self.state: str = "START"
+        self.mechanisms: SaslMechanisms | None = None
+        self.init: SaslInit | None = None
+        self.outcome: SaslOutcome | None = None
+        self.challenges: i64 = 0
+        # The two opens: its own, and the peer's once received at `could`.
+        self.open: Open | None = None
+        self.open_packet: i64 = 0
+        self.peer_open: Open | None = None
+        self.peer_open_end: i64 = UNKNOWN
+        self.peer_open_packet: i64 = 0
+        self.closed: bool = False
+        self.close_packet: i64 = 0
+        # Its sessions, by the channel it sends on and by the one the peer sends on.
+        self.sessions: dict[int, SessionEnd] = {}
+        self.peer_sessions: dict[int, SessionEnd] = {}
+        self.ended: dict[int, SessionEnd] = {}
+        self.begun: i64 = 0
+
+    # What it could have known
+
+    def catch_up(self, acknowledged: i64, peer_sent: i64) -> None:
+        """Before a frame of this endpoint: take in what its segment shows that it could have received.
+
+        acknowledged: octets of the peer's stream, -1 unknown; then it may have received all that the
+        peer is known to have sent, `peer_sent`.
+        """
+        knowledge = self.knowledge
+        knowledge.advance(acknowledged if acknowledged >= 0 else peer_sent)
+        inbox = self.inbox
+        size: i64 = len(inbox)
+        at = self.inbox_head
+        while at < size:
+            record = inbox[at]
+            frame = record.frame
+            end = frame.offset + frame.size
+            if end > knowledge.could:
+                break
+            self.receive(record, end)
+            at += 1
+        if at == size:
+            if at > 0:
+                self.inbox = []
+            self.inbox_head = 0
+        else:
+            self.inbox_head = at
+
+    def deliver(self, record: FrameRecord) -> None:
+        """The peer sent a frame: it is on its way to this endpoint."""
+        self.inbox.append(record)
+        waiting: i64 = len(self.inbox) - self.inbox_head
+        if waiting > MAX_INBOX:
+            # This endpoint is hardly captured: nothing of it will be judged by what it knew.
+            self.whole = False
+            oldest = self.inbox[self.inbox_head]
+            self.inbox_head += 1
+            self.receive(oldest, oldest.frame.offset + oldest.frame.size)
+            if self.inbox_head > MAX_INBOX:
+                del self.inbox[: self.inbox_head]
+                self.inbox_head = 0
+
+    # What it receives
+
+    def receive(self, record: FrameRecord, end: i64) -> None:
+        """A frame of the peer's reaches this endpoint. `end`: where it ends in the peer's stream."""
+        frame = record.frame
+        body = frame.body
+        if isinstance(body, Transfer):
+            session = self.peer_sessions.get(int(frame.channel))
+            if session is not None:
+                session.receive_transfer(end)
+                if body.handle is not None:
+                    self.receive_transfer(session, body, end)
+        elif isinstance(body, Disposition):
+            session = self.peer_sessions.get(int(frame.channel))
+            if session is not None:
+                self.receive_disposition(session, body)
+        elif isinstance(body, Flow):
+            session = self.peer_sessions.get(int(frame.channel))
+            if session is not None:
+                session.receive_flow(body, end)
+                if body.handle is not None:
+                    link = session.peer_handles.get(body.handle)
+                    if link is not None:
+                        link.receive_flow(body, end)
+        elif isinstance(body, Attach):
+            session = self.peer_sessions.get(int(frame.channel))
+            if session is not None:
+                self.receive_attach(session, body, end)
+        elif isinstance(body, Detach):
+            session = self.peer_sessions.get(int(frame.channel))
+            if session is not None and body.handle is not None:
+                link = session.peer_handles.pop(body.handle, None)
+                if link is not None:
+                    link.receive_detach(body)
+                    link.peer_handle = UNKNOWN
+        elif isinstance(body, Begin):
+            self.receive_begin(body, frame.channel, end, record.packet)
+        elif isinstance(body, End):
+            session = self.peer_sessions.pop(int(frame.channel), None)
+            if session is not None:
+                session.receive_end()
+        elif isinstance(body, Open):
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
+            self.peer_open = body
+            self.peer_open_end = end
+            self.peer_open_packet = record.packet
+        elif isinstance(body, Close):
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:CLOSE")
+        elif isinstance(body, ProtocolHeader):
+            if body.protocol() == "AMQP 1.0":
+                self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
+        elif isinstance(body, SaslMechanisms):
+            self.mechanisms = body
+        elif isinstance(body, SaslOutcome):
+            self.outcome = body
+        elif frame.kind == "skipped":
+            self.lost()
+
+    def receive_begin(self, begin: Begin, channel: i64, end: i64, packet: i64) -> None:
+        session: SessionEnd | None = None
+        if begin.remote_channel is not None:
+            session = self.sessions.get(begin.remote_channel)
+        if session is None:
+            session = SessionEnd(self.begun)
+            session.whole = self.whole
+            self.begun += 1
+        session.receive_begin(begin, channel, end, packet)
+        self.peer_sessions[int(channel)] = session
+
+    def receive_attach(self, session: SessionEnd, attach: Attach, end: i64) -> None:
+        if attach.name is None or attach.role is None:
+            return
+        # A receiver at the other end is a sender at this one.
+        key = (attach.name, attach.role)
+        link = session.links.get(key)
+        if link is None:
+            link = LinkEnd(attach.name, attach.role, UNKNOWN)
+            link.whole = session.whole
+            session.links[key] = link
+        link.receive_attach(attach, end)
+        if attach.handle is not None:
+            link.peer_handle = attach.handle
+            session.peer_handles[attach.handle] = link
+
+    def receive_transfer(self, session: SessionEnd, transfer: Transfer, end: i64) -> None:
+        assert transfer.handle is not None
+        link = session.peer_handles.get(transfer.handle)
+        if transfer.delivery_id is not None:
+            session.receive_delivery(transfer.delivery_id, end)
+        if link is not None and not link.receiving:
+            link.received += 1
+        if link is not None:
+            link.receiving = transfer.more is True and transfer.aborted is not True
+
+    def receive_disposition(self, session: SessionEnd, body: Disposition) -> None:
+        if body.role is not True or body.first is None:
+            return
+        for delivery in self.named(session, body):
+            if body.state is not None:
+                delivery.receiver_state = body.state
+            if body.settled:
+                delivery.settled_by_receiver = True
+                session.unsettled.pop(int(delivery.number), None)
+                delivery.link.forget(delivery)
+
+    def named(self, session: SessionEnd, body: Disposition) -> list[Delivery]:
+        """Deliveries sent by this endpoint on a session that a disposition names, still unsettled."""
+        assert body.first is not None
+        unsettled = session.unsettled
+        if not unsettled:
+            return []
+        reference = session.last_delivery
+        first = nearest(body.first, reference)
+        last = first if body.last is None else nearest(body.last, first)
+        if last - first < len(unsettled):
+            found = [unsettled.get(number) for number in range(int(first), int(last) + 1)]
+            return [delivery for delivery in found if delivery is not None]
+        return [delivery for number, delivery in unsettled.items() if first <= number <= last]
+
+    # What it sends
+
+    def send(self, record: FrameRecord) -> None:
+        """This endpoint sends a frame; it was judged before."""
+        frame = record.frame
+        self.sent_end = frame.offset + frame.size
+        self.frames += 1
+        self.last_time = record.last_time
+        self.last_packet = record.packet
+        body = frame.body
+        channel = int(frame.channel)
+        if isinstance(body, Transfer):
+            session = self.sessions.get(channel)
+            if session is not None:
+                self.send_transfer(session, body, record)
+        elif isinstance(body, Disposition):
+            self.send_disposition(channel, body)
+        elif isinstance(body, Flow):
+            session = self.sessions.get(channel)
+            if session is not None:
+                session.send_flow(body)
+                if body.handle is not None:
+                    link = session.handles.get(body.handle)
+                    if link is not None:
+                        link.send_flow(body)
+        elif isinstance(body, Attach):
+            session = self.sessions.get(channel)
+            if session is not None:
+                self.send_attach(session, body, record.packet)
+        elif isinstance(body, Detach):
+            session = self.sessions.get(channel)
+            if session is not None and body.handle is not None:
+                link = session.handles.pop(body.handle, None)
+                if link is not None:
+                    link.send_detach(body)
+                    link.handle = UNKNOWN
+        elif isinstance(body, Begin):
+            self.send_begin(body, channel, record.packet)
+        elif isinstance(body, End):
+            session = self.sessions.pop(channel, None)
+            if session is not None:
+                session.send_end(body)
+                self.ended[channel] = session
+        elif isinstance(body, Open):
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:OPEN")
+            if self.open is None:
+                self.open = body
+                self.open_packet = record.packet
+        elif isinstance(body, Close):
+            action = "S:CLOSE(error)" if body.error is not None else "S:CLOSE"
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, action)
+            self.closed = True
+            self.close_packet = record.packet
+        elif isinstance(body, ProtocolHeader):
+            self.layer = body.protocol()
+            if self.layer == "AMQP 1.0":
+                self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:HDR")
+        elif isinstance(body, SaslInit):
+            self.init = body
+        elif isinstance(body, SaslMechanisms):
+            self.mechanisms = body
+        elif isinstance(body, SaslOutcome):
+            self.outcome = body
+        elif frame.kind == "skipped":
+            self.lost()
+
+    def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
+        session: SessionEnd | None = None
+        if begin.remote_channel is not None:
+            session = self.peer_sessions.get(begin.remote_channel)
+            if session is not None and session.begin is not None:
+                session = None
+        if session is None:
+            session = SessionEnd(self.begun)
+            session.whole = self.whole
+            self.begun += 1
+        session.send_begin(begin, channel, packet)
+        self.sessions[channel] = session
+        self.ended.pop(channel, None)
+
+    def send_attach(self, session: SessionEnd, attach: Attach, packet: i64) -> None:
+        if attach.name is None or attach.role is None:
+            return
+        sender = not attach.role
+        key = (attach.name, sender)
+        link = session.links.get(key)
+        if link is None or (link.attach is not None and link.state != "DETACHED" and link.handle != UNKNOWN):
+            link = LinkEnd(attach.name, sender, UNKNOWN)
+            link.whole = session.whole
+            session.links[key] = link
+        link.send_attach(attach, packet)
+        if attach.handle is not None:
+            link.handle = attach.handle
+            session.handles[attach.handle] = link
+
+    def send_transfer(self, session: SessionEnd, transfer: Transfer, record: FrameRecord) -> None:
+        session.next_id += 1
+        if transfer.handle is None:
+            return
+        link = session.handles.get(transfer.handle)
+        if link is None:
+            return
+        number: i64 = UNKNOWN
+        if link.open is None and transfer.delivery_id is not None:
+            number = transfer.delivery_id
+            if session.last_delivery != UNKNOWN:
+                number = nearest(transfer.delivery_id, session.last_delivery)
+            session.last_delivery = number
+        frame = record.frame
+        begun = link.open is None
+        delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
+        if begun and number != UNKNOWN and not delivery.settled:
+            session.unsettled[int(number)] = delivery
+        elif delivery.settled and delivery.number != UNKNOWN:
+            session.unsettled.pop(int(delivery.number), None)
+
+    def send_disposition(self, channel: int, body: Disposition) -> None:
+        if body.role is not False or body.first is None:
+            return
+        session = self.sessions.get(channel)
+        if session is None:
+            return
+        for delivery in self.named(session, body):
+            if body.state is not None:
+                delivery.state = body.state
+            if body.settled:
+                delivery.settled = True
+                session.unsettled.pop(int(delivery.number), None)
+                delivery.link.forget(delivery)
+
+    # What its frames prove
+
+    def prove(self, record: FrameRecord) -> None:
+        """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
+        body = record.frame.body
+        knowledge = self.knowledge
+        if isinstance(body, Transfer):
+            session = self.sessions.get(int(record.frame.channel))
+            if session is not None:
+                knowledge.prove(session.limits.proved_by(session.next_id))
+                if body.handle is not None:
+                    link = session.handles.get(body.handle)
+                    if link is not None and link.open is None:
+                        knowledge.prove(link.limits.proved_by(link.count))
+                        link.limits.settle(knowledge.must)
+                session.limits.settle(knowledge.must)
+        elif isinstance(body, Flow):
+            session = self.sessions.get(int(record.frame.channel))
+            if session is not None and body.next_incoming_id is not None:
+                knowledge.prove(session.proved_by(body.next_incoming_id))
+        elif isinstance(body, Disposition):
+            session = self.sessions.get(int(record.frame.channel))
+            if session is not None and body.role and body.first is not None:
+                named = body.first if body.last is None else body.last
+                knowledge.prove(session.received_deliveries.get(named, -1))
+        elif isinstance(body, Begin):
+            if body.remote_channel is not None:
+                session = self.peer_sessions.get(body.remote_channel)
+                if session is not None and session.begin is None:
+                    knowledge.prove(session.peer_begin_end)
+
+    # What is missing
+
+    def lost(self) -> None:
+        """Octets of either stream were not captured: nothing follows any more from what was not seen."""
+        self.whole = False
+        for session in self.sessions.values():
+            _doubt(session)
+        for session in self.peer_sessions.values():
+            _doubt(session)
+
+
+def _doubt(session: SessionEnd) -> None:
+    session.whole = False
+    for link in session.links.values():
+        link.whole = False

@@ -1,0 +1,172 @@
+"""One end of a link: what it attached, what it knows of the other end, and its flow control.
+
+Theory of operation. Each end names the link by a handle of its own; the two are joined by the link's
+name and opposite roles. The sending end decides delivery-count, the receiving end link-credit, and
+together they give the delivery-limit, the first delivery-count that is beyond the credit:
+
+    delivery-limit = delivery-count of the receiver's flow + its link-credit
+
+delivery-count and delivery-limit are kept as counts that never wrap (`tracking.serial`), the limit
+for every prefix of the receiver's stream that the sender may have known (`tracking.knowledge`).
+A delivery counts when its first transfer is sent: a sender that starts one has used the credit.
+
+Sources: transport.xml, "Links", "Flow Control", "Transferring a Message".
+"""
+
+from typing import Final
+
+from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
+from amqpscope.tracking.knowledge import Limits
+from amqpscope.tracking.serial import nearest
+from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
+from dissectors.wire import i64
+
+__all__ = ["Delivery", "LinkEnd"]
+
+UNKNOWN: Final = -1
+
+
+class Delivery:
+    """One delivery, as both ends of its link see it.
+
+    number: its delivery-id as a count, UNKNOWN if its first transfer was not seen. packet: of its first
+    transfer. settled, state: by the sending end; settled_by_receiver, receiver_state: by the other.
+    """
+
+    def __init__(self, link: "LinkEnd", number: i64, tag: bytes | None, packet: i64) -> None:
+        self.link: LinkEnd = link
+        self.number: i64 = number
+        self.tag: bytes | None = tag
+        self.packet: i64 = packet
+        self.message_format: int | None = None
+        self.settled: bool = False
+        self.settled_by_receiver: bool = False
+        self.complete: bool = False
+        self.aborted: bool = False
+        self.resumed: bool = False
+        self.octets: i64 = 0
+        self.state: object = None
+        self.receiver_state: object = None
+
+
+class LinkEnd:
+    """One end of a link, in the session of the endpoint that it belongs to.
+
+    sender: this end sends. whole: everything since its attach was captured, so that what was not seen
+    was not sent. attach: its own; peer_attach: the other end's, once received at `could`.
+    """
+
+    def __init__(self, name: str, sender: bool, handle: i64) -> None:
+        self.name: str = name
+        self.sender: bool = sender
+        self.state: str = "DETACHED"
+        self.whole: bool = True
+        self.handle: i64 = handle
+        self.attach: Attach | None = None
+        self.attach_packet: i64 = 0
+        self.peer_attach: Attach | None = None
+        self.peer_attach_end: i64 = UNKNOWN
+        self.peer_handle: i64 = UNKNOWN
+        # How the last detach of each end was: closed, and with an error.
+        self.closed: bool = False
+        self.peer_closed: bool = False
+        self.failed: bool = False
+        # The sending end's flow control.
+        self.initial_count: i64 = 0
+        self.count: i64 = 0
+        self.limits: Limits = Limits()
+        self.drain: bool = False
+        self.drain_end: i64 = UNKNOWN
+        # The delivery under way, and those whose tags may not be used again.
+        self.open: Delivery | None = None
+        self.tags: dict[bytes, Delivery] = {}
+        # The receiving end's: what it has counted, of deliveries received at `could`.
+        self.received: i64 = 0
+        self.receiving: bool = False
+
+    def send_attach(self, attach: Attach, packet: i64) -> None:
+        """This end sends attach."""
+        self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
+        self.attach = attach
+        self.attach_packet = packet
+        self.closed = False
+        self.failed = False
+        if self.sender and attach.initial_delivery_count is not None:
+            self.initial_count = attach.initial_delivery_count
+            self.count = self.initial_count
+
+    def receive_attach(self, attach: Attach, end: i64) -> None:
+        """This end received the other end's attach."""
+        self.state = advance(LINK, LINK_REPAIR, self.state, "R:ATTACH")
+        self.peer_attach = attach
+        self.peer_attach_end = end
+        self.peer_closed = False
+        if not self.sender and attach.initial_delivery_count is not None:
+            self.initial_count = attach.initial_delivery_count
+            self.received = self.initial_count
+
+    def send_detach(self, detach: Detach) -> None:
+        """This end sends detach."""
+        self.state = advance(LINK, LINK_REPAIR, self.state, "S:DETACH")
+        self.closed = detach.closed is True
+        self.failed = detach.error is not None
+        self.open = None
+
+    def receive_detach(self, detach: Detach) -> None:
+        """This end received the other end's detach."""
+        self.state = advance(LINK, LINK_REPAIR, self.state, "R:DETACH")
+        self.peer_closed = detach.closed is True
+
+    def send_flow(self, flow: Flow) -> None:
+        """This end sends a flow for the link. A sender may raise its delivery-count by one (drain)."""
+        if self.sender and flow.delivery_count is not None:
+            count = nearest(flow.delivery_count, self.count)
+            if count > self.count:
+                self.count = count
+
+    def receive_flow(self, flow: Flow, end: i64) -> None:
+        """This end received the other end's flow for the link."""
+        if self.sender:
+            if flow.link_credit is not None:
+                base = self.initial_count
+                if flow.delivery_count is not None:
+                    base = nearest(flow.delivery_count, self.count)
+                self.limits.set(end, base + flow.link_credit)
+            self.drain = flow.drain is True
+            self.drain_end = end if self.drain else UNKNOWN
+        elif flow.delivery_count is not None:
+            self.received = nearest(flow.delivery_count, self.received)
+
+    def send_transfer(self, transfer: Transfer, number: i64, packet: i64, octets: i64) -> Delivery:
+        """This end, the sender, sends a transfer; the delivery it belongs to."""
+        delivery = self.open
+        if delivery is None:
+            delivery = Delivery(self, number, transfer.delivery_tag, packet)
+            delivery.message_format = transfer.message_format
+            delivery.resumed = transfer.resume is True
+            self.count += 1
+            if transfer.delivery_tag is not None:
+                self.tags[transfer.delivery_tag] = delivery
+        delivery.octets += octets
+        if transfer.settled:
+            delivery.settled = True
+        if transfer.state is not None:
+            delivery.state = transfer.state
+        if transfer.aborted:
+            delivery.aborted = True
+            delivery.settled = True
+            self.open = None
+        elif transfer.more:
+            self.open = delivery
+        else:
+            delivery.complete = True
+            self.open = None
+        if delivery.settled and self.open is None:
+            self.forget(delivery)
+        return delivery
+
+    def forget(self, delivery: Delivery) -> None:
+        """Both ends have settled it, or it was sent settled: its tag is free."""
+        tag = delivery.tag
+        if tag is not None and self.tags.get(tag) is delivery:
+            del self.tags[tag]

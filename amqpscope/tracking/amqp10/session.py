@@ -1,0 +1,145 @@
+"""One end of a session: its channel, the windows, the ids of transfers and deliveries, its links.
+
+Theory of operation. A session is two channels, one a direction, joined by the remote-channel of the
+begin that answers. Every transfer frame takes an implicit transfer-id from its sender's sequence;
+what the peer can take is the incoming-window, which bounds them:
+
+    the first transfer-id beyond = next-incoming-id of the peer's flow + its incoming-window
+
+(the initial id of this end, where the flow has no next-incoming-id). It is kept, as a count that never
+wraps, for every prefix of the peer's stream that this end may have known.
+
+What this end sends of the peer's counters proves what it has processed: a next-incoming-id the
+transfers below it, a remote-channel the begin on it. `received_ends` holds where in the peer's
+stream each of its latest transfers ended, for that.
+
+Sources: transport.xml, "Sessions", "Session Flow Control".
+"""
+
+from amqpscope.limits import MAX_UNPROVED
+from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
+from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
+from amqpscope.tracking.knowledge import Limits
+from amqpscope.tracking.serial import nearest
+from dissectors.amqp10.performatives import Begin, End, Flow
+from dissectors.wire import i64
+
+__all__ = ["SessionEnd"]
+
+
+class SessionEnd:
+    """One end of a session.
+
+    number: counts begins on the connection, for reports. channel: on which it sends, UNKNOWN while it
+    has not begun. peer_channel: on which the peer sends. whole: everything since its begin was
+    captured, so that what was not seen was not sent.
+    """
+
+    def __init__(self, number: i64) -> None:
+        self.number: i64 = number
+        self.state: str = "UNMAPPED"
+        self.whole: bool = True
+        self.channel: i64 = UNKNOWN
+        self.peer_channel: i64 = UNKNOWN
+        self.begin: Begin | None = None
+        self.begin_packet: i64 = 0
+        self.peer_begin: Begin | None = None
+        self.peer_begin_end: i64 = UNKNOWN
+        self.peer_begin_packet: i64 = 0
+        # What this end sends: transfer-ids as counts, and the bound the peer's windows set.
+        self.initial_id: i64 = 0
+        self.next_id: i64 = 0
+        self.limits: Limits = Limits()
+        # What it has received, at `could`: the peer's transfer-ids, and where they ended.
+        self.peer_initial_id: i64 = 0
+        self.peer_next_id: i64 = 0
+        self.received_ends: list[int] = []
+        self.received_deliveries: dict[int, int] = {}
+        # Deliveries sent by this end: the last id, and those the peer may still settle.
+        self.last_delivery: i64 = UNKNOWN
+        self.unsettled: dict[int, Delivery] = {}
+        # Links by this end's handle and by the peer's, and by name and whether this end sends.
+        self.handles: dict[int, LinkEnd] = {}
+        self.peer_handles: dict[int, LinkEnd] = {}
+        self.links: dict[tuple[str, bool], LinkEnd] = {}
+
+    def send_begin(self, begin: Begin, channel: i64, packet: i64) -> None:
+        """This end sends begin."""
+        self.state = advance(SESSION, SESSION_REPAIR, self.state, "S:BEGIN")
+        self.begin = begin
+        self.begin_packet = packet
+        self.channel = channel
+        if begin.next_outgoing_id is not None:
+            self.initial_id = begin.next_outgoing_id
+            self.next_id = self.initial_id
+
+    def receive_begin(self, begin: Begin, channel: i64, end: i64, packet: i64) -> None:
+        """This end received the peer's begin, which ends at `end` of its stream."""
+        self.state = advance(SESSION, SESSION_REPAIR, self.state, "R:BEGIN")
+        self.peer_begin = begin
+        self.peer_begin_end = end
+        self.peer_begin_packet = packet
+        self.peer_channel = channel
+        if begin.next_outgoing_id is not None:
+            self.peer_initial_id = begin.next_outgoing_id
+            self.peer_next_id = self.peer_initial_id
+        if begin.incoming_window is not None:
+            self.limits.set(end, self.initial_id + begin.incoming_window)
+
+    def send_end(self, end: End) -> None:
+        """This end sends end."""
+        action = "S:END(error)" if end.error is not None else "S:END"
+        self.state = advance(SESSION, SESSION_REPAIR, self.state, action)
+
+    def receive_end(self) -> None:
+        """This end received the peer's end."""
+        self.state = advance(SESSION, SESSION_REPAIR, self.state, "R:END")
+
+    def send_flow(self, flow: Flow) -> None:
+        """This end sends a flow. What it says of its next-outgoing-id is taken for its own counter."""
+        if flow.next_outgoing_id is not None:
+            self.next_id = nearest(flow.next_outgoing_id, self.next_id)
+
+    def receive_flow(self, flow: Flow, end: i64) -> None:
+        """This end received the peer's flow."""
+        if flow.incoming_window is not None:
+            base = self.initial_id
+            if flow.next_incoming_id is not None:
+                base = nearest(flow.next_incoming_id, self.next_id)
+            self.limits.set(end, base + flow.incoming_window)
+        if flow.next_outgoing_id is not None:
+            # "it MUST update the next-incoming-id directly from the next-outgoing-id of the frame"
+            following = nearest(flow.next_outgoing_id, self.peer_next_id)
+            if following != self.peer_next_id:
+                self.received_ends = []
+                self.peer_next_id = following
+
+    def receive_transfer(self, end: i64) -> None:
+        """This end received a transfer frame, which ends at `end` of the peer's stream."""
+        self.peer_next_id += 1
+        ends = self.received_ends
+        ends.append(end)
+        if len(ends) > MAX_UNPROVED:
+            del ends[: MAX_UNPROVED // 2]
+
+    def receive_delivery(self, delivery_id: int, end: i64) -> None:
+        """The first transfer of a delivery was received; it ends at `end` of the peer's stream."""
+        ends = self.received_deliveries
+        ends[delivery_id] = end
+        if len(ends) > MAX_UNPROVED:
+            del ends[next(iter(ends))]
+
+    def proved_by(self, next_incoming_id: i64) -> i64:
+        """Where the peer's stream must have been processed to, by a next-incoming-id that this end sends.
+
+        -1: it proves nothing, or what is kept does not go back so far.
+        """
+        behind = self.peer_next_id - nearest(next_incoming_id, self.peer_next_id)
+        ends = self.received_ends
+        at = len(ends) - 1 - behind
+        if behind < 0 or at < 0 or at >= len(ends):
+            return -1
+        proved: i64 = ends[at]
+        if at > 0:
+            del ends[:at]
+        return proved
