@@ -62,7 +62,7 @@ SEARCH_WIRE: Final = 16 * 1024 * 1024
 SEARCH_OCTETS: Final = 64 * 1024 * 1024
 """Octets searched behind one damage. Then the file is given up: it is damaged beyond a bad disk block."""
 
-SEARCH_STEPS: Final = 4_000_000
+SEARCH_STEPS: Final = 1_000_000
 """Record headers looked at in all chains of one file. A damage takes about a thousand; octets made such that
 a long chain starts at each of them would take for ever."""
 

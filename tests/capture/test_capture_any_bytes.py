@@ -222,4 +222,13 @@ def test_finish_twice_says_things_once() -> None:
     reader.feed(FILES["pcap little"][:-1])
     reader.finish()
     reader.finish()
+    PcapReader.load(reader.dump(), sink).finish()
     assert sink.codes() == ["capture/truncated"]
+
+
+def test_state_of_another_version_is_refused() -> None:
+    sink = Recorder()
+    (version, *rest), *more = start(FILES["pcap little"], sink).dump()
+    assert isinstance(version, int)
+    with pytest.raises(ValueError, match="version"):
+        PcapReader.load(((version + 1, *rest), *more), sink)

@@ -80,6 +80,13 @@ def test_packets_without_tcp_count() -> None:
     assert sink.notes == []
 
 
+def test_an_empty_packet_is_nothing_odd_whatever_follows() -> None:
+    year = 365 * 86400 * SECOND
+    items = [Record(START + n * year, b"" if n < 3 else packet(seq=n)) for n in range(6)]
+    sink, reader = read(pcap(items))
+    assert ([s.seq for s in sink.segments], reader.number, sink.notes) == ([3, 4, 5], 6, [])
+
+
 def test_magic() -> None:
     for order in "<>":
         for magic in (MICRO, NANO, MODIFIED):
@@ -245,6 +252,18 @@ def test_octets_lost_from_a_record_header_do_not_shift_all_that_follows() -> Non
     sink, _ = read(data[:place] + data[place + 4 :])
     assert [s.seq for s in sink.segments] == [n for n in range(20) if n != 7]
     assert sink.codes() == ["capture/corrupt"]
+
+
+def test_octets_made_to_keep_the_search_busy_end_it() -> None:
+    """At each of 3000 places a chain begins that is long, and too short."""
+    tiny = struct.pack("<IIII", START // SECOND, 0, 1, 1) + b"x"
+    data = pcap(records(3)) + b"\xff" * 16 + tiny * 3000 + b"\xff" * 16 + pcap(records(9))[24:]
+    sink, reader = read(data)
+    assert reader.number == 3
+    (note,) = sink.notes
+    assert "octets not read" in note.detail
+    shorter = pcap(records(3)) + b"\xff" * 16 + tiny * 300 + b"\xff" * 16 + pcap(records(9))[24:]
+    assert read(shorter)[1].number == 12
 
 
 def test_a_large_captured_length_does_not_swallow_other_packets() -> None:
