@@ -12,8 +12,9 @@ MAX_PACKET: Final = 262_144
 the largest snapshot length libpcap accepts; a record header that claims more is damage."""
 
 MAX_LARGE_PACKET: Final = 1_048_576
-"""The same for a file whose header declares a larger snapshot length (or a nonsensical one). Twice what
-Linux joins into one IPv6 packet on loopback (BIG TCP, 512 KiB)."""
+"""The same for a file whose header declares a larger snapshot length (or a nonsensical one), and the length
+on the wire believed of a packet whose own length fields are 0. Twice what Linux joins into one IPv6 packet
+on loopback (BIG TCP, 512 KiB)."""
 
 MAX_BLOCK: Final = 16 * 1024 * 1024
 """Octets of one pcapng block. A block is held whole before it is looked at; Wireshark refuses larger ones."""
@@ -152,3 +153,6 @@ has processed them. A receiver that never says so loses older proofs: verdicts g
 MAX_INBOX: Final = 16_384
 """Frames on their way to an endpoint that has not shown to have received them. More is a direction of
 which hardly anything was captured."""
+
+MAX_TRANSACTIONS: Final = 65_536
+"""Transaction ids remembered of a connection, declared and discharged. Beyond, ids are not judged."""

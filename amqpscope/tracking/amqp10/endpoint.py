@@ -18,10 +18,10 @@ An attach, detach, end or close proves nothing: it may have crossed the peer's.
 
 Nothing here judges. What is illegal is taken in the most likely sense, so that one fault does not make
 faults of all that follows: a frame on a channel or handle never opened changes nothing; a second begin
-or attach in use replaces the first.
+on a channel in use is ignored, a second attach on a handle replaces the first.
 """
 
-from amqpscope.limits import MAX_INBOX
+from amqpscope.limits import MAX_INBOX, MAX_TRANSACTIONS
 from amqpscope.model import FrameRecord
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -29,6 +29,7 @@ from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, adva
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import ProtocolHeader
+from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -41,6 +42,7 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
+from dissectors.amqp10.transactions import Declared, Discharge
 from dissectors.wire import i64
 
 __all__ = ["Endpoint"]
@@ -64,6 +66,8 @@ class Endpoint:
         self.frames: i64 = 0
         self.last_time: i64 = 0
         self.last_packet: i64 = 0
+        self.last: FrameRecord | None = None
+        self.stream_end: str = ""
         # The layer that its newest protocol header opened, and SASL.
         self.layer: str = ""
         self.state: str = "START"
@@ -77,8 +81,15 @@ class Endpoint:
         self.peer_open: Open | None = None
         self.peer_open_end: i64 = UNKNOWN
         self.peer_open_packet: i64 = 0
+        self.peer_open_time: i64 = 0
         self.closed: bool = False
         self.close_packet: i64 = 0
+        # Transactions: the ids declared to it or by it, and those it has discharged.
+        self.declared: set[bytes] = set()
+        self.discharged: set[bytes] = set()
+        # A begin without remote-channel that it sent while one of the peer's waited for its answer.
+        self.unasked: FrameRecord | None = None
+        self.unasked_end: i64 = UNKNOWN
         # Its sessions, by the channel it sends on and by the one the peer sends on.
         self.sessions: dict[int, SessionEnd] = {}
         self.peer_sessions: dict[int, SessionEnd] = {}
@@ -173,6 +184,7 @@ class Endpoint:
             self.peer_open = body
             self.peer_open_end = end
             self.peer_open_packet = record.packet
+            self.peer_open_time = record.last_time
         elif isinstance(body, Close):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:CLOSE")
         elif isinstance(body, ProtocolHeader):
@@ -222,6 +234,7 @@ class Endpoint:
             link.receiving = transfer.more is True and transfer.aborted is not True
 
     def receive_disposition(self, session: SessionEnd, body: Disposition) -> None:
+        self.learn_transaction(body)
         if body.role is not True or body.first is None:
             return
         for delivery in self.named(session, body):
@@ -231,6 +244,14 @@ class Endpoint:
                 delivery.settled_by_receiver = True
                 session.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
+
+    def learn_transaction(self, body: Disposition) -> None:
+        """A coordinator's disposition may declare a transaction."""
+        state = body.state
+        if isinstance(state, Declared) and isinstance(state.txn_id, bytes):
+            if len(self.declared) < MAX_TRANSACTIONS:
+                self.declared.add(state.txn_id)
+            self.discharged.discard(state.txn_id)
 
     def named(self, session: SessionEnd, body: Disposition) -> list[Delivery]:
         """Deliveries sent by this endpoint on a session that a disposition names, still unsettled."""
@@ -255,6 +276,7 @@ class Endpoint:
         self.frames += 1
         self.last_time = record.last_time
         self.last_packet = record.packet
+        self.last = record
         body = frame.body
         channel = int(frame.channel)
         if isinstance(body, Transfer):
@@ -313,6 +335,9 @@ class Endpoint:
             self.lost()
 
     def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
+        if channel in self.sessions:
+            # A second begin in use: the session that is there goes on, which is what peers do.
+            return
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
             session = self.peer_sessions.get(begin.remote_channel)
@@ -354,6 +379,8 @@ class Endpoint:
             if session.last_delivery != UNKNOWN:
                 number = nearest(transfer.delivery_id, session.last_delivery)
             session.last_delivery = number
+        if record.message is not None and link.coordinator:
+            self.discharge(record.message)
         frame = record.frame
         begun = link.open is None
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
@@ -363,6 +390,7 @@ class Endpoint:
             session.unsettled.pop(int(delivery.number), None)
 
     def send_disposition(self, channel: int, body: Disposition) -> None:
+        self.learn_transaction(body)
         if body.role is not False or body.first is None:
             return
         session = self.sessions.get(channel)
@@ -375,6 +403,14 @@ class Endpoint:
                 delivery.settled = True
                 session.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
+
+    def discharge(self, message: Message) -> None:
+        """A message on a control link: if it discharges a transaction, that is over for its sender."""
+        for section in message.sections():
+            value = section.value
+            if isinstance(value, Discharge) and isinstance(value.txn_id, bytes):
+                if len(self.discharged) < MAX_TRANSACTIONS:
+                    self.discharged.add(value.txn_id)
 
     # What its frames prove
 

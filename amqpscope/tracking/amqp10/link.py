@@ -19,6 +19,7 @@ from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
 from amqpscope.tracking.knowledge import Limits
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
+from dissectors.amqp10.transactions import Coordinator
 from dissectors.wire import i64
 
 __all__ = ["Delivery", "LinkEnd"]
@@ -64,6 +65,7 @@ class LinkEnd:
         self.handle: i64 = handle
         self.attach: Attach | None = None
         self.attach_packet: i64 = 0
+        self.coordinator: bool = False
         self.peer_attach: Attach | None = None
         self.peer_attach_end: i64 = UNKNOWN
         self.peer_handle: i64 = UNKNOWN
@@ -89,6 +91,7 @@ class LinkEnd:
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
         self.attach = attach
         self.attach_packet = packet
+        self.coordinator = isinstance(attach.target, Coordinator)
         self.closed = False
         self.failed = False
         if self.sender and attach.initial_delivery_count is not None:

@@ -1,0 +1,1 @@
+"""The rules of AMQP 1.0, by subject."""

@@ -1,0 +1,167 @@
+"""Which rules a frame is brought before, in which order: from the connection down to the delivery.
+
+One fault, one finding. A frame that already broke a rule of an outer layer is not judged by the layers
+inside it: a transfer on a channel without a session has no window to exceed.
+"""
+
+from amqpscope.finding import Finding
+from amqpscope.model import FrameRecord
+from amqpscope.rules.amqp10 import (
+    connection,
+    delivery,
+    ending,
+    framing,
+    link,
+    message,
+    sasl,
+    session,
+    transaction,
+)
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.endpoint import Endpoint
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    Transfer,
+)
+
+__all__ = ["Judge"]
+
+
+class Judge:
+    """Replays one connection as two endpoints and judges each frame before it is applied.
+
+    findings: appended as they are made.
+    """
+
+    def __init__(self, client: Endpoint, server: Endpoint, findings: list[Finding]) -> None:
+        self.client: Endpoint = client
+        self.server: Endpoint = server
+        self.case: Case = Case()
+        self.case.findings = findings
+
+    def take(self, record: FrameRecord) -> None:
+        """The next frame of the connection, in the order of the analysis."""
+        case = self.case
+        if record.direction == record.connection.client:
+            me = self.client
+            peer = self.server
+        else:
+            me = self.server
+            peer = self.client
+        me.catch_up(record.acknowledged, peer.sent_end)
+        me.prove(record)
+        case.record = record
+        case.me = me
+        case.peer = peer
+        case.session = None
+        case.link = None
+        case.found = 0
+        frame = record.frame
+        if frame.missing > 0 and frame.payload_size == 0:
+            # Fields may be among what was not captured: what it set up is not known.
+            me.lost()
+            peer.lost()
+        self.judge(case, record)
+        me.send(record)
+        peer.deliver(record)
+
+    def end(self, record: FrameRecord, reason: str) -> None:
+        """A stream ended: `fin`, `rst`, or `capture`. record: stands for the packet that ended it."""
+        case = self.case
+        if record.direction == record.connection.client:
+            me = self.client
+            peer = self.server
+        else:
+            me = self.server
+            peer = self.client
+        if me.stream_end:
+            return
+        me.catch_up(record.acknowledged, peer.sent_end)
+        case.record = record
+        case.me = me
+        case.peer = peer
+        case.session = None
+        case.link = None
+        case.found = 0
+        ending.judge_end(case, reason)
+        me.stream_end = reason
+
+    def judge(self, case: Case, record: FrameRecord) -> None:
+        """Bring the frame before the rules."""
+        frame = record.frame
+        body = frame.body
+        if case.me.open is not None:
+            connection.idle_too_long(case)
+        if frame.problems or record.message is not None:
+            framing.problems_of_frame(case)
+        if frame.kind == "sasl":
+            sasl.judge_frame(case)
+            return
+        if frame.kind != "amqp":
+            return
+        if case.me.layer == "SASL":
+            sasl.frame_of_the_other_layer(case)
+            return
+        connection.judge_any(case)
+        if isinstance(body, Transfer):
+            self.transfer(case, body)
+        elif isinstance(body, Disposition):
+            ends = session.on_session(case)
+            if ends is not None:
+                case.session = ends
+                delivery.judge_disposition(case, ends, body)
+        elif isinstance(body, Flow):
+            self.flow(case, body)
+        elif isinstance(body, Attach):
+            ends = session.on_session(case)
+            if ends is not None:
+                case.session = ends
+                session.judge_attach(case, ends, body)
+                link.judge_attach(case, ends, body)
+        elif isinstance(body, Detach):
+            ends = session.on_session(case)
+            if ends is not None:
+                case.session = ends
+                link.judge_detach(case, ends, body)
+        elif isinstance(body, Begin):
+            session.judge_begin(case, body)
+        elif isinstance(body, End):
+            case.session = session.on_session(case)
+        elif isinstance(body, Open):
+            connection.judge_open(case, body)
+        elif isinstance(body, Close):
+            connection.judge_close(case, body)
+
+    def transfer(self, case: Case, body: Transfer) -> None:
+        """A transfer: its session's rules, its link's, its delivery's, its message's."""
+        ends = session.on_session(case)
+        if ends is None:
+            return
+        case.session = ends
+        session.judge_transfer(case, ends)
+        attached = link.on_link(case, ends, body.handle, "amqp10/L-UNATTACHED-TRANSFER")
+        if attached is None:
+            return
+        link.judge_transfer(case, attached, body)
+        delivery.judge_transfer(case, ends, attached, body)
+        transaction.judge_transfer(case, body)
+        if case.record.message is not None:
+            message.judge_message(case, case.record.message)
+
+    def flow(self, case: Case, body: Flow) -> None:
+        """A flow: its session's rules, and its link's."""
+        ends = session.on_session(case)
+        if ends is None:
+            return
+        case.session = ends
+        session.judge_flow(case, ends, body)
+        attached = link.on_link(case, ends, body.handle, "amqp10/L-UNATTACHED-FLOW")
+        if attached is not None:
+            link.judge_flow(case, attached, body)

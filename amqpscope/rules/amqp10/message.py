@@ -1,0 +1,73 @@
+"""Messages: which sections, in which order (messaging.xml, "message-format")."""
+
+from amqpscope.rules.case import Case
+from amqpscope.tracking.knowledge import CERTAIN
+from dissectors.amqp10.message import Message
+
+__all__ = ["judge_message"]
+
+_ORDER = {
+    "header": 0,
+    "delivery-annotations": 1,
+    "message-annotations": 2,
+    "properties": 3,
+    "application-properties": 4,
+    "data": 5,
+    "amqp-sequence": 5,
+    "amqp-value": 5,
+    "footer": 6,
+}
+
+
+def sections_out_of_order(case: Case, names: list[str]) -> None:
+    """The sections of a message are not in their order, or one that stands once stands twice.
+
+    Why it matters: a receiver reads them in order; what comes too late is lost or an error.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    before = -1
+    last = ""
+    for name in names:
+        place = _ORDER[name]
+        if place < before:
+            case.report(
+                "amqp10/M-SECT-ORDER", f"{name} stands behind {last}", CERTAIN, {"sections": names[:16]}
+            )
+            return
+        if place == before and place != 5:
+            case.report("amqp10/M-SECT-ONCE", f"{name} stands twice", CERTAIN, {"sections": names[:16]})
+            return
+        before = place
+        last = name
+
+
+def body_of_wrong_kind(case: Case, names: list[str]) -> None:
+    """A message has no body, bodies of several kinds, or several amqp-value sections.
+
+    Why it matters: the body is data, or sequences, or one value.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    kinds = [name for name in names if _ORDER[name] == 5]
+    evidence: dict[str, object] = {"sections": names[:16]}
+    if not kinds:
+        case.report("amqp10/M-BODY-PRESENT", "the message has no body section", CERTAIN, evidence)
+    elif any(kind != kinds[0] for kind in kinds):
+        case.report("amqp10/M-BODY-NOMIX", "the message mixes kinds of body sections", CERTAIN, evidence)
+    elif kinds[0] == "amqp-value" and len(kinds) > 1:
+        case.report(
+            "amqp10/M-BODY-ONEVALUE", f"the message has {len(kinds)} amqp-value sections", CERTAIN, evidence
+        )
+
+
+def judge_message(case: Case, message: Message) -> None:
+    """The rules about a message that was captured whole."""
+    if not message.complete or message.message_format != 0:
+        return
+    sections = message.sections()
+    if message.problems:
+        return
+    names = [section.name for section in sections]
+    if any(name not in _ORDER for name in names):
+        return
+    sections_out_of_order(case, names)
+    body_of_wrong_kind(case, names)

@@ -1,0 +1,284 @@
+"""Sessions: channels, windows and transfer-ids (transport.xml, "sessions")."""
+
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import UNKNOWN
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
+from amqpscope.tracking.serial import nearest, raw
+from dissectors.amqp10.performatives import Attach, Begin, Flow
+
+__all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_transfer", "on_session"]
+
+
+def frame_without_session(case: Case) -> None:
+    """A session frame is sent on a channel on which its sender has not begun a session.
+
+    Why it matters: there is no session it could belong to.
+    Silent when: the start of the sender's stream, or octets since, were not captured.
+    """
+    me = case.me
+    if me.whole:
+        record = case.record
+        case.report(
+            "amqp10/S-BEGIN-FIRST",
+            f"{record.frame.name} is sent on channel {record.frame.channel}, where no session was begun",
+            CERTAIN,
+            {"channel": int(record.frame.channel), "session_state": "UNMAPPED"},
+        )
+
+
+def frame_after_end(case: Case, ended: SessionEnd) -> None:
+    """A frame is sent on a channel after its sender's end, without a new begin.
+
+    Why it matters: the session is over for its sender.
+    Silent when: octets since the end were not captured.
+    """
+    if case.me.whole or ended.whole:
+        record = case.record
+        case.session = ended
+        case.report(
+            "amqp10/S-END-LAST",
+            f"{record.frame.name} is sent on channel {record.frame.channel} after end",
+            CERTAIN,
+            {"channel": int(record.frame.channel), "session_state": ended.state},
+        )
+
+
+def on_session(case: Case) -> SessionEnd | None:
+    """The session of a frame that needs one, judged whether there is one."""
+    channel = int(case.record.frame.channel)
+    session = case.me.sessions.get(channel)
+    if session is None:
+        ended = case.me.ended.get(channel)
+        if ended is not None:
+            frame_after_end(case, ended)
+        else:
+            frame_without_session(case)
+    return session
+
+
+def begin_on_used_channel(case: Case) -> None:
+    """begin is sent on a channel that already carries a session of its sender.
+
+    Why it matters: the receiver cannot tell the frames of the two sessions apart.
+    Silent when: octets since the first begin were not captured, so its end may be among them.
+    """
+    channel = int(case.record.frame.channel)
+    session = case.me.sessions.get(channel)
+    if session is not None and session.whole:
+        case.report(
+            "amqp10/S-BEGIN-REUSE",
+            f"begin is sent on channel {channel}, in use since packet {session.begin_packet}",
+            CERTAIN,
+            {"channel": channel, "session_state": session.state},
+            [int(session.begin_packet)],
+        )
+
+
+def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
+    """A begin's remote-channel names no begin of the peer's that waits for its answer.
+
+    Why it matters: the two sides join their sessions by it.
+    Silent when: octets of the peer's were not captured.
+    """
+    number = body.remote_channel
+    if number is None or not case.me.whole or not case.peer.whole:
+        return
+    asked = case.me.peer_sessions.get(number)
+    if asked is None:
+        case.report(
+            "amqp10/S-BEGIN-REMOTEVALID",
+            f"begin answers channel {number}, on which the peer has begun no session",
+            CERTAIN,
+            {"remote_channel": number},
+        )
+    elif asked.begin is not None:
+        case.report(
+            "amqp10/S-BEGIN-REMOTEVALID",
+            f"begin answers channel {number}, which is answered since packet {asked.begin_packet}",
+            CERTAIN,
+            {"remote_channel": number},
+            [int(asked.begin_packet)],
+        )
+
+
+def begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
+    """A begin without remote-channel is sent while the peer's begin waits for its answer.
+
+    Why it matters: it starts a second session instead of answering; the peer's stays half open.
+    Silent when: the peer's begin is answered later. Never more than possible: two sessions may begin at once.
+    """
+    me = case.me
+    if body.remote_channel is None and me.unasked is None:
+        for asked in me.peer_sessions.values():
+            if asked.begin is None and asked.state == "BEGIN_RCVD":
+                me.unasked = case.record
+                me.unasked_end = asked.peer_begin_end
+                return
+
+
+def judge_begin(case: Case, body: Begin) -> None:
+    """The rules about begin."""
+    begin_beside_the_one_to_answer(case, body)
+    begin_on_used_channel(case)
+    remote_channel_of_no_begin(case, body)
+
+
+def transfer_beyond_window(case: Case, session: SessionEnd) -> None:
+    """A transfer is sent beyond the peer's incoming-window.
+
+    Why it matters: the receiver may have no room; it ends the session with window-violation.
+    Silent when: the begins were not captured, or octets since. Possible when only the newest of several
+    windows that the sender may have known is exceeded.
+    """
+    limits = session.limits
+    if not session.whole or len(limits) == 0:
+        return
+    certainty = limits.judge(session.next_id)
+    if certainty != LEGAL:
+        bound = limits.largest() if certainty == CERTAIN else limits.newest()
+        case.report(
+            "amqp10/S-WIN-IN",
+            f"transfer {raw(session.next_id)} is sent, the peer's incoming-window ends before {raw(bound)}",
+            certainty,
+            {
+                "next_outgoing_id": int(raw(session.next_id)),
+                "remote_incoming_window": int(limits.newest() - session.next_id),
+            },
+        )
+
+
+def judge_transfer(case: Case, session: SessionEnd) -> None:
+    """The session's rules about transfer."""
+    transfer_beyond_window(case, session)
+
+
+def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow) -> None:
+    """A flow's next-outgoing-id is not the begin's plus the transfers sent since.
+
+    Why it matters: the receiver takes it for the id of the next transfer, and its window with it.
+    Silent when: the begin was not captured, or octets since.
+    """
+    value = body.next_outgoing_id
+    if value is not None and session.whole and session.begin is not None and value != raw(session.next_id):
+        case.report(
+            "amqp10/S-FLOW-NEXTOUT",
+            f"next-outgoing-id is {value}, the next transfer is {raw(session.next_id)}",
+            CERTAIN,
+            {"next_outgoing_id": int(raw(session.next_id))},
+        )
+
+
+def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -> None:
+    """A flow without next-incoming-id is sent after the peer's begin was received.
+
+    Why it matters: the peer then counts its window from its first transfer on.
+    Silent when: the peer's begin was not captured, or may not have been received.
+    """
+    if body.next_incoming_id is None and session.peer_begin is not None:
+        # A session that answers cannot have missed the begin that it answers.
+        own = session.begin
+        read = own is not None and own.remote_channel is not None
+        certainty = CERTAIN if read else case.me.knowledge.certainty(session.peer_begin_end)
+        case.report(
+            "amqp10/S-FLOW-NEXTIN-SET",
+            f"flow has no next-incoming-id, the peer's begin was in packet {session.peer_begin_packet}",
+            certainty,
+            {"session_state": session.state},
+            [int(session.peer_begin_packet)],
+        )
+
+
+def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: Flow) -> None:
+    """A flow with next-incoming-id is sent before the peer's begin was received.
+
+    Why it matters: it can only be guessed; the peer counts its window from it.
+    Silent when: octets of the peer's were not captured.
+    """
+    if body.next_incoming_id is not None and session.peer_begin is None:
+        if session.whole and case.me.whole and case.peer.whole:
+            case.report(
+                "amqp10/S-FLOW-NEXTIN-UNSET",
+                f"next-incoming-id is {body.next_incoming_id}, but the peer's begin is not received yet",
+                CERTAIN,
+                {"session_state": session.state},
+            )
+
+
+def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body: Flow) -> None:
+    """A flow's next-incoming-id is beyond what the peer has sent.
+
+    Why it matters: the peer computes its window from it, and gets one that is too large, or none.
+    Silent when: the peer's begin was not captured, or octets since.
+    """
+    value = body.next_incoming_id
+    if value is None or session.peer_begin is None or not session.whole or not case.peer.whole:
+        return
+    ahead = nearest(value, session.peer_next_id) - session.peer_next_id
+    behind = nearest(value, session.peer_next_id) - session.peer_initial_id
+    if ahead > 0 or behind < 0:
+        case.report(
+            "amqp10/S-FLOW-NEXTIN-VALUE",
+            f"next-incoming-id is {value}, the peer has sent {raw(session.peer_initial_id)} "
+            f"up to {raw(session.peer_next_id)}",
+            CERTAIN,
+            {"next_incoming_id": int(raw(session.peer_next_id))},
+        )
+
+
+def session_flow_with_link_state(case: Case, body: Flow) -> None:
+    """A flow without a handle carries the state of a link.
+
+    Why it matters: no link is named that it could be about.
+    Silent when: never.
+    """
+    if body.handle is not None:
+        return
+    if body.delivery_count is not None:
+        case.report("amqp10/S-FLOW-NOHANDLE-DC", "a flow without handle has delivery-count")
+    if body.link_credit is not None:
+        case.report("amqp10/S-FLOW-NOHANDLE-CREDIT", "a flow without handle has link-credit")
+    if body.available is not None:
+        case.report("amqp10/S-FLOW-NOHANDLE-AVAIL", "a flow without handle has available")
+    if body.drain:
+        case.report("amqp10/S-FLOW-NOHANDLE-DRAIN", "a flow without handle has drain")
+
+
+def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
+    """The session's rules about flow."""
+    flow_with_other_next_outgoing_id(case, session, body)
+    flow_without_next_incoming_id(case, session, body)
+    flow_with_next_incoming_id_too_soon(case, session, body)
+    flow_with_next_incoming_id_never_sent(case, session, body)
+    if body.handle is None:
+        session_flow_with_link_state(case, body)
+
+
+def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
+    """attach uses a handle above the peer's handle-max.
+
+    Why it matters: the receiver must close the connection with framing-error.
+    Silent when: the peer's begin was not captured. Possible when the peer's begin may not have been read.
+    """
+    theirs = session.peer_begin
+    if theirs is None or theirs.handle_max is None or body.handle is None or body.handle <= theirs.handle_max:
+        return
+    own = session.begin
+    read = own is not None and own.remote_channel is not None
+    certainty = CERTAIN if read else case.me.knowledge.certainty(session.peer_begin_end)
+    if certainty == POSSIBLE and case.me.knowledge.could >= session.peer_begin_end:
+        # A handle that large was chosen with the limit on this host: before it, any was a guess.
+        certainty = CERTAIN
+    case.report(
+        "amqp10/S-HANDLEMAX",
+        f"handle {body.handle} is used, the peer's handle-max is {theirs.handle_max}",
+        certainty,
+        {"handle": body.handle, "handle_max": theirs.handle_max},
+        [int(session.peer_begin_packet)],
+    )
+
+
+def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
+    """The session's rules about attach."""
+    if session.peer_begin_end != UNKNOWN:
+        handle_beyond_agreed(case, session, body)

@@ -1,0 +1,55 @@
+"""What a rule is given: a frame, both endpoints as they were before it, and where to report.
+
+A rule is a function of a `Case`. Its docstring is its documentation (what it is, why it matters, when
+it is silent), its id stands beside it in the `RULES` of its file. Rules are called directly, file by
+file, for the frames they are about: they run for every frame, compiled.
+"""
+
+from amqpscope.finding import Finding
+from amqpscope.model import FrameRecord
+from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.link import LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL
+from dissectors.wire import i64
+
+__all__ = ["Case"]
+
+
+class Case:
+    """One frame before the judge.
+
+    me: the endpoint that sent it. peer: the other one. session, link: of this frame, as `me` knows
+    them, or None.
+    """
+
+    def __init__(self) -> None:
+        self.record: FrameRecord
+        self.me: Endpoint
+        self.peer: Endpoint
+        self.session: SessionEnd | None = None
+        self.link: LinkEnd | None = None
+        self.findings: list[Finding] = []
+        self.found: i64 = 0
+
+    def report(
+        self,
+        rule: str,
+        message: str,
+        certainty: i64 = CERTAIN,
+        evidence: dict[str, object] | None = None,
+        others: list[int] | None = None,
+    ) -> None:
+        """This frame breaks a rule. Without a certainty, whatever the peer did before."""
+        if certainty == LEGAL:
+            return
+        finding = Finding(rule, certainty, message, self.record, evidence or {}, others or [])
+        session = self.session
+        if session is not None:
+            finding.session = session.number
+        link = self.link
+        if link is not None:
+            finding.link = link.name
+            finding.link_sender = self.me.peer if link.sender else self.peer.peer
+        self.findings.append(finding)
+        self.found += 1
