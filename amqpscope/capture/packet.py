@@ -9,7 +9,8 @@ Two ends have to be told apart all the way: `stop`, where the datagram ends on t
 own length field, and `end`, where the captured octets end. Captured octets behind `stop` are padding
 (Ethernet fills up to 60 octets) and no payload; octets between `end` and `stop` were on the wire and not
 captured: the segment's `cut`. A length field of 0 means that the capture saw the packet before the network
-card cut it up (segmentation offload) or a jumbogram: it goes to the end of the packet.
+card cut it up (segmentation offload) or a jumbogram: it goes to the end of the packet, whose length on the
+wire is believed up to `MAX_LARGE_PACKET`.
 
 Checksums are not verified: with offload the captured ones are wrong in correct traffic. What is malformed
 is skipped, counted and noted a bounded number of times; nothing here raises on any octets.
@@ -23,7 +24,7 @@ from typing import Any, Final
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.words import INTERPRETED, TWO_WORDS
-from amqpscope.limits import MAX_EXTENSION_HEADERS, MAX_KNOWN_FLOWS, MAX_LINK_TYPES
+from amqpscope.limits import MAX_EXTENSION_HEADERS, MAX_KNOWN_FLOWS, MAX_LARGE_PACKET, MAX_LINK_TYPES
 from dissectors.wire import i64, u16, u32, u32le
 
 __all__ = ["PacketDecoder", "SegmentSink"]
@@ -122,8 +123,7 @@ class PacketDecoder:
             total: i64 = (high << 8) | low
             tcp = at + ((first & 15) << 2)
             if total == 0:
-                stop = start + wire_length
-                stop = max(stop, end)
+                stop = max(start + min(wire_length, MAX_LARGE_PACKET), end)
             else:
                 stop = at + total
             if tcp - at < 20 or stop < tcp:
@@ -154,8 +154,7 @@ class PacketDecoder:
             total = (high << 8) | low
             tcp = at + 40
             if total == 0:
-                stop = start + wire_length
-                stop = max(stop, end)
+                stop = max(start + min(wire_length, MAX_LARGE_PACKET), end)
             else:
                 stop = tcp + total
             protocol = buf[at + 6]

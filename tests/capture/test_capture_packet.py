@@ -7,7 +7,7 @@ import pytest
 from support.capture_files import A4, A6, B4, B6, Recorder, ethernet, ipv4, ipv6, tcp
 
 from amqpscope.capture.packet import PacketDecoder
-from amqpscope.limits import MAX_LINK_TYPES, MAX_NOTES
+from amqpscope.limits import MAX_LARGE_PACKET, MAX_LINK_TYPES, MAX_NOTES
 
 PAYLOAD = b"AMQP\x00\x01\x00\x00"
 ETHERNET = 1
@@ -154,6 +154,9 @@ def test_length_zero_goes_to_the_end_of_the_packet(data: bytes) -> None:
     assert decode(data)[0].payloads() == [PAYLOAD]
     (segment,) = decode(data, wire=len(data) + 60000)[0].segments
     assert (segment.payload, segment.cut) == (PAYLOAD, 60000)
+    # What no packet can have had on the wire is not made a hole in the stream.
+    (segment,) = decode(data, wire=0xFFFFFFFF)[0].segments
+    assert segment.cut == MAX_LARGE_PACKET - len(data)
     # A length on the wire below the captured one takes nothing away.
     assert decode(data, wire=3)[0].payloads() == [PAYLOAD]
 
