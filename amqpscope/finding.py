@@ -41,7 +41,15 @@ class Finding:
         self.delivery_id: i64 = -1
         self.edition: str = "final"
         self.profile: str = ""
+        # What the other peer did: the frame, its error condition, seconds after, its packet.
         self.reaction: str = ""
+        self.reaction_condition: str = ""
+        self.reaction_after: float = 0.0
+        self.reaction_packet: i64 = 0
+
+        # The frames around the offending one, for showing; filled while they come.
+        self.around: list[FrameRecord] = []
+        self.around_whole: i64 = 0
 
     def __repr__(self) -> str:
         how = "certain" if self.certain else "possible"

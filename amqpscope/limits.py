@@ -144,6 +144,13 @@ MAX_NAMED_DELIVERIES: Final = 65_536
 """Deliveries (and links) of one connection whose link's name is remembered to show it beside a
 disposition. An unsettled delivery older than that many is shown without."""
 
+MAX_SUMMARY_LINKS: Final = 4096
+"""Links of one connection that a summary lists; the rest are counted. Nobody reads more, and a peer that
+attaches for ever would take all memory."""
+
+MAX_SUMMARY_ERRORS: Final = 256
+"""Different errors of one connection that a summary lists; the rest are counted, for the same reasons."""
+
 # tracking
 
 MAX_UNPROVED: Final = 4096
@@ -156,3 +163,9 @@ which hardly anything was captured."""
 
 MAX_TRANSACTIONS: Final = 65_536
 """Transaction ids remembered of a connection, declared and discharged. Beyond, ids are not judged."""
+
+# checking
+
+CONTEXT_BEFORE: Final = 3
+CONTEXT_AFTER: Final = 2
+"""Frames of the connection shown before and after an offending one."""

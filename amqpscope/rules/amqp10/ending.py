@@ -19,7 +19,7 @@ def stream_ended_without_close(case: Case) -> None:
     peer = case.peer
     if me.open is None or me.closed or not me.whole:
         return
-    if peer.closed:
+    if peer.closed and peer.close_packet < case.record.packet:
         case.report(
             "amqp10/C-CLOSE-ANSWER",
             f"the stream ends, the peer's close (packet {peer.close_packet}) is not answered",
@@ -27,7 +27,7 @@ def stream_ended_without_close(case: Case) -> None:
             {"connection_state": me.state},
             [int(peer.close_packet)],
         )
-    elif not peer.stream_end:
+    elif peer.stream_end != "fin" and peer.stream_end != "rst":
         case.report(
             "amqp10/C-CLOSE-SENT", "the stream ends without close", POSSIBLE, {"connection_state": me.state}
         )

@@ -45,6 +45,8 @@ class Judge:
         self.server: Endpoint = server
         self.case: Case = Case()
         self.case.findings = findings
+        # Findings against each peer that the other one has not reacted to yet.
+        self.pending: dict[str, list[Finding]] = {}
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
@@ -68,9 +70,32 @@ class Judge:
             # Fields may be among what was not captured: what it set up is not known.
             me.lost()
             peer.lost()
+        if self.pending:
+            self.react(me, record)
         self.judge(case, record)
+        if case.found > 0:
+            self.pending.setdefault(peer.peer, []).extend(case.findings[-case.found :])
         me.send(record)
         peer.deliver(record)
+
+    def react(self, me: Endpoint, record: FrameRecord) -> None:
+        """A frame with an error is this peer's reaction to what the other one did before."""
+        body = record.frame.body
+        if not isinstance(body, (Close, End, Detach)):
+            return
+        error = body.error
+        if error is None and not isinstance(body, Close):
+            return
+        waiting = self.pending.pop(me.peer, None)
+        if waiting is None:
+            return
+        condition = "" if error is None or error.condition is None else str(error.condition)
+        for finding in waiting:
+            seconds = (record.time - finding.time) / 1_000_000_000
+            finding.reaction = record.frame.name
+            finding.reaction_condition = condition
+            finding.reaction_after = seconds
+            finding.reaction_packet = record.packet
 
     def end(self, record: FrameRecord, reason: str) -> None:
         """A stream ended: `fin`, `rst`, or `capture`. record: stands for the packet that ended it."""

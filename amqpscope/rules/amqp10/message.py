@@ -18,6 +18,9 @@ _ORDER = {
     "footer": 6,
 }
 
+# Faults after which it is not known which sections there are.
+_STRUCTURE = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
+
 
 def sections_out_of_order(case: Case, names: list[str]) -> None:
     """The sections of a message are not in their order, or one that stands once stands twice.
@@ -63,10 +66,10 @@ def judge_message(case: Case, message: Message) -> None:
     """The rules about a message that was captured whole."""
     if not message.complete or message.message_format != 0:
         return
-    sections = message.sections()
-    if message.problems:
-        return
-    names = [section.name for section in sections]
+    names = [section.name for section in message.sections()]
+    for problem in message.problems:
+        if problem.code in _STRUCTURE:
+            return
     if any(name not in _ORDER for name in names):
         return
     sections_out_of_order(case, names)
