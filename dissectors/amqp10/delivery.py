@@ -28,6 +28,10 @@ class _Delivery:
         self.size: i64 = 0
 
 
+def _format(transfer: Transfer) -> i64:
+    return 0 if transfer.message_format is None else transfer.message_format
+
+
 class MessageAssembler:
     """Takes the frames of one direction in order, gives back the messages they complete."""
 
@@ -58,19 +62,15 @@ class MessageAssembler:
 
     def _transfer(self, frame: Frame, transfer: Transfer) -> Message | None:
         if transfer.handle is None:
-            return None
+            # On no link that could be named: a message only if all of it is here.
+            return None if transfer.more or transfer.aborted else self._single(frame, transfer)
         key = (int(frame.channel) << 32) | transfer.handle
         delivery = self._open.get(key)
         size = frame.payload_size
         if delivery is None:
-            message_format: i64 = 0
-            if transfer.message_format is not None:
-                message_format = transfer.message_format
             if not transfer.more and not transfer.aborted:
-                # The whole delivery in one transfer: nearly every one there is.
-                whole = frame.missing == 0 and (not self._gap or transfer.delivery_id is not None)
-                return Message(message_format, [frame.payload], size + frame.missing, whole)
-            delivery = _Delivery(message_format, not self._gap or transfer.delivery_id is not None)
+                return self._single(frame, transfer)
+            delivery = _Delivery(_format(transfer), not self._gap or transfer.delivery_id is not None)
             if not transfer.aborted:
                 self._start(key, delivery)
         if transfer.aborted:
@@ -90,6 +90,11 @@ class MessageAssembler:
         self._forget(key)
         return Message(delivery.message_format, delivery.parts, delivery.size, delivery.whole)
 
+    def _single(self, frame: Frame, transfer: Transfer) -> Message:
+        """The message of a delivery in one transfer: nearly every one there is."""
+        whole = frame.missing == 0 and (not self._gap or transfer.delivery_id is not None)
+        return Message(_format(transfer), [frame.payload], frame.payload_size + frame.missing, whole)
+
     def _start(self, key: int, delivery: _Delivery) -> None:
         if len(self._open) >= MAX_OPEN_DELIVERIES:
             self._forget(next(iter(self._open)))
@@ -107,7 +112,8 @@ class MessageAssembler:
     def dump(self) -> tuple[object, ...]:
         """The deliveries under way, as plain values."""
         deliveries = tuple(
-            (key, int(d.message_format), d.whole, b"".join(d.parts), int(d.size)) for key, d in self._open.items()
+            (key, int(d.message_format), d.whole, b"".join(d.parts), int(d.size))
+            for key, d in self._open.items()
         )
         return (_DUMP_VERSION, self._gap, deliveries)
 

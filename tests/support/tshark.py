@@ -4,6 +4,7 @@
         for frame in tshark_frames(path):
             frame.packet       the packet tshark lists the frame at: the one with its *last* octet
             frame.source       "10.0.0.1:51034"; compare direction by direction, in order
+        frame.stream       tcp.stream
             frame.name         "open", "sasl-init", "header 0", "empty", "unknown 25"
             frame.fields       {"handle": "0", "source.address": "q", "offered-capabilities[0]": "x", ...}
             frame.sections     {"header": "header", "header.ttl": "3000", "amqp-value": "text", ...}
@@ -29,9 +30,11 @@ import shutil
 import subprocess
 import tempfile
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 CUT = "…"
 OUT_OF_ORDER = "tcp.reassemble_out_of_order:TRUE"
@@ -217,6 +220,9 @@ _MULTIPLE = {
 # An item as tshark prints it: "key (type): text", "key : descriptor (type): text", "key: (null)".
 _ITEM = re.compile(r"^(?: \[truncated\])?(.*?)(?: : (.*?))?(?: \(([^()]*)\))?(?:: (.*))?$", re.DOTALL)
 
+# What tshark writes into its XML as it came off the wire, though XML has no room for it.
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 @dataclass
 class TsharkFrame:
@@ -230,6 +236,7 @@ class TsharkFrame:
     fields: dict[str, str] = field(default_factory=dict)
     sections: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    stream: int = -1
 
 
 def tshark_version() -> str | None:
@@ -255,13 +262,18 @@ def tshark_frames(
     for rule in decode_as:
         command += ["-d", rule]
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", errors="replace"
+        )
         assert process.stdout is not None
         frames: list[TsharkFrame] = []
-        for _, element in ET.iterparse(process.stdout):
-            if element.tag == "packet":
-                frames += _packet(element)
-                element.clear()
+        parser: ET.XMLPullParser[Any] = ET.XMLPullParser(["end"])
+        for line in process.stdout:
+            parser.feed(_NO_XML.sub("\ufffd", line))
+            for _, element in cast("Iterator[tuple[str, ET.Element]]", parser.read_events()):
+                if element.tag == "packet":
+                    frames += _packet(element)
+                    element.clear()
         # 2: a file that ends inside a packet, of which the part before was read.
         if process.wait() not in (0, 2):
             errors.seek(0)
@@ -314,7 +326,7 @@ def _identify(values: dict[str, str]) -> tuple[str, str, int, int] | None:
 
 
 def _packet(packet: ET.Element) -> Iterator[TsharkFrame]:
-    number, source, destination = 0, "", ""
+    number, stream, source, destination = 0, -1, "", ""
     ports = ("", "")
     addresses = ("", "")
     for proto in packet:
@@ -326,6 +338,7 @@ def _packet(packet: ET.Element) -> Iterator[TsharkFrame]:
             addresses = (values[f"{kind}.src"], values[f"{kind}.dst"])
         elif kind == "tcp":
             ports = (values["tcp.srcport"], values["tcp.dstport"])
+            stream = int(values["tcp.stream"])
             source, destination = (
                 f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
                 for address, port in zip(addresses, ports, strict=True)
@@ -333,13 +346,12 @@ def _packet(packet: ET.Element) -> Iterator[TsharkFrame]:
         elif kind == "amqp":
             told = _identify(values)
             if told:
-                frame = TsharkFrame(number, source, destination, *told)
-                for element in proto:
-                    if element.get("name") == "amqp.method.arguments":
-                        _children(element, "", frame.name, frame.fields)
-                    else:
-                        _element(element, "", "", 0, frame.sections)
+                frame = TsharkFrame(number, source, destination, *told, stream=stream)
                 frame.faults = _faults(proto)
+                for element in proto.findall("field[@name='amqp.method.arguments']"):
+                    _children(element, "", frame.name, frame.fields)
+                    proto.remove(element)
+                _message(proto, frame.sections)
                 yield frame
 
 
@@ -353,9 +365,24 @@ def _faults(proto: ET.Element) -> list[str]:
     return faults
 
 
+def _message(proto: ET.Element, into: dict[str, str]) -> None:
+    """The sections of a message; of several with one name the second is "data 2", and so on."""
+    seen: Counter[str] = Counter()
+    for element in proto:
+        section: dict[str, str] = {}
+        _element(element, "", "", 0, section)
+        if section:
+            name = re.split(r"[.\[]", next(iter(section)))[0]
+            seen[name] += 1
+            numbered = name if seen[name] == 1 else f"{name} {seen[name]}"
+            into.update((numbered + path.removeprefix(name), text) for path, text in section.items())
+
+
 def _children(element: ET.Element, path: str, parent: str, into: dict[str, str]) -> None:
-    for n, child in enumerate(element):
-        _element(child, path, parent, n, into)
+    items = 0
+    for child in element:
+        _element(child, path, parent, items, into)
+        items += child.get("name") in ("amqp.list", "amqp.map")
 
 
 def _element(element: ET.Element, path: str, parent: str, n: int, into: dict[str, str]) -> None:
