@@ -251,13 +251,18 @@ class FrameDecoder(Dissector):
         if self.opaque or self.lost:
             self.drop_window(size)
             return
-        if self.passed >= 8 and self.passed + size <= self.size:
-            self.passed += size
+        if self.passed >= 8:
+            within = self.size - self.passed
+            if within > size:
+                within = size
+            self.passed += within
             self.holed = True
+            size -= within
             if self.passed == self.size:
                 self.complete()
                 self.doubtful = True
-            return
+            if size == 0:
+                return
         self.lose("cut", "octets were not captured")
         self.drop_window(size)
 
@@ -394,9 +399,18 @@ class FrameDecoder(Dissector):
             frame = self.frames[-1]
             over = size > MAX_KEPT_FRAME and kept == MAX_KEPT_FRAME
             if over:
-                frame.add_problem(Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept"))
+                frame.add_problem(
+                    Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept")
+                )
             else:
-                frame.add_problem(Problem("cut", kept, "", f"{size - kept} of its {size} octets were not captured"))
+                frame.add_problem(
+                    Problem(
+                        "cut",
+                        kept,
+                        "",
+                        f"not all of its {size} octets were captured; kept are the first {kept}",
+                    )
+                )
 
     def forget(self) -> None:
         self.parts = []
@@ -477,13 +491,20 @@ class FrameDecoder(Dissector):
                     frame.add_problem(Problem("SA-FRAME-BODY", body_at, "", f"{frame.name} in a SASL frame"))
                 elif more:
                     frame.add_problem(
-                        Problem("SA-FRAME-BODY", reader.pos - reader.origin, "", "octets follow the SASL frame's value")
+                        Problem(
+                            "SA-FRAME-BODY",
+                            reader.pos - reader.origin,
+                            "",
+                            "octets follow the SASL frame's value",
+                        )
                     )
             elif not definition.is_frame:
                 frame.add_problem(Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative"))
             elif more and not isinstance(body, Transfer):
                 frame.add_problem(
-                    Problem("F-BODY-PAYLOAD", reader.pos - reader.origin, "", f"octets follow the {frame.name}")
+                    Problem(
+                        "F-BODY-PAYLOAD", reader.pos - reader.origin, "", f"octets follow the {frame.name}"
+                    )
                 )
         elif not frame.problems and frame.missing == 0:
             what = "a value without descriptor"
@@ -507,7 +528,9 @@ class FrameDecoder(Dissector):
             self.decode(front, 0, size, kept)
             frame = self.frames.pop()
             self.offset -= size
-        frame.add_problem(Problem(code, passed, "", f"{reason}: {passed} octets of {size if passed >= 8 else 'it'}"))
+        frame.add_problem(
+            Problem(code, passed, "", f"{reason}: {passed} octets of {size if passed >= 8 else 'it'}")
+        )
         self.give(frame, passed)
 
     # While the chain is broken
