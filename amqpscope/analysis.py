@@ -5,25 +5,32 @@ This is the one place that knows the order of the layers:
     segment -> reassembly -> (transport) -> detection -> dissector -> frames with their evidence
 
 `ConnectionAnalysis` is fed with the connection's segments in the order of the capture and appends a
-`FrameRecord` for every frame to `out`. A direction whose start was captured is told by its first
-octets; one that was joined in the middle is searched for a frame while nothing else is known. As
-soon as one direction is AMQP 1.0, so is what the other one says, unless it says otherwise itself.
+`FrameRecord` for every frame to `out`.
+
+**Which protocol.** A direction whose start was captured is told by its first octets; one that was joined
+in the middle is searched for a frame. As soon as one direction is AMQP 1.0, so is what the other one
+says, unless it has said otherwise itself: octets that nothing was known to begin like (a proxy's greeting,
+rubbish) become a skipped frame then. A direction in which nothing is found rests: its octets are counted
+and not looked at, until the other one says AMQP. When both rest the connection is ignored.
+
+**Who is the client.** The sender of SYN. If that was not captured SASL tells, so the records of protocol
+headers wait until a frame has come that tells or settles that none will (`settle_client`).
 
 `dump()` gives the whole state between two calls as plain values, `load()` goes on from it: compiled
 objects do not pickle, and a connection may be continued in another process.
 """
 
 from amqpscope.evidence import Evidence
-from amqpscope.limits import MAX_UNDECIDED
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.limits import MAX_NOTES, MAX_UNDECIDED, MAX_WAITING_RECORDS
+from amqpscope.model import Connection, FrameRecord, endpoint
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.stream import StreamSink
 from amqpscope.transport.interface import PlainStream
 from dissectors.amqp10.delivery import MessageAssembler
-from dissectors.amqp10.frame import FrameDecoder
-from dissectors.detect import MORE, UNKNOWN, detect
-from dissectors.interface import Dissector, Frame
+from dissectors.amqp10.frame import FrameDecoder, ProtocolHeader
+from dissectors.detect import MORE, UNKNOWN, detect, detect_header, detect_midstream
+from dissectors.interface import Dissector, Frame, Problem
 from dissectors.limits import DETECT_OCTETS
 from dissectors.wire import i64
 
@@ -42,8 +49,8 @@ _SERVER_SAYS = ("sasl-mechanisms", "sasl-challenge", "sasl-outcome")
 class Note:
     """Something wrong with the capture itself: it accuses no peer.
 
-    code: `capture/...`. packet: the one that showed it, 0 for the file as a whole. detail: for a
-    person, never octets of the wire. connection: the one concerned, or None.
+    code: `capture/...`. packet: the one that showed it, 0 for the file or the connection as a whole.
+    detail: for a person, never octets of the wire. connection: the one concerned, or None.
     """
 
     def __init__(self, code: str, packet: i64, time: i64, detail: str, connection: Connection | None) -> None:
@@ -64,14 +71,16 @@ class _Side(PlainStream):
         self.decoder: Dissector | None = None
         self.evidence: Evidence = Evidence()
         self.assembler: MessageAssembler | None = MessageAssembler() if analysis.messages else None
-        # While undecided: what came so far (its start captured), or the search for a frame (not).
+        # While undecided. `whole`: the stream's start was captured, and nothing is missing since. `held`: its
+        # first octets. `probe`: the search for a frame in `searched` octets, or what gives out headers.
         self.started: bool = False
         self.whole: bool = False
         self.held: list[bytes] = []
         self.held_octets: i64 = 0
-        self.origin: i64 = 0
         self.probe: FrameDecoder | None = None
         self.searched: i64 = 0
+        # Nothing more is looked for here. `probe`, if there is one, only counts.
+        self.resting: bool = False
         self.ended: str = ""
 
     # From reassembly
@@ -81,8 +90,7 @@ class _Side(PlainStream):
     ) -> None:
         decoder = self.decoder
         if decoder is None:
-            if self.protocol == MORE or self.protocol == UNKNOWN:
-                self.undecided(offset, buf, start, end, packet, time, acknowledged)
+            self.undecided(offset, buf, start, end, packet, time, acknowledged)
             return
         evidence = self.evidence
         if decoder.offset == offset:
@@ -105,8 +113,7 @@ class _Side(PlainStream):
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         decoder = self.decoder
         if decoder is None:
-            if self.protocol == MORE or self.protocol == UNKNOWN:
-                self.undecided_gap(offset, size, packet, time)
+            self.undecided_gap(offset, size, packet, time)
             return
         self.evidence.add(offset, packet, time, -1)
         decoder.gap(size)
@@ -141,16 +148,21 @@ class _Side(PlainStream):
                     evidence.acknowledged[first],
                 )
         evidence.forget(decoder.offset)
-        if isinstance(decoder, FrameDecoder) and (decoder.lost or decoder.opaque):
-            evidence.thin(decoder.offset + decoder.skipped)
+        if len(evidence.offsets) > 2 and isinstance(decoder, FrameDecoder):
+            self.thin(decoder)
+
+    def thin(self, decoder: FrameDecoder) -> None:
+        """Keep of the octets that can only be the middle of a frame no evidence."""
+        if decoder.lost or decoder.opaque:
+            self.evidence.thin(decoder.offset + decoder.skipped)
+        elif decoder.passed >= 8:
+            self.evidence.thin(decoder.offset + decoder.passed)
 
     def give(
         self, frame: Frame, packet: i64, time: i64, last_packet: i64, last_time: i64, acknowledged: i64
     ) -> None:
         analysis = self.analysis
         connection = analysis.connection
-        if connection.client < 0:
-            analysis.settle_client(self.direction, frame)
         connection.frames += 1
         if frame.kind == "skipped" and frame.name == "tls":
             connection.encrypted = True
@@ -160,72 +172,133 @@ class _Side(PlainStream):
         assembler = self.assembler
         if assembler is not None:
             record.message = assembler.take(frame)
+        if connection.client < 0 and not analysis.settle_client(self.direction, frame):
+            analysis.wait(record)
+            return
         analysis.out.append(record)
 
     # Detection
 
+    def looked_at(self) -> bool:
+        """Whether any octets came while undecided."""
+        return self.held_octets + self.searched > 0
+
     def begin(self, offset: i64) -> None:
         """The first octets of this direction, or the first that are missing."""
         self.started = True
-        self.origin = offset
         self.whole = offset == 0 and not self.analysis.tcp.facts(self.direction).midstream
 
     def undecided(
         self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
     ) -> None:
-        """Octets of a direction whose protocol is not known yet."""
+        """Octets of a direction that is not decoded (yet)."""
+        probe = self.probe
+        if self.resting:
+            if probe is not None:
+                self.evidence.add(offset, packet, time, acknowledged)
+                self.evidence.thin(offset)
+                probe.skipped += end - start
+            return
         if not self.started:
             self.begin(offset)
         self.evidence.add(offset, packet, time, acknowledged)
-        if not self.whole:
-            self.search(buf, start, end)
+        if self.protocol == MORE:
+            if self.whole:
+                self.hold(buf, start, end)
+                self.decide(detect(self.held[0]))
+                if self.protocol == MORE and self.held_octets > MAX_UNDECIDED:
+                    self.decide(UNKNOWN)
+                return
+            if offset == self.held_octets and offset < 8:
+                # No SYN was captured, but perhaps all that came after it.
+                self.hold(buf, start, end)
+                opening = self.held[0]
+                if self.held_octets >= 8:
+                    if opening.startswith(b"AMQP") and detect_header(opening) in _HEADER_ONLY:
+                        if detect_header(opening) != "amqp-unknown":
+                            self.decide(detect_header(opening))
+                            return
+                    self.held = []
+        elif probe is not None and self.protocol in _HEADER_ONLY:
+            self.hold(buf, start, end)
+            self.give_headers(probe)
             return
-        if self.held_octets > MAX_UNDECIDED:
-            return
+        self.search(buf, start, end)
+
+    def hold(self, buf: bytes, start: i64, end: i64) -> None:
+        """Keep octets, in one piece with those that are held."""
         self.held.append(buf[start:end])
         self.held_octets += end - start
-        if self.protocol == UNKNOWN:
-            return
         if len(self.held) > 1:
             self.held = [b"".join(self.held)]
-        self.decide(detect(self.held[0], True))
-        if self.protocol == MORE and self.held_octets > MAX_UNDECIDED:
-            self.decide(UNKNOWN)
 
     def undecided_gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """Octets missing while undecided: what follows is like a start in the middle."""
+        probe = self.probe
+        if self.resting:
+            if probe is not None:
+                self.evidence.add(offset, packet, time, -1)
+                self.evidence.thin(offset)
+                probe.gap(size)
+            return
+        if self.protocol in _HEADER_ONLY:
+            self.rest(False)
+            return
         if not self.started:
             self.begin(offset)
         self.evidence.add(offset, packet, time, -1)
-        self.whole = False
+        if self.protocol == MORE:
+            self.whole = False
         probe = self.prober()
-        for octets in self.held:
-            probe.feed(octets, 0, len(octets))
-        self.held = []
+        self.feed_held(probe)
+        if self.found(probe):
+            self.decide("amqp10")
+            decoder = self.decoder
+            if decoder is not None:
+                decoder.gap(size)
+                self.collect(decoder)
+            return
         probe.gap(size)
+        self.evidence.thin(probe.offset + probe.skipped)
 
     def prober(self) -> FrameDecoder:
         """The decoder that searches for a frame while the protocol is unknown."""
-        if self.probe is None:
-            self.probe = FrameDecoder(True)
-            self.probe.offset = self.origin
-        return self.probe
+        probe = self.probe
+        if probe is None:
+            probe = FrameDecoder(True)
+            if self.whole:
+                probe.cause = "C-HDR-FORM"
+                probe.reason = "the stream does not begin with a protocol header, nor with a frame"
+            self.probe = probe
+        return probe
+
+    def feed_held(self, probe: FrameDecoder) -> None:
+        """What was held is searched, if that was not done already."""
+        if self.searched == 0:
+            for octets in self.held:
+                probe.feed(octets, 0, len(octets))
+                self.searched += len(octets)
+        self.held = []
+
+    def found(self, probe: FrameDecoder) -> bool:
+        """Whether the search has come upon a frame."""
+        return any(frame.kind != "skipped" for frame in probe.frames)
 
     def search(self, buf: bytes, start: i64, end: i64) -> None:
         """Look for a frame in the middle of a stream."""
         probe = self.prober()
         probe.feed(buf, start, end)
         self.searched += end - start
-        for frame in probe.frames:
-            if frame.kind != "skipped":
-                self.decide("amqp10")
-                return
-        if self.searched <= MAX_UNDECIDED:
-            self.decide(detect(buf[start:end], False))
-        elif self.searched > DETECT_OCTETS:
-            self.decide(UNKNOWN)
-        if self.probe is not None:
-            self.evidence.thin(probe.offset + probe.skipped)
+        if self.found(probe):
+            self.decide("amqp10")
+            return
+        self.evidence.thin(probe.offset + probe.skipped)
+        if not self.whole:
+            self.decide(detect_midstream(buf, start, end))
+            if self.searched > DETECT_OCTETS:
+                self.rest(True)
+        elif self.searched > MAX_UNDECIDED:
+            self.rest(True)
 
     def decide(self, protocol: str) -> None:
         """The octets say which protocol this is."""
@@ -234,42 +307,82 @@ class _Side(PlainStream):
         self.protocol = protocol
         if protocol == "amqp10":
             self.decode()
+        elif protocol in _HEADER_ONLY and self.held and self.held[0].startswith(b"AMQP"):
+            headers = FrameDecoder(False)
+            self.probe = headers
+            self.give_headers(headers)
         elif protocol != UNKNOWN:
-            if protocol in _HEADER_ONLY and self.whole:
-                self.give_header()
-            self.held = []
-            self.probe = None
-            self.evidence.clear()
-        self.analysis.decided(self.direction, protocol)
+            self.rest(False)
+        elif self.held:
+            probe = self.prober()
+            self.feed_held(probe)
+            if self.found(probe):
+                self.decide("amqp10")
+                return
+        self.analysis.decided(self.direction)
 
     def decode(self) -> None:
         """This direction is AMQP 1.0: decode it from where it began."""
         if self.decoder is not None:
             return
         self.protocol = "amqp10"
-        if self.probe is not None:
-            decoder = self.probe
-            self.probe = None
-        else:
+        self.resting = False
+        decoder = self.probe
+        self.probe = None
+        if decoder is None:
             if not self.started:
                 # Nothing has come yet: its start will, if reassembly knows where that is.
                 facts = self.analysis.tcp.facts(self.direction)
                 self.whole = not facts.midstream and (facts.syn or self.analysis.tcp.opener() >= 0)
             decoder = FrameDecoder(not self.whole)
-            decoder.offset = self.origin
             for octets in self.held:
                 decoder.feed(octets, 0, len(octets))
-            self.held = []
+        self.held = []
         self.decoder = decoder
+        if self.ended:
+            decoder.end(self.ended)
         self.collect(decoder)
 
-    def give_header(self) -> None:
-        """A protocol header of a version that is not decoded."""
-        decoder = FrameDecoder(False)
-        decoder.feed(self.held[0], 0, 8)
-        self.collect(decoder)
+    def rest(self, count: bool) -> None:
+        """Look for nothing more; `count` what comes if the other direction may still turn out to be AMQP."""
+        self.resting = True
+        self.held = []
+        probe = self.probe
+        if count and probe is not None:
+            probe.drop_window(0)
+            if self.protocol == MORE:
+                self.decide(UNKNOWN)
+        else:
+            self.probe = None
+            self.evidence.clear()
+        self.analysis.rested()
+
+    def give_headers(self, headers: FrameDecoder) -> None:
+        """The protocol headers of a version that is not decoded, as many as follow one another."""
+        octets = self.held[0]
+        at: i64 = 0
+        while len(octets) - at >= 8 and octets.startswith(b"AMQP", at):
+            headers.feed(octets, at, at + 8)
+            at += 8
+        for frame in headers.frames:
+            frame.problems = []  # what AMQP 1.0 would have to say of them
+        self.collect(headers)
+        left = octets[at:]
+        if len(left) < 8 and b"AMQP".startswith(left[:4]):
+            self.held = [left]
+        else:
+            self.rest(False)
 
     # Between processes
+
+    def release(self) -> None:
+        """Let go of all that only further octets would need."""
+        self.decoder = None
+        self.probe = None
+        self.assembler = None
+        self.held = []
+        self.evidence.clear()
+        self.resting = True
 
     def dump(self) -> tuple[object, ...]:
         decoder = self.decoder
@@ -282,16 +395,29 @@ class _Side(PlainStream):
             self.whole,
             b"".join(self.held),
             self.held_octets,
-            self.origin,
             None if self.probe is None else self.probe.dump(),
             self.searched,
+            self.resting,
             self.ended,
         )
 
     def restore(self, state: tuple[object, ...]) -> None:
-        protocol, decoder, evidence, assembler, started, whole, held, octets, origin, probe, searched, ended = state
+        (
+            protocol,
+            decoder,
+            evidence,
+            assembler,
+            started,
+            whole,
+            held,
+            octets,
+            probe,
+            searched,
+            resting,
+            ended,
+        ) = state
         assert isinstance(evidence, tuple) and isinstance(held, bytes)
-        assert isinstance(octets, int) and isinstance(origin, int) and isinstance(searched, int)
+        assert isinstance(octets, int) and isinstance(searched, int)
         self.protocol = str(protocol)
         self.decoder = FrameDecoder.load(decoder) if isinstance(decoder, tuple) else None
         self.evidence = Evidence.load(evidence)
@@ -300,9 +426,9 @@ class _Side(PlainStream):
         self.whole = bool(whole)
         self.held = [held] if held else []
         self.held_octets = octets
-        self.origin = origin
         self.probe = FrameDecoder.load(probe) if isinstance(probe, tuple) else None
         self.searched = searched
+        self.resting = bool(resting)
         self.ended = str(ended)
 
 
@@ -322,6 +448,13 @@ class ConnectionAnalysis(StreamSink):
         self.messages: bool = messages
         # Neither direction speaks anything that is analysed: segments are only counted.
         self.ignored: bool = False
+        # Which directions have sent FIN (1 and 2), both for RST. The table's; see there.
+        self.closing: i64 = 0
+        # Records that wait until it is known who the client is.
+        self.waiting: list[FrameRecord] = []
+        # How often each code was noted, and the notes of a connection that is not known to be AMQP.
+        self.noted: dict[str, int] = {}
+        self.untold: list[Note] = []
         self.tcp: TcpConnection = TcpConnection(self)
         self.first: _Side = _Side(self, 0)
         self.second: _Side = _Side(self, 1)
@@ -348,8 +481,30 @@ class ConnectionAnalysis(StreamSink):
     def finish(self, reason: str) -> None:
         """No more segments will come: `capture` (it ended), `evicted`, `reused` (its ports were)."""
         self.tcp.finish()
+        if "rst" in (self.tcp.facts(0).ended, self.tcp.facts(1).ended):
+            reason = "rst"  # ends the other direction too
         self.first_entry.finish(reason)
         self.second_entry.finish(reason)
+        connection = self.connection
+        if connection.client < 0:
+            self.set_client(-1)
+        self.give_waiting()
+        if connection.protocol == "" and (self.first.looked_at() or self.second.looked_at()):
+            connection.protocol = UNKNOWN
+        if connection.protocol.startswith("amqp"):
+            for code, count in self.noted.items():
+                if count > MAX_NOTES:
+                    self.notes.append(Note(code, 0, 0, f"{count - MAX_NOTES} more", connection))
+        self.noted = {}
+        self.untold = []
+        self.first.release()
+        self.second.release()
+
+    def tcp_is_over(self) -> bool:
+        """Whether all was passed on up to the end: both directions ended, or one was reset."""
+        first = self.tcp.facts(0).ended
+        second = self.tcp.facts(1).ended
+        return "rst" in (first, second) or (first != "" and second != "")
 
     # From reassembly
 
@@ -374,16 +529,8 @@ class ConnectionAnalysis(StreamSink):
             return
         entry = self.first_entry if direction == 0 else self.second_entry
         entry.gap(offset, size, packet, time)
-        if self.connection.protocol.startswith("amqp"):
-            self.notes.append(
-                Note(
-                    "capture/gap",
-                    packet,
-                    time,
-                    f"{size} octets sent by the {self.connection.peer(direction)} were not captured",
-                    self.connection,
-                )
-            )
+        sender = endpoint(*self.connection.end(direction))
+        self.note(direction, "capture/gap", packet, time, f"{size} octets sent by {sender} were not captured")
 
     def end(self, direction: i64, reason: str, packet: i64, time: i64) -> None:
         if direction == 0:
@@ -392,44 +539,72 @@ class ConnectionAnalysis(StreamSink):
             self.second_entry.finish(reason)
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
-        self.notes.append(Note(code, packet, time, detail, self.connection))
+        """The first few of each code are passed on, of a connection that is AMQP; the rest is counted."""
+        count = self.noted.get(code, 0) + 1
+        self.noted[code] = count
+        if count <= MAX_NOTES:
+            note = Note(code, packet, time, detail, self.connection)
+            if self.connection.protocol.startswith("amqp"):
+                self.notes.append(note)
+            else:
+                self.untold.append(note)
 
     # What is known of the connection
 
-    def decided(self, direction: i64, protocol: str) -> None:
+    def decided(self, direction: i64) -> None:
         """A direction's protocol became known."""
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
+        protocol = own.protocol
         connection = self.connection
         if protocol == "tls":
             connection.encrypted = True
-        if connection.protocol in ("", UNKNOWN) or not connection.protocol.startswith("amqp"):
-            if protocol != UNKNOWN or connection.protocol == "":
-                connection.protocol = protocol
-        if own.protocol == "amqp10":
-            if other.protocol == MORE or other.protocol == UNKNOWN:
-                other.decode()
-        elif other.protocol == "amqp10":
-            if own.protocol == UNKNOWN:
-                own.decode()
-        elif own.protocol not in _HEADER_ONLY and other.protocol not in _HEADER_ONLY and other.protocol != MORE:
-            self.ignored = True
-            own.held = []
-            other.held = []
-            own.evidence.clear()
-            other.evidence.clear()
+        if not connection.protocol.startswith("amqp") and (protocol != UNKNOWN or connection.protocol == ""):
+            connection.protocol = protocol
+        if protocol == "amqp10" and (other.protocol == MORE or other.protocol == UNKNOWN):
+            other.decode()
+        if self.untold and connection.protocol.startswith("amqp"):
+            self.notes += self.untold
+            self.untold = []
 
-    def settle_client(self, direction: i64, frame: Frame) -> None:
-        """Say which direction is the client's, with its first frame as the last evidence there is."""
+    def rested(self) -> None:
+        """A direction is not looked at any more. If both are not, neither are their octets."""
+        if self.first.resting and self.second.resting and not self.connection.protocol.startswith("amqp"):
+            self.ignored = True
+            self.first.release()
+            self.second.release()
+
+    def settle_client(self, direction: i64, frame: Frame) -> bool:
+        """Say which direction is the client's, if this frame tells or none that follows will."""
         hint: i64 = -1
         if frame.name in _CLIENT_SAYS:
             hint = direction
         elif frame.name in _SERVER_SAYS:
             hint = 1 - direction
+        elif frame.kind == "header" or frame.kind == "skipped":
+            if self.tcp.opener() < 0 and len(self.waiting) < MAX_WAITING_RECORDS:
+                return False
+        self.set_client(hint)
+        return True
+
+    def set_client(self, hint: i64) -> None:
+        """Choose the client by all there is; `hint` is the direction that speaks as one, or -1."""
         connection = self.connection
         connection.client = client_direction(
             self.tcp.opener(), hint, connection.end(0)[1], connection.end(1)[1]
         )
+        self.give_waiting()
+
+    def wait(self, record: FrameRecord) -> None:
+        """Keep a record of a header or of skipped octets until the client is known."""
+        # As its own copy: a frame lies in the reader's buffer, which is not to be kept for a few octets.
+        self.waiting.append(_load_record(self.connection, _dump_record(record)))
+
+    def give_waiting(self) -> None:
+        """The client is known."""
+        if self.waiting:
+            self.out += self.waiting
+            self.waiting = []
 
     # Between processes
 
@@ -451,6 +626,10 @@ class ConnectionAnalysis(StreamSink):
             about,
             self.messages,
             self.ignored,
+            self.closing,
+            tuple(_dump_record(record) for record in self.waiting),
+            tuple(self.noted.items()),
+            tuple((note.code, note.packet, note.time, note.detail) for note in self.untold),
             self.tcp.dump(),
             self.first.dump(),
             self.second.dump(),
@@ -461,8 +640,9 @@ class ConnectionAnalysis(StreamSink):
         """An analysis that goes on where `dump` left off. Raises ValueError on another version's state."""
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, messages, ignored, tcp, first, second = state
-        assert isinstance(about, tuple) and isinstance(tcp, tuple)
+        _, about, messages, ignored, closing, waiting, noted, untold, tcp, first, second = state
+        assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
+        assert isinstance(waiting, tuple) and isinstance(noted, tuple) and isinstance(untold, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple)
         capture, stream, instance, key, client, protocol, encrypted, frames = about
         connection = Connection(capture, stream, instance, key)
@@ -472,7 +652,51 @@ class ConnectionAnalysis(StreamSink):
         connection.frames = frames
         analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
         analysis.ignored = bool(ignored)
+        analysis.closing = closing
+        analysis.waiting = [_load_record(connection, record) for record in waiting]
+        analysis.noted = dict(noted)
+        analysis.untold = [
+            Note(code, packet, time, detail, connection) for code, packet, time, detail in untold
+        ]
         analysis.tcp = TcpConnection.load(tcp, analysis)
         analysis.first.restore(first)
         analysis.second.restore(second)
         return analysis
+
+
+def _dump_record(record: FrameRecord) -> tuple[object, ...]:
+    """A record that waits, as plain values: of a protocol header, or of skipped octets."""
+    frame = record.frame
+    problems = tuple(
+        (problem.code, problem.offset, problem.path, problem.reason) for problem in frame.problems
+    )
+    return (
+        (
+            record.direction,
+            record.packet,
+            record.time,
+            record.last_packet,
+            record.last_time,
+            record.acknowledged,
+        ),
+        (frame.offset, frame.size, frame.kind, frame.name, frame.missing, frame.raw),
+        problems,
+    )
+
+
+def _load_record(connection: Connection, state: tuple[object, ...]) -> FrameRecord:
+    """What `_dump_record` gave, as an object again."""
+    evidence, about, problems = state
+    assert isinstance(evidence, tuple) and isinstance(about, tuple) and isinstance(problems, tuple)
+    direction, packet, time, last_packet, last_time, acknowledged = evidence
+    offset, size, kind, name, missing, raw = about
+    frame = Frame(offset, size, kind, name, -1)
+    frame.missing = missing
+    body: i64 = 0
+    if kind == "header":
+        frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
+        body = 4
+    frame.place(raw, 0, body, len(raw), len(raw))
+    for code, at, path, reason in problems:
+        frame.add_problem(Problem(code, at, path, reason))
+    return FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)

@@ -1,29 +1,75 @@
 """All connections of one capture: which segment belongs to which, and how they are numbered.
 
-A connection is found by its addresses and ports. The same ports used again are another connection:
-after a SYN with a new sequence number, or in the middle after a jump and a silence. One that has
-ended is remembered for a while, so that a late retransmission is not taken for a new connection, and
-then dropped; what a caller wants to know of it it takes from `ended`.
+A connection is found by its addresses and ports. The same ports used again are another connection: after a
+SYN with a new sequence number, or without one after a jump in sequence and a silence. One that has ended
+(both ends sent FIN, or one RST) needs no silence. It is remembered for a while, so that a late retransmission
+is not taken for a new connection, and then forgotten; so is the one that was silent longest when there are
+too many. What the next connection between the same ends needs of a forgotten one is its numbers.
+
+Numbers. `instance` counts the connections between two ends. `stream` is Wireshark's `tcp.stream`, which
+Wireshark counts up for two ends that are new to it and for a SYN with a new sequence number, but not for a
+connection that is only told from an earlier one by a jump: the two share a number.
 """
 
 from amqpscope.analysis import ConnectionAnalysis, Note
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.limits import MAX_CAPTURE_NOTES, MAX_LINGERING
+from amqpscope.limits import (
+    MAX_CAPTURE_NOTES,
+    MAX_LINGERING,
+    MAX_OPEN_CONNECTIONS,
+    MAX_PAIRS,
+    NEW_CONNECTION_SILENCE,
+)
 from amqpscope.model import Connection, FrameRecord
 from dissectors.wire import i64
 
-__all__ = ["ConnectionTable"]
+__all__ = ["ConnectionTable", "PairNumbers"]
 
 # TCP flag bits (RFC 9293, section 3.1).
+_FLAG_FIN = 0x01
+_FLAG_SYN = 0x02
+_FLAG_RST = 0x04
+_FLAG_ACK = 0x10
 _FLAGS_FIN_RST = 0x05
+_FLAGS_SYN_ACK = 0x12
+
+# `ConnectionAnalysis.closing` when both directions are over.
+_CLOSED = 3
+
+
+class PairNumbers:
+    """The numbers of the last connection between two ends, of the pairs that were last put in.
+
+    A pair is the key of either direction, the lower of the two. `most` pairs are remembered.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most: int = most
+        self._numbers: dict[bytes, tuple[int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def put(self, pair: bytes, instance: int, stream: int) -> None:
+        """Remember these for `pair`. If that is one too many the oldest quarter is forgotten."""
+        self._numbers.pop(pair, None)
+        self._numbers[pair] = (instance, stream)
+        if len(self._numbers) > self._most:
+            for old in list(self._numbers)[: self._most // 4 + 1]:
+                del self._numbers[old]
+
+    def take(self, pair: bytes) -> tuple[int, int] | None:
+        """(instance, stream) of the last connection of `pair`, which is then forgotten."""
+        return self._numbers.pop(pair, None)
 
 
 class ConnectionTable(SegmentSink):
     """Takes the segments of a capture in order; gathers frame records in `out` and notes in `notes`.
 
-    Both lists are the caller's to empty. capture: the name that connections carry. messages: put
-    messages together. `connections` has every connection seen, in the order of `tcp.stream`, if
-    `keep` is set; otherwise they are forgotten as they end.
+    Both lists are the caller's to empty, by `take_records` and `take_notes`. capture: the name that
+    connections carry. messages: put messages together. `connections` has every connection seen, in the
+    order in which they began, if `keep` is set; otherwise they are forgotten as they end. `protocols` counts
+    the connections that are over by protocol, and `spoken` those of them that had frames.
     """
 
     def __init__(self, capture: str, messages: bool = True, keep: bool = True) -> None:
@@ -33,13 +79,16 @@ class ConnectionTable(SegmentSink):
         self.keep: bool = keep
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
-        self.notes_dropped: i64 = 0
         self.connections: list[ConnectionAnalysis] = []
+        self.protocols: dict[str, int] = {}
+        self.spoken: i64 = 0
         self.streams: i64 = 0
         self._forward: dict[bytes, ConnectionAnalysis] = {}
         self._backward: dict[bytes, ConnectionAnalysis] = {}
-        self._instances: dict[bytes, int] = {}
-        self._lingering: list[ConnectionAnalysis] = []
+        self._pairs: PairNumbers = PairNumbers(MAX_PAIRS)
+        self._lingering: list[tuple[ConnectionAnalysis, int]] = []
+        self._noted: dict[str, int] = {}
+        self._finished: bool = False
 
     def segment(
         self,
@@ -61,15 +110,18 @@ class ConnectionTable(SegmentSink):
             analysis = self._backward.get(key)
             direction = 1
         if analysis is None:
-            analysis = self._open(key, reverse)
+            analysis = self._open(key, reverse, flags)
             direction = 0
-        elif analysis.tcp.starts_new(direction, seq, flags, time):
+        elif self._is_another(analysis, direction, seq, flags, time):
             self._close(analysis, "reused")
-            analysis = self._open(key, reverse)
+            analysis = self._open(key, reverse, flags)
             direction = 0
         analysis.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
-        if flags & _FLAGS_FIN_RST and _over(analysis):
-            self._linger(analysis)
+        if flags & _FLAGS_FIN_RST and analysis.closing != _CLOSED:
+            closing: i64 = _CLOSED if flags & _FLAG_RST else direction + 1
+            analysis.closing |= closing
+            if analysis.closing == _CLOSED:
+                self._linger(analysis)
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         self.notes.append(Note(code, packet, time, detail, None))
@@ -77,9 +129,9 @@ class ConnectionTable(SegmentSink):
     def finish(self) -> None:
         """The capture ended: whatever is still open is brought to its end."""
         for analysis in list(self._forward.values()):
-            analysis.finish("capture")
-        self._forward.clear()
-        self._backward.clear()
+            self._close(analysis, "capture")
+        self._lingering.clear()
+        self._finished = True
 
     def take_records(self) -> list[FrameRecord]:
         """The frame records since the last call."""
@@ -90,19 +142,43 @@ class ConnectionTable(SegmentSink):
         return records
 
     def take_notes(self) -> list[Note]:
-        """The notes since the last call."""
-        notes = self.notes[:MAX_CAPTURE_NOTES]
-        self.notes_dropped += len(self.notes) - len(notes)
+        """The notes since the last call, of each code as many as a capture may have."""
+        taken: list[Note] = []
+        for note in self.notes:
+            count = self._noted.get(note.code, 0) + 1
+            self._noted[note.code] = count
+            if count <= MAX_CAPTURE_NOTES:
+                taken.append(note)
         self.notes.clear()
-        return notes
+        if self._finished:
+            for code, count in self._noted.items():
+                if count > MAX_CAPTURE_NOTES:
+                    taken.append(Note(code, 0, 0, f"{count - MAX_CAPTURE_NOTES} more notes like these", None))
+            self._noted.clear()
+        return taken
 
-    def _open(self, key: bytes, reverse: bytes) -> ConnectionAnalysis:
-        pair = key if key < reverse else reverse
-        instance = self._instances.get(pair, 0)
-        self._instances[pair] = instance + 1
-        connection = Connection(self.capture, self.streams, instance, key)
-        self.streams += 1
+    def _is_another(
+        self, analysis: ConnectionAnalysis, direction: i64, seq: i64, flags: i64, time: i64
+    ) -> bool:
+        """Whether a segment with the ports of a known connection belongs to a new one."""
+        if analysis.closing == _CLOSED:
+            time += NEW_CONNECTION_SILENCE
+        return analysis.tcp.starts_new(direction, seq, flags, time)
+
+    def _open(self, key: bytes, reverse: bytes, flags: i64) -> ConnectionAnalysis:
+        last = self._pairs.take(_pair(key, reverse))
+        instance = 0
+        stream: int = self.streams
+        if last is not None:
+            instance = last[0] + 1
+            if flags & _FLAGS_SYN_ACK != _FLAG_SYN:
+                stream = last[1]
+        if stream == self.streams:
+            self.streams += 1
+        connection = Connection(self.capture, stream, instance, key)
         analysis = ConnectionAnalysis(connection, self.out, self.notes, self.messages)
+        if len(self._forward) >= MAX_OPEN_CONNECTIONS:
+            self._evict()
         self._forward[key] = analysis
         self._backward[reverse] = analysis
         if self.keep:
@@ -110,29 +186,53 @@ class ConnectionTable(SegmentSink):
         return analysis
 
     def _close(self, analysis: ConnectionAnalysis, reason: str) -> None:
+        """Bring a connection to its end and forget it."""
+        connection = analysis.connection
+        key = connection.key
+        if self._forward.get(key) is not analysis:
+            return
         analysis.finish(reason)
-        key = analysis.connection.key
-        if self._forward.get(key) is analysis:
-            del self._forward[key]
-            del self._backward[reverse_key(key)]
+        reverse = reverse_key(key)
+        del self._forward[key]
+        del self._backward[reverse]
+        self._pairs.put(_pair(key, reverse), connection.instance, connection.stream)
+        protocol = connection.protocol
+        self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
+        if connection.frames > 0:
+            self.spoken += 1
 
     def _linger(self, analysis: ConnectionAnalysis) -> None:
-        """Both directions are over. Forget the connection when enough others have ended after it."""
-        if self._lingering and self._lingering[-1] is analysis:
-            return
-        self._lingering.append(analysis)
+        """Both directions seem over. Forget the connection when enough others have ended after it."""
+        self._lingering.append((analysis, _delivered(analysis)))
         if len(self._lingering) > MAX_LINGERING:
             old = self._lingering[: MAX_LINGERING // 2]
             del self._lingering[: MAX_LINGERING // 2]
-            for ended in old:
-                self._close(ended, "capture")
+            for ended, delivered in old:
+                if not ended.tcp_is_over() and _delivered(ended) > delivered:
+                    ended.closing = 0  # it went on: the RST or FIN was not its own
+                else:
+                    self._close(ended, "capture")
+
+    def _evict(self) -> None:
+        """Give up a quarter of the connections, those that were silent longest."""
+        silent = sorted(self._forward.values(), key=_last_time)
+        for analysis in silent[: MAX_OPEN_CONNECTIONS // 4]:
+            self._close(analysis, "evicted")
 
 
-def _over(analysis: ConnectionAnalysis) -> bool:
-    """Whether nothing more is to be expected: both directions ended, or one was reset."""
-    first = analysis.tcp.facts(0).ended
-    second = analysis.tcp.facts(1).ended
-    return first == "rst" or second == "rst" or (first != "" and second != "")
+def _delivered(analysis: ConnectionAnalysis) -> int:
+    """Octets of a connection that were passed on."""
+    return analysis.tcp.facts(0).delivered + analysis.tcp.facts(1).delivered
+
+
+def _last_time(analysis: ConnectionAnalysis) -> int:
+    """When the last segment of a connection came."""
+    return max(analysis.tcp.facts(0).last_time, analysis.tcp.facts(1).last_time)
+
+
+def _pair(key: bytes, reverse: bytes) -> bytes:
+    """What a connection and its reverse are both remembered by."""
+    return key if key < reverse else reverse
 
 
 def reverse_key(key: bytes) -> bytes:

@@ -128,15 +128,28 @@ at the expected place; what is further away than reassembly could bridge is as w
 # analysis
 
 MAX_UNDECIDED: Final = 64 * 1024
-"""Octets of a direction kept while its protocol is not decided. An opening that has told nothing by
-then tells nothing."""
+"""Octets of a direction kept while its protocol is not decided, and those in which a frame is searched
+behind an opening that nothing is known to have. An opening that has told nothing by then tells nothing."""
+
+MAX_WAITING_RECORDS: Final = 8
+"""Records of one connection that wait until it is known who the client is. Both sides' protocol headers and
+what was skipped around them are four."""
 
 MAX_LINGERING: Final = 2048
 """Ended connections that are still known by their ports, for late segments. What TIME-WAIT does in a
 host, by number instead of time."""
 
-MAX_CAPTURE_NOTES: Final = 10_000
-"""Notes passed on of one block of a capture (1 MiB); a block of damage could hold as many as octets."""
+MAX_OPEN_CONNECTIONS: Final = 32_768
+"""Connections followed at a time; each takes some 4 KiB, 128 MiB in all. Beyond it those that were silent
+longest are given up: mostly attempts that nobody answered, or ends that were not captured."""
+
+MAX_PAIRS: Final = 65_536
+"""Pairs of ends without a connection whose last number is remembered, so that the next one between them gets
+the next. More than the ports of a host, so that a client which uses one after the other is told apart."""
+
+MAX_CAPTURE_NOTES: Final = 1000
+"""Notes of one code that are passed on of one capture, beside MAX_NOTES of each connection. The rest is
+counted and told at the end: a capture that lost packets has lost them on all of its connections."""
 
 # report
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 
+from amqpscope.reassembly.client import client_direction
 from dissectors.amqp10.message import Message
 from dissectors.interface import Frame
 from dissectors.wire import i64, u16
@@ -18,7 +19,7 @@ class Connection:
     capture: name of the file or interface. stream: its number as Wireshark's `tcp.stream`.
     instance: the `n` of `#n`, counting connections between the same two endpoints by time.
     ends: address and port of the end that sends in direction 0, and of the other.
-    client: the direction in which the client sends, -1 while nothing tells.
+    client: the direction in which the client sends, -1 while more may tell; the ports are believed till then.
     protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
     encrypted: its octets are ciphertext (from the start, or after a TLS header).
     """
@@ -45,16 +46,24 @@ class Connection:
     def id(self) -> str:
         """`10.0.0.1:51034>[fd00::2]:5672#0`, client first."""
         if not self._name:
-            first = int(self.client) if self.client >= 0 else 0
+            first = self.client_end()
             name = f"{endpoint(*self.end(first))}>{endpoint(*self.end(1 - first))}#{self.instance}"
             if self.client < 0:
                 return name
             self._name = name
         return self._name
 
+    def client_end(self) -> int:
+        """The direction in which the client sends, as far as is known now."""
+        if self.client >= 0:
+            return self.client
+        return client_direction(-1, -1, self.end(0)[1], self.end(1)[1])
+
     def peer(self, direction: i64) -> str:
         """`client` or `server`, whoever sends in `direction`."""
-        client: i64 = self.client if self.client >= 0 else 0
+        client: i64 = self.client
+        if client < 0:
+            client = self.client_end()
         return CLIENT if direction == client else SERVER
 
 

@@ -29,43 +29,67 @@ BLOCK = 1024 * 1024
 class Capture:
     """One capture. Iterate over it, once, for its frame records in the order they were completed.
 
-    source: a path, `-` for standard input, or an open binary file. messages: put messages together
-    over their transfers. keep: remember all connections for `connections`, also those that ended.
-    Raises CaptureError when it cannot be opened, or is no capture.
+    source: a path, `-` for standard input, or an open binary file, which stays open. messages: put messages
+    together over their transfers. keep: remember all connections for `connections`, also those that ended.
+    name: what records call it, if not its path. Raises CaptureError when it cannot be opened.
     """
 
     def __init__(
-        self, source: str | Path | BinaryIO, *, messages: bool = True, keep: bool = True, name: str | None = None
+        self,
+        source: str | Path | BinaryIO,
+        *,
+        messages: bool = True,
+        keep: bool = True,
+        name: str | None = None,
     ) -> None:
         if isinstance(source, (str, Path)):
+            self._own = str(source) != "-"
             self._file = _open(str(source))
-            self.name = name or ("standard input" if str(source) == "-" else str(source))
+            self.name = name or (str(source) if self._own else "standard input")
         else:
+            self._own = False
             self._file = source
-            self.name = name or "stream"
+            self.name = name or _name(source)
         self.size: int | None = _size(self._file)
         """Octets of the file, None if it has no size (a pipe)."""
         self.octets_read = 0
         self.notes: list[Note] = []
         self._table = ConnectionTable(self.name, messages, keep)
+        self._begun = False
 
     @property
     def connections(self) -> list[ConnectionAnalysis]:
-        """Every TCP connection seen, in the order of Wireshark's `tcp.stream`."""
+        """Every TCP connection seen, in the order in which they began. Empty unless they are kept."""
         return self._table.connections
 
+    @property
+    def protocols(self) -> dict[str, int]:
+        """How many TCP connections that are over spoke each protocol; all of them once all was read."""
+        return self._table.protocols
+
+    @property
+    def spoken(self) -> int:
+        """How many TCP connections that are over had frames."""
+        return self._table.spoken
+
     def blocks(self) -> Iterator[list[FrameRecord]]:
-        """The frame records that each block of the file completes; the last come when it ends."""
+        """The frame records that each block of the file completes; the last come when it ends.
+
+        Raises CaptureError when the file is no capture, cannot be read, or was read before.
+        """
+        if self._begun:
+            raise CaptureError(f"{self.name}: was read before")
+        self._begun = True
         table = self._table
         first = self._read(4)
         while len(first) < 4:
             more = self._read(4 - len(first))
             if not more:
-                raise CaptureError(f"{self.name}: {'the file is empty' if not first else 'not a capture file'}")
+                raise CaptureError(f"{self.name}: {'not a capture file' if first else 'the file is empty'}")
             first += more
         reader = for_magic(first, table)
         if reader is None:
-            raise CaptureError(f"{self.name}: not a capture file (neither pcap nor pcapng)")
+            raise CaptureError(f"{self.name}: {_what_it_is(first)}")
         block = first + self._read(BLOCK - 4)
         while block:
             reader.feed(block)
@@ -87,13 +111,18 @@ class Capture:
             block = self._file.read1(octets) if hasattr(self._file, "read1") else self._file.read(octets)
         except OSError as error:
             raise CaptureError(f"{self.name}: {error.strerror or error}") from error
+        except ValueError as error:  # closed, or opened for writing
+            raise CaptureError(f"{self.name}: {error}") from error
+        if isinstance(block, str):
+            raise CaptureError(f"{self.name}: opened as text, not as a binary file")
         data = bytes(block or b"")
         self.octets_read += len(data)
         return data
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file, if it was opened here."""
+        if self._own:
+            self._file.close()
 
     def __enter__(self) -> "Capture":
         return self
@@ -103,13 +132,22 @@ class Capture:
 
 
 def read(source: str | Path | BinaryIO, *, messages: bool = True) -> Iterator[FrameRecord]:
-    """The frame records of a capture: path, `-`, or an open binary file. Raises CaptureError."""
-    with Capture(source, messages=messages, keep=False) as capture:
+    """The frame records of a capture: path, `-`, or an open binary file.
+
+    Raises CaptureError at once when it cannot be opened, and on the first record when it is no capture.
+    """
+    return _records(Capture(source, messages=messages, keep=False))
+
+
+def _records(capture: Capture) -> Iterator[FrameRecord]:
+    with capture:
         yield from capture
 
 
 def _open(path: str) -> BinaryIO:
     if path == "-":
+        if sys.stdin is None:
+            raise CaptureError("standard input: is closed")
         return sys.stdin.buffer
     try:
         if os.path.isdir(path):
@@ -117,6 +155,13 @@ def _open(path: str) -> BinaryIO:
         return open(path, "rb")
     except OSError as error:
         raise CaptureError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:  # a zero octet in the name
+        raise CaptureError(f"{path!r}: {error}") from error
+
+
+def _name(file: BinaryIO) -> str:
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else "stream"
 
 
 def _size(file: BinaryIO) -> int | None:
@@ -125,3 +170,14 @@ def _size(file: BinaryIO) -> int | None:
     except (OSError, AttributeError, ValueError):
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+# Files that are no captures but often hold one.
+_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zX", "xz"), (b"BZh", "bzip2"))
+
+
+def _what_it_is(first: bytes) -> str:
+    for magic, name in _COMPRESSED:
+        if first.startswith(magic):
+            return f"compressed with {name}; decompress it first"
+    return "not a capture file (neither pcap nor pcapng)"

@@ -1,19 +1,26 @@
 """Which protocol a direction of a connection speaks, by its octets alone; ports are no evidence.
 
-A stream whose start was captured says it in its first octets. One that was joined in the middle says
-it by a frame that cannot be anything else. What is not AMQP 1.0 is named, so that it can be told
-apart instead of being misread.
+A stream whose start was captured says it in its first octets (`detect`). One that was joined in the
+middle is searched for an AMQP 1.0 frame by the frame decoder; the other protocols show themselves there
+by records that begin where a segment does (`detect_midstream`). What is not AMQP 1.0 is named, so that it
+can be told apart instead of being misread.
+
+Names: `amqp10`, `amqp091`, `amqp010`, `amqp09`, `amqp08`, `amqp-unknown` (an AMQP header of no known
+version), `tls`, `http`, `ssh`, `stomp`, `mqtt`, UNKNOWN, and MORE while there are too few octets to tell.
+What was told of some octets is told of any longer beginning of the same stream.
 """
+
+from typing import Final
 
 from dissectors.amqp10.frame import CREDIBLE, ProtocolHeader, credible_frame
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["MORE", "UNKNOWN", "detect"]
+__all__ = ["MORE", "UNKNOWN", "detect", "detect_header", "detect_midstream"]
 
-MORE = ""
+MORE: Final = ""
 """Too few octets to tell."""
 
-UNKNOWN = "unknown"
+UNKNOWN: Final = "unknown"
 """Nothing we know begins like this."""
 
 _OF_HEADER = {
@@ -41,81 +48,155 @@ _TEXT = (
     (b"HTTP/1.", "http"),
     (b"SSH-", "ssh"),
     (b"CONNECT\n", "stomp"),
+    (b"CONNECT\r\n", "stomp"),
     (b"STOMP\n", "stomp"),
+    (b"STOMP\r\n", "stomp"),
     (b"CONNECTED\n", "stomp"),
+    (b"CONNECTED\r\n", "stomp"),
 )
 
+# The largest TLS record: 2**14 octets and what compression and encryption may add (RFC 5246, section 6.2).
+_MAX_TLS_RECORD: Final = 0x4800
 
-def detect(buf: bytes, start: bool) -> str:
-    """Name the protocol of a direction from its first captured octets.
+# The numbers of AMQP 0-9-1's classes: connection to queue, basic, confirm, tx; access of 0-8.
+_CLASSES_091 = (10, 20, 30, 40, 50, 60, 85, 90)
 
-    buf: the octets so far. start: they begin where the stream begins (its SYN was seen), so that
-    the opening of a protocol is to be expected; otherwise only frames are looked for.
-    Gives `amqp10`, `amqp091`, `amqp010`, `amqp09`, `amqp08`, `amqp-unknown` (an AMQP header of no known
-    version), `tls`, `http`, `ssh`, `stomp`, `mqtt`, UNKNOWN, or MORE.
-    """
+# A 0-9-1 frame whose end was not captured yet is believed up to this size: the default of every broker.
+_MAX_FRAME_091: Final = 131_072
+
+
+def detect(buf: bytes) -> str:
+    """Name the protocol of a direction by the first octets of its stream, as many as have come."""
     size: i64 = len(buf)
-    if size >= 8 and buf.startswith(b"AMQP"):
-        return _OF_HEADER[ProtocolHeader(buf[4], buf[5], buf[6], buf[7]).protocol()]
-    if start:
-        return _opening(buf, size)
-    found = _tls(buf, size)
-    if found:
-        return found
-    if _chain091(buf, 0, size) >= 2:
-        return "amqp091"
-    return MORE
-
-
-def _opening(buf: bytes, size: i64) -> str:
-    """The protocol whose opening this is."""
-    more = False
     if size < 8 and b"AMQP".startswith(buf[:4]):
         return MORE
+    if buf.startswith(b"AMQP"):
+        return detect_header(buf)
+    more = False
     for opening, name in _TEXT:
         if buf.startswith(opening):
             return name
         if size < len(opening) and opening.startswith(buf):
             more = True
-    found = _tls(buf, size)
-    if found:
-        return found
     if size < 6:
-        # Enough for the shortest sign below, unless what is there already speaks against all of them.
         return MORE
-    if buf[0] == 0x10 and (buf.find(b"\x00\x04MQTT", 2, 12) > 0 or buf.find(b"\x00\x06MQIsdp", 2, 14) > 0):
-        return "mqtt"
+    if _tls_opening(buf):
+        return "tls"
+    found = _mqtt(buf, size)
+    if found != UNKNOWN:
+        return found
+    found = _opening091(buf, size)
+    if found != UNKNOWN:
+        return found
     verdict = credible_frame(buf, 0, size)
     if verdict == CREDIBLE:
         return "amqp10"
+    if _frames091(buf, 0, size):
+        return "amqp091"
     if verdict > 0 and u32(buf, 0) != 0:
         more = True
-    if _chain091(buf, 0, size) >= 1:
-        return "amqp091"
     return MORE if more else UNKNOWN
 
 
-def _tls(buf: bytes, size: i64) -> str:
-    """A TLS record that opens a handshake, or an alert, at the very start."""
-    if size < 6:
-        return ""
-    if buf[0] == 0x16 and buf[1] == 3 and buf[2] <= 4 and buf[5] in (1, 2) and 4 <= u16(buf, 3) <= 0x4800:
-        return "tls"
-    if buf[0] == 0x15 and buf[1] == 3 and buf[2] <= 4 and u16(buf, 3) == 2:
-        return "tls"
-    return ""
+def detect_header(buf: bytes) -> str:
+    """The protocol that the AMQP protocol header in the first eight octets announces."""
+    return _OF_HEADER[ProtocolHeader(buf[4], buf[5], buf[6], buf[7]).protocol()]
 
 
-def _chain091(buf: bytes, at: i64, size: i64) -> i64:
-    """How many whole AMQP 0-9-1 frames stand in a row at `at`: type, channel, size, body, 0xCE."""
+def detect_midstream(buf: bytes, start: i64, end: i64) -> str:
+    """Name the protocol of a direction by a segment from its middle, buf[start:end].
+
+    It is `tls`, `amqp091` or MORE. Records are recognised that begin where the segment does, as they mostly
+    do. AMQP 1.0 is not looked for: its frames are found wherever they begin, by `FrameDecoder`.
+    """
+    if _tls_records(buf, start, end):
+        return "tls"
+    if _frames091(buf, start, end):
+        return "amqp091"
+    return MORE
+
+
+def _tls_opening(buf: bytes) -> bool:
+    """A TLS record at the very start (at least six octets) that opens a handshake, or an alert."""
+    if buf[1] != 3 or buf[2] > 4:
+        return False
+    length = u16(buf, 3)
+    if buf[0] == 0x16:
+        return buf[5] in (1, 2) and 4 <= length <= _MAX_TLS_RECORD
+    return buf[0] == 0x15 and length == 2
+
+
+def _tls_records(buf: bytes, at: i64, end: i64) -> bool:
+    """Whether TLS records fill the octets exactly, or at least two of them begin there in a row."""
     count: i64 = 0
-    while size - at >= 8:
+    while end - at >= 5:
         kind: i64 = buf[at]
-        if kind != 8 and (kind == 0 or kind > 3):
-            break
-        length = u32(buf, at + 3)
-        if length > size - at - 8 or buf[at + 7 + length] != 0xCE:
-            break
+        length = u16(buf, at + 3)
+        if kind < 0x14 or kind > 0x18 or buf[at + 1] != 3 or buf[at + 2] > 4:
+            return False
+        if length == 0 or length > _MAX_TLS_RECORD:
+            return False
         count += 1
-        at += 8 + length
-    return count
+        if count == 2:
+            return True
+        at += 5 + length
+    return count == 1 and at == end
+
+
+def _mqtt(buf: bytes, size: i64) -> str:
+    """An MQTT CONNECT packet: type, remaining length in one to four octets, the protocol's name."""
+    if buf[0] != 0x10:
+        return UNKNOWN
+    at: i64 = 1
+    while buf[at] >= 0x80:
+        at += 1
+        if at == 5:
+            return UNKNOWN
+    name = buf[at + 1 : at + 9]
+    if name.startswith(b"\x00\x04MQTT") or name == b"\x00\x06MQIsdp":
+        return "mqtt"
+    if b"\x00\x04MQTT".startswith(name) or b"\x00\x06MQIsdp".startswith(name):
+        return MORE
+    return UNKNOWN
+
+
+def _opening091(buf: bytes, size: i64) -> str:
+    """What a server of AMQP 0-9-1 or 0-8 says first: connection.start on channel 0, with its version."""
+    if not buf.startswith(b"\x01\x00\x00") or u16(buf, 3) > 1:
+        return UNKNOWN
+    method = buf[7:11]
+    if method != b"\x00\x0a\x00\x0a":
+        return MORE if size < 11 and b"\x00\x0a\x00\x0a".startswith(method) else UNKNOWN
+    if size < 12:
+        return MORE
+    return "amqp08" if buf[11] == 8 else "amqp091"
+
+
+def _frames091(buf: bytes, at: i64, end: i64) -> bool:
+    """Whether AMQP 0-9-1 frames begin at `at`: type, channel, size, body, 0xCE.
+
+    A method, a content header and a heartbeat have enough fixed octets to be believed alone, a body only
+    when another frame follows it.
+    """
+    count: i64 = 0
+    while end - at >= 8:
+        kind: i64 = buf[at]
+        size = u32(buf, at + 3)
+        if kind == 8:
+            return u16(buf, at + 1) == 0 and size == 0 and buf[at + 7] == 0xCE
+        if kind == 0 or kind > 3:
+            return False
+        left = end - at
+        if kind < 3 and left >= 11:
+            # Frames without their end are believed by class and method, or class and weight.
+            detail = u16(buf, at + 9)
+            known = u16(buf, at + 7) in _CLASSES_091 and (detail < 128 if kind == 1 else detail == 0)
+            whole = size <= left - 8
+            return known and 4 <= size <= _MAX_FRAME_091 and (not whole or buf[at + 7 + size] == 0xCE)
+        if size > left - 8 or buf[at + 7 + size] != 0xCE:
+            return False
+        count += 1
+        if count == 2:
+            return True
+        at += 8 + size
+    return False
