@@ -19,6 +19,7 @@ from amqpscope.rules.amqp10 import (
 )
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.endpoint import Endpoint
+from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -124,7 +125,10 @@ class Judge:
         body = frame.body
         if case.me.open is not None:
             connection.idle_too_long(case)
-        if frame.problems or record.message is not None:
+        said = record.message
+        if said is not None and message.plainly_sound(said):
+            said = None
+        if frame.problems or said is not None:
             framing.problems_of_frame(case)
         if frame.kind == "sasl":
             sasl.judge_frame(case)
@@ -136,7 +140,7 @@ class Judge:
             return
         connection.judge_any(case)
         if isinstance(body, Transfer):
-            self.transfer(case, body)
+            self.transfer(case, body, said)
         elif isinstance(body, Disposition):
             ends = session.on_session(case)
             if ends is not None:
@@ -164,8 +168,8 @@ class Judge:
         elif isinstance(body, Close):
             connection.judge_close(case, body)
 
-    def transfer(self, case: Case, body: Transfer) -> None:
-        """A transfer: its session's rules, its link's, its delivery's, its message's."""
+    def transfer(self, case: Case, body: Transfer, said: Message | None) -> None:
+        """A transfer: its session's rules, its link's, its delivery's, its message's (said: one to be decoded)."""
         ends = session.on_session(case)
         if ends is None:
             return
@@ -177,8 +181,8 @@ class Judge:
         link.judge_transfer(case, attached, body)
         delivery.judge_transfer(case, ends, attached, body)
         transaction.judge_transfer(case, body)
-        if case.record.message is not None:
-            message.judge_message(case, case.record.message)
+        if said is not None:
+            message.judge_message(case, said)
 
     def flow(self, case: Case, body: Flow) -> None:
         """A flow: its session's rules, and its link's."""

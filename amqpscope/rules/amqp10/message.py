@@ -1,10 +1,14 @@
 """Messages: which sections, in which order (messaging.xml, "message-format")."""
 
+from typing import Final
+
 from amqpscope.rules.case import Case
 from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp10.message import Message
+from dissectors.amqp10.outline import outline
+from dissectors.wire import i64
 
-__all__ = ["judge_message"]
+__all__ = ["judge_message", "plainly_sound"]
 
 _ORDER = {
     "header": 0,
@@ -20,6 +24,34 @@ _ORDER = {
 
 # Faults after which it is not known which sections there are.
 _STRUCTURE = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
+
+
+# One code each: sections before the body, and the footer, go up; the body is one kind.
+_BODY_FIRST: Final = 0x75
+_BODY_LAST: Final = 0x77
+
+
+def plainly_sound(message: Message) -> bool:
+    """Whether a message can be seen to break no rule of this file without decoding it.
+
+    True for nearly every one. False says nothing: it has to be decoded.
+    """
+    if not message.complete or message.message_format != 0:
+        return False
+    codes = outline(message.octets)
+    if codes is None:
+        return False
+    before: i64 = 0
+    body: i64 = 0
+    for code in codes:
+        if code < before or (code == before and code != _BODY_FIRST and code != _BODY_FIRST + 1):
+            return False
+        if _BODY_FIRST <= code <= _BODY_LAST:
+            if body and body != code:
+                return False
+            body = code
+        before = code
+    return body != 0
 
 
 def sections_out_of_order(case: Case, names: list[str]) -> None:

@@ -1,0 +1,289 @@
+"""Which sections a message has, walked over without making an object for any value.
+
+Every message of a capture has to be looked at, and nearly every one is sound: sections of the nine
+kinds, values of the types their definitions demand, ASCII text, maps with few names for keys. `outline`
+recognises those at the price of a walk. Whatever is less plain, sound or not, it leaves to the full
+decoding in `message`: it answers only where that would find no problem.
+"""
+
+from typing import Final
+
+from dissectors.wire import i64, u32
+
+__all__ = ["outline"]
+
+_MOST_SECTIONS: Final = 64
+_MOST_KEYS: Final = 16
+_DEEPEST: Final = 8
+
+# Types of the fields of header and properties (messaging.xml), as `_field` takes them.
+_BOOLEAN: Final = 1
+_UBYTE: Final = 2
+_UINT: Final = 3
+_BINARY: Final = 4
+_STRING: Final = 5
+_SYMBOL: Final = 6
+_TIMESTAMP: Final = 7
+_MESSAGE_ID: Final = 8
+
+_HEADER: Final = bytes([_BOOLEAN, _UBYTE, _UINT, _BOOLEAN, _UINT])
+_PROPERTIES: Final = bytes(
+    [
+        _MESSAGE_ID,
+        _BINARY,
+        _STRING,
+        _STRING,
+        _STRING,
+        _MESSAGE_ID,
+        _SYMBOL,
+        _SYMBOL,
+        _TIMESTAMP,
+        _TIMESTAMP,
+        _STRING,
+        _UINT,
+        _STRING,
+    ]
+)
+
+
+def outline(octets: bytes) -> bytes | None:
+    """The descriptors (0x70 to 0x78) of a message's sections in order, or None: decode it to know."""
+    end: i64 = len(octets)
+    pos: i64 = 0
+    codes = bytearray()
+    while pos < end:
+        if end - pos < 4 or octets[pos] != 0 or octets[pos + 1] != 0x53 or len(codes) >= _MOST_SECTIONS:
+            return None
+        code: i64 = octets[pos + 2]
+        pos += 3
+        if code == 0x70:
+            pos = _fields(octets, pos, end, _HEADER)
+        elif code == 0x73:
+            pos = _fields(octets, pos, end, _PROPERTIES)
+        elif code == 0x74:
+            pos = _map(octets, pos, end, 0xA1, True, 0)
+        elif code == 0x71 or code == 0x72 or code == 0x78:
+            pos = _map(octets, pos, end, 0xA3, False, 0)
+        elif code == 0x75:
+            pos = _field(octets, pos, end, _BINARY) if octets[pos] != 0x40 else -1
+        elif code == 0x76:
+            pos = _value(octets, pos, end, 0) if octets[pos] in (0x45, 0xC0, 0xD0) else -1
+        elif code == 0x77:
+            pos = _value(octets, pos, end, 0)
+        else:
+            return None
+        if pos < 0:
+            return None
+        codes.append(code)
+    return bytes(codes)
+
+
+# Each walk takes the index of a constructor and the end of what encloses it, and gives the index
+# behind the value, or -1.
+
+
+def _sized(octets: bytes, pos: i64, end: i64, wide: bool) -> i64:
+    """The index of the data behind a size at `pos`, if the data it claims is there."""
+    size: i64
+    if wide:
+        if end - pos < 4:
+            return -1
+        size = u32(octets, pos)
+        pos += 4
+    else:
+        if end - pos < 1:
+            return -1
+        size = octets[pos]
+        pos += 1
+    return pos if size <= end - pos else -1
+
+
+def _text(octets: bytes, pos: i64, end: i64) -> i64:
+    """Plain ASCII up to `end`: valid in any text type."""
+    at = pos
+    while at < end:
+        if octets[at] >= 0x80:
+            return -1
+        at += 1
+    return end
+
+
+def _variable(octets: bytes, pos: i64, end: i64) -> i64:
+    """A binary, string or symbol whose format code stands at `pos`."""
+    code: i64 = octets[pos]
+    wide = code >= 0xB0
+    data = _sized(octets, pos + 1, end, wide)
+    if data < 0:
+        return -1
+    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
+    if code & 0xF == 0:
+        return data + size
+    return _text(octets, data, data + size)
+
+
+def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
+    """A field of a composite: null, or a value of its type."""
+    if pos >= end:
+        return -1
+    code: i64 = octets[pos]
+    if code == 0x40:
+        return pos + 1
+    width: i64 = -1
+    if kind == _BOOLEAN:
+        width = 0 if code == 0x41 or code == 0x42 else -1
+    elif kind == _UBYTE:
+        width = 1 if code == 0x50 else -1
+    elif kind == _UINT:
+        width = 4 if code == 0x70 else 1 if code == 0x52 else 0 if code == 0x43 else -1
+    elif kind == _TIMESTAMP:
+        width = 8 if code == 0x83 else -1
+    elif kind == _MESSAGE_ID and (code == 0x80 or code == 0x53 or code == 0x44 or code == 0x98):
+        width = 8 if code == 0x80 else 1 if code == 0x53 else 0 if code == 0x44 else 16
+    else:
+        low = code & 0xF
+        if code < 0xA0 or code >= 0xC0:
+            return -1
+        if kind == _MESSAGE_ID and low != 0 and low != 1:
+            return -1
+        if (kind == _BINARY and low != 0) or (kind == _STRING and low != 1) or (kind == _SYMBOL and low != 3):
+            return -1
+        return _variable(octets, pos, end)
+    if width < 0 or end - pos - 1 < width:
+        return -1
+    return pos + 1 + width
+
+
+def _fields(octets: bytes, pos: i64, end: i64, kinds: bytes) -> i64:
+    """The list of a composite with fields of these kinds."""
+    if pos >= end:
+        return -1
+    code: i64 = octets[pos]
+    if code == 0x45:
+        return pos + 1
+    if code != 0xC0 and code != 0xD0:
+        return -1
+    wide = code == 0xD0
+    at = _sized(octets, pos + 1, end, wide)
+    if at < 0:
+        return -1
+    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
+    stop = at + size
+    head: i64 = 4 if wide else 1
+    if size < head:
+        return -1
+    count: i64 = u32(octets, at) if wide else octets[at]
+    at += head
+    if count > len(kinds):
+        return -1
+    index: i64 = 0
+    while index < count:
+        at = _field(octets, at, stop, kinds[index])
+        if at < 0:
+            return -1
+        index += 1
+    return stop if at == stop else -1
+
+
+def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, depth: i64) -> i64:
+    """A map whose keys are short names of one format code, all different. simple: no compound values."""
+    if pos >= end or (octets[pos] != 0xC1 and octets[pos] != 0xD1):
+        return -1
+    wide = octets[pos] == 0xD1
+    at = _sized(octets, pos + 1, end, wide)
+    if at < 0:
+        return -1
+    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
+    stop = at + size
+    head: i64 = 4 if wide else 1
+    if size < head:
+        return -1
+    count: i64 = u32(octets, at) if wide else octets[at]
+    at += head
+    if count & 1 or count > 2 * _MOST_KEYS:
+        return -1
+    first = at
+    done: i64 = 0
+    while done < count:
+        if at >= stop or octets[at] != key_code or stop - at < 2:
+            return -1
+        if _repeats(octets, first, at, stop, depth):
+            return -1
+        at = _variable(octets, at, stop)
+        if at < 0 or at >= stop:
+            return -1
+        if simple and octets[at] >= 0xC0:
+            return -1
+        at = _value(octets, at, stop, depth + 1)
+        if at < 0:
+            return -1
+        done += 2
+    return stop if at == stop else -1
+
+
+def _repeats(octets: bytes, first: i64, key: i64, stop: i64, depth: i64) -> bool:
+    """Whether the short name at `key` stands as a key between `first` and there already."""
+    size: i64 = octets[key + 1]
+    if size > stop - key - 2:
+        return True
+    at = first
+    while at < key:
+        if octets[at + 1] == size and octets[at + 2 : at + 2 + size] == octets[key + 2 : key + 2 + size]:
+            return True
+        at = _value(octets, at + 2 + octets[at + 1], stop, depth + 1)
+        if at < 0:
+            return True
+    return False
+
+
+def _value(octets: bytes, pos: i64, end: i64, depth: i64) -> i64:
+    """Any plain value. Arrays, described values, maps with other keys than names: -1."""
+    if pos >= end:
+        return -1
+    code: i64 = octets[pos]
+    if code < 0x50:
+        return pos + 1 if 0x40 <= code <= 0x45 else -1
+    if code < 0xA0:
+        if code & 0xF > 5 and code != 0x98:
+            return -1
+        width: i64 = 1 << ((code >> 4) - 5)
+        # What may hold octets that are no value of the type: boolean, char; and codes nobody assigned.
+        if code == 0x73 or code == 0x56 or not _assigned(code) or end - pos - 1 < width:
+            return -1
+        return pos + 1 + width
+    if code < 0xC0:
+        low = code & 0xF
+        return _variable(octets, pos, end) if low == 0 or low == 1 or low == 3 else -1
+    if depth >= _DEEPEST:
+        return -1
+    if code == 0xC1 or code == 0xD1:
+        if end - pos < 4:
+            return -1
+        return _map(octets, pos, end, 0xA1, False, depth + 1)
+    if code != 0xC0 and code != 0xD0:
+        return -1
+    wide = code == 0xD0
+    at = _sized(octets, pos + 1, end, wide)
+    if at < 0:
+        return -1
+    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
+    stop = at + size
+    head: i64 = 4 if wide else 1
+    if size < head:
+        return -1
+    count: i64 = u32(octets, at) if wide else octets[at]
+    at += head
+    while count > 0:
+        at = _value(octets, at, stop, depth + 1)
+        if at < 0:
+            return -1
+        count -= 1
+    return stop if at == stop else -1
+
+
+def _assigned(code: i64) -> bool:
+    """Whether a fixed-width format code from 0x50 on is assigned."""
+    if code < 0x60:
+        return code <= 0x55
+    if code < 0x80:
+        return code == 0x60 or code == 0x61 or 0x70 <= code <= 0x72 or code == 0x74
+    return 0x80 <= code <= 0x84 or code == 0x94 or code == 0x98
