@@ -226,10 +226,12 @@ class CausalOrder:
         else:
             upto: i64 = other.clamped(piece.ack)
             later = other.first()
+            shown = piece
             if later is not None and later.offset > other.next:
                 upto = min(upto, later.offset)
+                shown = later  # what stands behind a hole shows it, whoever waits for it
             if upto > other.next:
-                self.gap(other, upto, piece.packet, piece.time)
+                self.gap(other, upto, shown.packet, shown.time)
             if not other.seen:
                 own.alone = True
         self.pump()
