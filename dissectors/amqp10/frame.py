@@ -117,7 +117,7 @@ def credible_frame(buf: bytes, at: i64, end: i64) -> i64:
     if need == NOT_CREDIBLE or need > size - 8:
         return NOT_CREDIBLE
     if need < 0:
-        return RESYNC_WINDOW if -need > left - 8 else NOT_CREDIBLE
+        return 8 - need
     if need > left - 8:
         return need + 8
     reader = Reader(buf, at + 8, at + 8 + need, at, FINAL, RESYNC_VALUES)
@@ -168,7 +168,7 @@ def _may_begin(buf: bytes, at: i64, end: i64) -> bool:
 
 
 def _performative_size(buf: bytes, at: i64, end: i64) -> i64:
-    """Octets of the described list at `at`; NOT_CREDIBLE if there is none; negative if too few octets tell.
+    """Octets of the described list at `at`; NOT_CREDIBLE if there is none; minus the octets needed to tell.
 
     At least four octets are there, and the first is 0x00.
     """
@@ -180,22 +180,20 @@ def _performative_size(buf: bytes, at: i64, end: i64) -> i64:
         pos += 9
     elif code == 0xA3:
         pos += 2 + buf[at + 2]
+    elif code == 0xB3 and buf[at + 2] == 0 and buf[at + 3] == 0:
+        if at + 6 > end:
+            return -6
+        pos += 5 + u32(buf, at + 2)
     else:
         return NOT_CREDIBLE
-    if pos + 9 > end:
-        if pos >= end:
-            return -(pos + 9 - at)
-        if buf[pos] == 0x45:
-            return pos + 1 - at
-        if buf[pos] == 0xC0 and pos + 2 <= end:
-            return pos + 2 + buf[pos + 1] - at
-        return -(pos + 9 - at) if buf[pos] in (0xC0, 0xD0) else NOT_CREDIBLE
+    if pos >= end:
+        return -(pos + 1 - at)
     if buf[pos] == 0x45:
         return pos + 1 - at
     if buf[pos] == 0xC0:
-        return pos + 2 + buf[pos + 1] - at
+        return pos + 2 + buf[pos + 1] - at if pos + 2 <= end else -(pos + 2 - at)
     if buf[pos] == 0xD0:
-        return pos + 5 + u32(buf, pos + 1) - at
+        return pos + 5 + u32(buf, pos + 1) - at if pos + 5 <= end else -(pos + 5 - at)
     return NOT_CREDIBLE
 
 
