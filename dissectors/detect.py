@@ -88,12 +88,16 @@ def detect(buf: bytes) -> str:
     found = _opening091(buf, size)
     if found != UNKNOWN:
         return found
-    verdict = credible_frame(buf, 0, size)
+    if _begins091(buf, 0, size):
+        return "amqp091"
+    if size < 11 and buf[0] in (1, 2, 8):
+        more = True
+    # Alone: what follows a frame may have come already or not, and must make no difference.
+    end = u32(buf, 0) + 7
+    verdict = credible_frame(buf, 0, size if size < end else end)
     if verdict == CREDIBLE:
         return "amqp10"
-    if _frames091(buf, 0, size):
-        return "amqp091"
-    if verdict > 0 and u32(buf, 0) != 0:
+    if verdict > 0:
         more = True
     return MORE if more else UNKNOWN
 
@@ -172,31 +176,40 @@ def _opening091(buf: bytes, size: i64) -> str:
     return "amqp08" if buf[11] == 8 else "amqp091"
 
 
+def _begins091(buf: bytes, at: i64, end: i64) -> bool:
+    """Whether a method, a content header or a heartbeat of AMQP 0-9-1 begins at `at`.
+
+    They have enough fixed octets to be believed without their end: class and method, class and weight, all.
+    """
+    if end - at < 8:
+        return False
+    kind: i64 = buf[at]
+    size = u32(buf, at + 3)
+    if kind == 8:
+        return u16(buf, at + 1) == 0 and size == 0 and buf[at + 7] == 0xCE
+    if (kind != 1 and kind != 2) or end - at < 11 or size < 4 or size > _MAX_FRAME_091:
+        return False
+    detail = u16(buf, at + 9)
+    return u16(buf, at + 7) in _CLASSES_091 and (detail < 128 if kind == 1 else detail == 0)
+
+
 def _frames091(buf: bytes, at: i64, end: i64) -> bool:
     """Whether AMQP 0-9-1 frames begin at `at`: type, channel, size, body, 0xCE.
 
-    A method, a content header and a heartbeat have enough fixed octets to be believed alone, a body only
-    when another frame follows it.
+    A body is only believed when another frame follows it, and no frame when its end is there and wrong.
     """
     count: i64 = 0
     while end - at >= 8:
         kind: i64 = buf[at]
-        size = u32(buf, at + 3)
-        if kind == 8:
-            return u16(buf, at + 1) == 0 and size == 0 and buf[at + 7] == 0xCE
-        if kind == 0 or kind > 3:
+        behind = at + 8 + u32(buf, at + 3)
+        if kind == 0 or (kind > 3 and kind != 8) or (behind <= end and buf[behind - 1] != 0xCE):
             return False
-        left = end - at
-        if kind < 3 and left >= 11:
-            # Frames without their end are believed by class and method, or class and weight.
-            detail = u16(buf, at + 9)
-            known = u16(buf, at + 7) in _CLASSES_091 and (detail < 128 if kind == 1 else detail == 0)
-            whole = size <= left - 8
-            return known and 4 <= size <= _MAX_FRAME_091 and (not whole or buf[at + 7 + size] == 0xCE)
-        if size > left - 8 or buf[at + 7 + size] != 0xCE:
-            return False
+        if kind != 3:
+            return _begins091(buf, at, end)
         count += 1
+        if behind > end:
+            return False
         if count == 2:
             return True
-        at += 8 + size
+        at = behind
     return False
