@@ -436,7 +436,7 @@ class Endpoint:
             session = self.sessions.get(int(record.frame.channel))
             if session is not None and body.role and body.first is not None:
                 named = body.first if body.last is None else body.last
-                knowledge.prove(session.received_deliveries.get(named, -1))
+                knowledge.prove(session.delivery_end(named))
         elif isinstance(body, Begin):
             if body.remote_channel is not None:
                 session = self.peer_sessions.get(body.remote_channel)

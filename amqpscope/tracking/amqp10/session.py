@@ -54,7 +54,8 @@ class SessionEnd:
         self.peer_initial_id: i64 = 0
         self.peer_next_id: i64 = 0
         self.received_ends: list[int] = []
-        self.received_deliveries: dict[int, int] = {}
+        self.received_deliveries: list[int] = []
+        self.received_delivery_ends: list[int] = []
         # Deliveries sent by this end: the last id, and those the peer may still settle.
         self.last_delivery: i64 = UNKNOWN
         self.unsettled: dict[int, Delivery] = {}
@@ -122,12 +123,36 @@ class SessionEnd:
         if len(ends) > MAX_UNPROVED:
             del ends[: MAX_UNPROVED // 2]
 
-    def receive_delivery(self, delivery_id: int, end: i64) -> None:
+    def receive_delivery(self, delivery_id: i64, end: i64) -> None:
         """The first transfer of a delivery was received; it ends at `end` of the peer's stream."""
-        ends = self.received_deliveries
-        ends[delivery_id] = end
-        if len(ends) > MAX_UNPROVED:
-            del ends[next(iter(ends))]
+        numbers = self.received_deliveries
+        ends = self.received_delivery_ends
+        if len(numbers) > 0:
+            delivery_id = nearest(delivery_id, numbers[len(numbers) - 1])
+        numbers.append(delivery_id)
+        ends.append(end)
+        if len(numbers) > MAX_UNPROVED:
+            del numbers[: MAX_UNPROVED // 2]
+            del ends[: MAX_UNPROVED // 2]
+
+    def delivery_end(self, delivery_id: i64) -> i64:
+        """Where the first transfer of a delivery that was received ended, -1 if it is not known."""
+        numbers = self.received_deliveries
+        size: i64 = len(numbers)
+        if size == 0:
+            return -1
+        # Ids go up by one nearly always: its place follows from the last one's.
+        last: i64 = numbers[size - 1]
+        number = nearest(delivery_id, last)
+        at = size - 1 - (last - number)
+        if 0 <= at < size and numbers[at] == number:
+            return self.received_delivery_ends[at]
+        at = size - 1
+        while at >= 0:
+            if numbers[at] == number:
+                return self.received_delivery_ends[at]
+            at -= 1
+        return -1
 
     def proved_by(self, next_incoming_id: i64) -> i64:
         """Where the peer's stream must have been processed to, by a next-incoming-id that this end sends.
