@@ -172,10 +172,19 @@ class _Side(PlainStream):
         assembler = self.assembler
         if assembler is not None:
             record.message = assembler.take(frame)
+        record.started = self.whole
+        record.unseen = (analysis.second if self.direction == 0 else analysis.first).unclear()
         if connection.client < 0 and not analysis.settle_client(self.direction, frame):
             analysis.wait(record)
             return
         analysis.out.append(record)
+
+    def unclear(self) -> bool:
+        """Whether octets of this direction are missing that no frame given out so far accounts for."""
+        decoder = self.decoder
+        if decoder is None and not self.started:
+            return self.analysis.tcp.opener() < 0
+        return not self.whole or (isinstance(decoder, FrameDecoder) and decoder.lost)
 
     # Detection
 

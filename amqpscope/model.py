@@ -79,6 +79,8 @@ class FrameRecord:
     last_packet, last_time: of its last octet, where Wireshark lists it. acknowledged: octets of the
     other direction that the sender had acknowledged when it first sent the frame's first octet, -1
     unknown: all of the other peer's that it can have known. message: what this transfer completes.
+    started: its stream was captured from the start. unseen: the sender may have acknowledged octets of the
+    other peer's that were not captured, and no frame given so far says so.
     """
 
     def __init__(
@@ -101,6 +103,8 @@ class FrameRecord:
         self.acknowledged: i64 = acknowledged
         self.frame: Frame = frame
         self.message: Message | None = None
+        self.started: bool = True
+        self.unseen: bool = False
 
     @property
     def peer(self) -> str:

@@ -67,6 +67,10 @@ class Judge:
         case.link = None
         case.found = 0
         frame = record.frame
+        if (record.unseen or not record.started) and (me.whole or peer.whole):
+            # What is missing lies before this frame, whenever the capture comes to say so.
+            me.lost()
+            peer.lost()
         if frame.missing > 0 and frame.payload_size == 0:
             # Fields may be among what was not captured: what it set up is not known.
             me.lost()
@@ -78,6 +82,10 @@ class Judge:
             self.pending.setdefault(peer.peer, []).extend(case.findings[-case.found :])
         me.send(record)
         peer.deliver(record)
+        if frame.name == "undecodable":
+            # What it was to set up is not known: what follows rests on it.
+            me.lost()
+            peer.lost()
 
     def react(self, me: Endpoint, record: FrameRecord) -> None:
         """A frame with an error is this peer's reaction to what the other one did before."""

@@ -1,0 +1,118 @@
+"""Every rule's dialogues: the wrong one gives its findings, the clean one none, the cut one as promised."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from pathlib import Path
+
+import pytest
+from scenarios.pairs import POSSIBLE, SAME, SCENARIOS, Scenario
+from support.dialogue import Dialogue
+
+import amqpscope
+from amqpscope.checking import Checker
+from amqpscope.finding import Finding
+
+FOLDER = Path(__file__).parent.parent / "scenarios" / "amqp10"
+for _path in sorted(FOLDER.glob("*.py")):
+    importlib.import_module(f"scenarios.amqp10.{_path.stem}")
+
+Verdict = tuple[str, str, int, bool]
+
+PAIRS = [s for s in SCENARIOS if s.kind == "pair"]
+OTHERS = [s for s in SCENARIOS if s.kind != "pair"]
+
+
+def check(octets: bytes) -> list[Finding]:
+    checker = Checker()
+    with amqpscope.Capture(io.BytesIO(octets)) as capture:
+        for records in capture.blocks():
+            checker.take(records)
+        checker.finish(capture.connections)
+    return checker.findings
+
+
+def verdicts(d: Dialogue) -> list[Verdict]:
+    return sorted((f.rule.removeprefix("amqp10/"), f.peer, int(f.packet), f.certain) for f in check(d.pcap()))
+
+
+def announced(d: Dialogue) -> list[Verdict]:
+    return sorted((fault.rule, fault.peer, d.packet_number(fault.said), fault.certain) for fault in d.faults)
+
+
+def named(scenario: Scenario) -> str:
+    return scenario.name
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
+def test_the_dialogue_gives_exactly_its_findings(scenario: Scenario) -> None:
+    d = scenario.dialogue()
+    assert verdicts(d) == announced(d)
+    if scenario.kind == "pair":
+        assert {fault.rule for fault in d.faults} == set(scenario.rules)
+    elif scenario.kind == "legal":
+        assert not d.faults
+
+
+@pytest.mark.parametrize("scenario", PAIRS, ids=named)
+def test_the_clean_twin_gives_none(scenario: Scenario) -> None:
+    assert verdicts(scenario.dialogue(wrong=False)) == []
+
+
+@pytest.mark.parametrize("scenario", PAIRS, ids=named)
+def test_the_cut_one_keeps_the_promise(scenario: Scenario) -> None:
+    d = scenario.dialogue()
+    assert scenario.cut is not None
+    scenario.cut(d)
+    left = [verdict for verdict in verdicts(d) if verdict[0] in scenario.rules]
+    expected = announced(d) if scenario.then in (SAME, POSSIBLE) else []
+    if scenario.then == POSSIBLE:
+        expected = [(rule, peer, packet, False) for rule, peer, packet, _ in expected]
+    assert left == expected
+
+
+def accusations(d: Dialogue) -> set[tuple[str, str, int]]:
+    """What is certain, with the packet as the object it is, so that cuts can be compared."""
+    packets = d.capture.packets
+    return {
+        (f.rule.removeprefix("amqp10/"), f.peer, id(packets[f.packet - 1]) if f.packet else 0)
+        for f in check(d.pcap())
+        if f.certain
+    }
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
+def test_nothing_that_is_missing_accuses_anybody(scenario: Scenario) -> None:
+    """Whichever packet the tap missed, wherever the capture begins or ends, whichever direction it lacks."""
+    for wrong in (True, False) if scenario.kind == "pair" else (True,):
+        d = scenario.dialogue(wrong)
+        whole = d.capture.packets[:]
+        known = {(f.rule, f.peer, id(f.said.packet)) for f in d.faults if f.certain}
+        cuts = [(f"without packet {n + 1}", [*whole[:n], *whole[n + 1 :]]) for n in range(len(whole))]
+        cuts += [(f"from packet {n + 1}", whole[n:]) for n in range(1, len(whole))]
+        cuts += [(f"up to packet {n}", whole[:n]) for n in range(1, len(whole))]
+        for peer in (d.client, d.server):
+            cuts.append((f"only the {peer.name}'s", [p for p in whole if p.sender is peer.end]))
+        for what, packets in cuts:
+            d.capture.packets = packets
+            unknown = accusations(d) - known
+            assert not unknown, (what, wrong, [rule for rule, _, _ in unknown])
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
+def test_where_it_was_captured_changes_nothing(scenario: Scenario) -> None:
+    """One direction seen later, as at the other end of a long way: the same findings in the same frames."""
+    d = scenario.dialogue()
+    if any(fault.rule in ("C-IDLE-KEEP", "C-CLOSE-SENT") for fault in d.faults):
+        return  # rests on the time, or on which of two streams ended first
+    expected = sorted((f.rule, f.peer, id(f.said.packet), f.certain) for f in d.faults)
+    for end in (d.client.end, d.server.end):
+        for milliseconds in (3.5, 2000.0, -2003.5):
+            d.capture.delay(end, milliseconds=milliseconds)
+            packets = d.capture.packets
+            got = sorted(
+                (f.rule.removeprefix("amqp10/"), f.peer, id(packets[f.packet - 1]), f.certain)
+                for f in check(d.pcap())
+            )
+            assert got == expected, (end.is_client, milliseconds)

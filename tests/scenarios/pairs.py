@@ -1,0 +1,130 @@
+"""What a scenario is: a dialogue told twice, with a fault in it, and without it but else the same.
+
+    @pair("L-CREDIT", cut=without("credit"))
+    def more_deliveries_than_credit(d: Dialogue) -> None:
+        d.linked(credit=2)
+        d.client.transfer()
+        d.client.transfer()
+        if d.wrong:
+            d.client.transfer().breaks("L-CREDIT")
+        d.goodbye()
+
+With `d.wrong` the capture must give exactly the findings that `breaks` and `may_break` announce, each at its
+peer and packet; without it none at all, of any rule. The cut takes something out of the wrong one's capture
+and holds the rule to its "Silent when"; `then` says what is left of it: SILENT, SAME, or POSSIBLE.
+
+    @legal("S-CH-ASYM")       legal although it looks odd: a guard of the catalogue, or a name
+    @told("credit lowered")   a dialogue whose findings are all announced, and that has no clean twin
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from support.dialogue import Dialogue, Said
+
+Tell = Callable[[Dialogue], None]
+Cut = Callable[[Dialogue], None]
+
+SILENT, SAME, POSSIBLE = "silent", "same", "possible"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    kind: str
+    tell: Tell
+    rules: tuple[str, ...] = ()
+    cut: Cut | None = None
+    then: str = SILENT
+    handshake: bool = True
+
+    def dialogue(self, wrong: bool = True) -> Dialogue:
+        d = Dialogue(wrong=wrong)
+        self.tell(d)
+        return d
+
+
+SCENARIOS: list[Scenario] = []
+
+
+def _add(scenario: Scenario) -> None:
+    SCENARIOS.append(scenario)
+
+
+def pair(*rules: str, cut: Cut | None = None, then: str = SILENT) -> Callable[[Tell], Tell]:
+    """A dialogue for one rule, or for a few that the same words tell."""
+
+    def keep(tell: Tell) -> Tell:
+        _add(Scenario(tell.__name__, "pair", tell, rules, cut or from_the_fault, then))
+        return tell
+
+    return keep
+
+
+def legal(guard: str = "") -> Callable[[Tell], Tell]:
+    def keep(tell: Tell) -> Tell:
+        _add(Scenario(tell.__name__, "legal", tell, (guard,) if guard else ()))
+        return tell
+
+    return keep
+
+
+def told(what: str = "") -> Callable[[Tell], Tell]:
+    def keep(tell: Tell) -> Tell:
+        _add(Scenario(tell.__name__, "told", tell))
+        return tell
+
+    return keep
+
+
+# ---- cuts: what is taken out of a capture -----------------------------------------------------------------
+
+
+def from_the_fault(d: Dialogue) -> None:
+    """The capture begins at the offending frame (or, if that comes later, at its packet)."""
+    first = next((fault.said for fault in d.faults), d.said[-1])
+    _from(d, first)
+
+
+def starting_at(label: str) -> Cut:
+    """The capture begins at this frame."""
+
+    def cut(d: Dialogue) -> None:
+        _from(d, d.labels[label])
+
+    return cut
+
+
+def _from(d: Dialogue, said: Said) -> None:
+    packets = d.capture.packets
+    del packets[: d.packet_number(said) - 1]
+
+
+def without(label: str) -> Cut:
+    """The tap missed the packet of this frame."""
+
+    def cut(d: Dialogue) -> None:
+        d.capture.packets.remove(d.capture.packets[d.packet_number(d.labels[label]) - 1])
+
+    return cut
+
+
+def one_direction(d: Dialogue) -> None:
+    """Only what the peer at fault sent was captured."""
+    sender = d.faults[0].said.peer.end
+    if d.faults[0].peer != d.faults[0].said.peer.name:
+        sender = sender.peer
+    d.capture.packets[:] = [packet for packet in d.capture.packets if packet.sender is sender]
+
+
+def other_direction(d: Dialogue) -> None:
+    """What the peer at fault sent was not captured."""
+    sender = d.faults[0].said.peer.end
+    d.capture.packets[:] = [packet for packet in d.capture.packets if packet.sender is not sender]
+
+
+def until_the_fault(d: Dialogue) -> None:
+    """The capture ends with the offending frame."""
+    del d.capture.packets[d.packet_number(d.faults[0].said) :]

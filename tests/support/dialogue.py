@@ -1,0 +1,432 @@
+"""Two AMQP 1.0 peers talk: a conversation written as the dialogue it is, captured as packets for tests.
+
+    d = Dialogue()
+    client, server = d.client, d.server
+    d.linked(credit=2)                                  # headers, opens, begins, attaches, a flow
+    client.transfer()
+    client.transfer(b"...", settled=True)
+    with d.on_their_way():                              # neither has heard what the other says in here
+        server.detach()
+        client.transfer()
+    client.say(b"\\x00\\x00\\x00\\x04")                    # any octets
+    d.goodbye()
+    d.pcap()
+
+Each word says one frame, in a packet of its own, with what a correct peer would put into it: ids, counts and
+windows go on from what was said before; a field that is named replaces what it would be, None leaves it out.
+Nothing keeps a peer from saying what it may not.
+
+Time and acknowledgement. As `support.tcp_writer` has it: unless something else is said an end has heard all
+that the other one said before, and acknowledges it with its next segment. So a peer *could* know it. That it
+*must* have read it only what it says itself can show: `client.flow()` names the peer's last transfer,
+`client.disposition()` its delivery, a `begin` the channel that it answers.
+
+    with d.on_their_way():  neither end hears the other before the block is over
+    with d.unheard(server): what the server says is not heard by the client before the block is over
+    with d.together(client): its frames go in one packet
+    with d.missed():        exchanged, but not captured
+
+A `Said` is one frame (or some octets) that was said; `packet_number(said)` is that of the packet that holds
+its first octet, as Wireshark counts, whatever was cut out of the capture meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from support import amqp10_encode as amqp
+from support.tcp_writer import Capture, Connection, End, Packet
+
+RECEIVER, SENDER = amqp.RECEIVER, amqp.SENDER
+
+MESSAGE = amqp.amqp_value("hello")
+
+
+class Said:
+    """What a peer said: its octets, and the packet in which they begin."""
+
+    def __init__(self, dialogue: Dialogue, peer: Peer, octets: bytes) -> None:
+        self.dialogue = dialogue
+        self.peer = peer
+        self.octets = octets
+        self.packet: Packet | None = None
+
+    def called(self, label: str) -> Said:
+        """Give it a name, by which a cut can take it out of the capture."""
+        self.dialogue.labels[label] = self
+        return self
+
+    def breaks(self, rule: str, *, certain: bool = True, peer: str = "") -> Said:
+        """This is a fault: the rule (without its namespace) that it breaks."""
+        self.dialogue.faults.append(Fault(rule, self, peer or self.peer.name, certain))
+        return self
+
+    def may_break(self, rule: str) -> Said:
+        """This is a fault that no capture can prove."""
+        return self.breaks(rule, certain=False)
+
+
+class Fault:
+    """A finding that is expected."""
+
+    def __init__(self, rule: str, said: Said, peer: str, certain: bool) -> None:
+        self.rule = rule
+        self.said = said
+        self.peer = peer
+        self.certain = certain
+
+
+class Handle:
+    """One end of a link as its owner counts it."""
+
+    def __init__(self, name: str, role: bool) -> None:
+        self.name = name
+        self.role = role
+        self.count = 0
+        self.open = False
+
+
+class Peer:
+    """One of the two, and what it has counted so far."""
+
+    other: Peer
+
+    def __init__(self, dialogue: Dialogue, name: str, end: End) -> None:
+        self.dialogue = dialogue
+        self.name = name
+        self.end = end
+        self.begun: dict[int, int] = {}  # channel: next-outgoing-id
+        self.answered: dict[int, int] = {}  # channel: the other's
+        self.delivery_ids: dict[int, int] = {}
+        self.handles: dict[tuple[int, int], Handle] = {}
+        self.tags = 0
+
+    # ---- anything ----------------------------------------------------------------------------------------
+
+    def say(self, octets: bytes) -> Said:
+        """Any octets."""
+        dialogue = self.dialogue
+        said = Said(dialogue, self, octets)
+        dialogue.said.append(said)
+        if dialogue.joining is not None and dialogue.joining[0] is self:
+            dialogue.joining[1].append(said)
+        else:
+            self._send([said])
+        return said
+
+    def _send(self, group: list[Said]) -> None:
+        listener = self.other.end
+        heard = listener.heard
+        packets = self.end.send(b"".join(said.octets for said in group), each=self.dialogue.segment)
+        if self.dialogue.unheard_of is self:
+            listener.heard = heard
+        size = self.dialogue.segment or self.dialogue.tcp.mss
+        position = 0
+        for said in group:
+            said.packet = packets[position // size] if position // size < len(packets) else None
+            position += len(said.octets)
+
+    def frame(self, body: bytes = b"", payload: bytes = b"", channel: int = 0, **more: Any) -> Said:
+        """A frame around an encoded body."""
+        return self.say(amqp.frame(body, payload, channel=channel, **more))
+
+    def sasl_frame(self, body: bytes = b"", payload: bytes = b"", **more: Any) -> Said:
+        return self.say(amqp.sasl_frame(body, payload, **more))
+
+    def ack(self) -> None:
+        """A bare acknowledgement."""
+        self.end.ack()
+
+    def fin(self) -> Said:
+        """The end of this peer's stream."""
+        said = Said(self.dialogue, self, b"")
+        said.packet = self.end.fin()
+        self.dialogue.said.append(said)
+        return said
+
+    def rst(self) -> Said:
+        said = Said(self.dialogue, self, b"")
+        said.packet = self.end.rst()
+        self.dialogue.said.append(said)
+        return said
+
+    # ---- the connection ----------------------------------------------------------------------------------
+
+    def header(self, protocol_id: int = 0, major: int = 1, minor: int = 0, revision: int = 0) -> Said:
+        return self.say(amqp.protocol_header(protocol_id, major, minor, revision))
+
+    def open(self, channel: int = 0, **fields: Any) -> Said:
+        given = {"container_id": self.name, **fields}
+        return self.frame(amqp.open_(**given), channel=channel)
+
+    def empty(self, channel: int = 0) -> Said:
+        return self.frame(channel=channel)
+
+    def close(self, error: str | None = None, channel: int = 0) -> Said:
+        return self.frame(amqp.close(error=_error(error)), channel=channel)
+
+    # ---- SASL --------------------------------------------------------------------------------------------
+
+    def mechanisms(self, *names: str, **more: Any) -> Said:
+        return self.sasl_frame(amqp.sasl_mechanisms(sasl_server_mechanisms=list(names) or ["PLAIN"]), **more)
+
+    def init(self, mechanism: str = "PLAIN", **fields: Any) -> Said:
+        return self.sasl_frame(
+            amqp.sasl_init(mechanism=mechanism, **{"initial_response": b"\0u\0p", **fields})
+        )
+
+    def challenge(self) -> Said:
+        return self.sasl_frame(amqp.sasl_challenge(challenge=b"c"))
+
+    def response(self) -> Said:
+        return self.sasl_frame(amqp.sasl_response(response=b"r"))
+
+    def outcome(self, code: int = 0, **fields: Any) -> Said:
+        return self.sasl_frame(amqp.sasl_outcome(code=code, **fields))
+
+    # ---- sessions ----------------------------------------------------------------------------------------
+
+    def begin(self, channel: int = 0, **fields: Any) -> Said:
+        """A begin; it answers the other's on the same channel (or `remote_channel`) if that is unanswered."""
+        other = self.other
+        if "remote_channel" not in fields and channel in other.begun and channel not in other.answered:
+            fields["remote_channel"] = channel
+        answers = fields.get("remote_channel")
+        if answers is not None:
+            other.answered[answers] = channel
+            self.answered[channel] = answers
+        given = {"next_outgoing_id": 0, "incoming_window": 2048, "outgoing_window": 2048, **fields}
+        self.begun[channel] = given["next_outgoing_id"] or 0
+        self.delivery_ids.setdefault(channel, 0)
+        return self.frame(amqp.begin(**given), channel=channel)
+
+    def end_session(self, channel: int = 0, error: str | None = None) -> Said:
+        said = self.frame(amqp.end(error=_error(error)), channel=channel)
+        self.begun.pop(channel, None)
+        self.answered.pop(channel, None)
+        self.delivery_ids.pop(channel, None)
+        for key in [key for key in self.handles if key[0] == channel]:
+            del self.handles[key]
+        return said
+
+    def flow(self, channel: int = 0, **fields: Any) -> Said:
+        """A flow of the session; with `handle`, of a link: a receiver's gives ten credits."""
+        other = self.other
+        theirs = self.answered.get(channel)
+        given: dict[str, Any] = {
+            "next_incoming_id": other.begun.get(theirs) if theirs is not None else None,
+            "incoming_window": 2048,
+            "next_outgoing_id": self.begun.get(channel, 0),
+            "outgoing_window": 2048,
+        }
+        handle = self.handles.get((channel, fields.get("handle", -1)))
+        if handle is not None:
+            sender = handle if handle.role == SENDER else self._partner(channel, handle)
+            given["delivery_count"] = sender.count if sender is not None else None
+            given["link_credit"] = 10
+        given.update(fields)
+        return self.frame(amqp.flow(**given), channel=channel)
+
+    # ---- links -------------------------------------------------------------------------------------------
+
+    def attach(
+        self, role: bool = SENDER, handle: int = 0, name: str | None = "q", channel: int = 0, **fields: Any
+    ) -> Said:
+        given: dict[str, Any] = {
+            "name": name,
+            "handle": handle,
+            "role": role,
+            "source": amqp.source(address="q"),
+            "target": amqp.target(address="q"),
+        }
+        if role == SENDER:
+            given["initial_delivery_count"] = 0
+        given.update(fields)
+        link = Handle(name or "", role)
+        link.count = given.get("initial_delivery_count") or 0 if role == SENDER else 0
+        self.handles[channel, handle] = link
+        return self.frame(amqp.attach(**given), channel=channel)
+
+    def detach(
+        self, handle: int = 0, closed: bool | None = True, error: str | None = None, channel: int = 0
+    ) -> Said:
+        said = self.frame(amqp.detach(handle=handle, closed=closed, error=_error(error)), channel=channel)
+        self.handles.pop((channel, handle), None)
+        return said
+
+    def transfer(self, payload: bytes = MESSAGE, handle: int = 0, channel: int = 0, **fields: Any) -> Said:
+        """A transfer: the first of a new delivery, or the next of the one that has `more`."""
+        link = self.handles.get((channel, handle)) or Handle("", SENDER)
+        given: dict[str, Any] = {"handle": handle}
+        if not link.open:
+            given["delivery_id"] = self.delivery_ids.get(channel, 0)
+            given["delivery_tag"] = self.tags.to_bytes(4, "big")
+            given["message_format"] = 0
+            self.tags += 1
+            link.count += 1
+            self.delivery_ids[channel] = self.delivery_ids.get(channel, 0) + 1
+        given.update(fields)
+        if isinstance(given.get("delivery_id"), int) and not link.open:
+            self.delivery_ids[channel] = given["delivery_id"] + 1 & 0xFFFFFFFF
+        link.open = bool(given.get("more")) and not given.get("aborted")
+        if channel in self.begun:
+            self.begun[channel] = self.begun[channel] + 1 & 0xFFFFFFFF
+        return self.frame(amqp.transfer(**given), payload, channel=channel)
+
+    def disposition(self, first: int = 0, last: int | None = None, channel: int = 0, **fields: Any) -> Said:
+        given: dict[str, Any] = {"role": RECEIVER, "first": first, "last": last, "settled": True}
+        if fields.get("role", RECEIVER) == RECEIVER:
+            given["state"] = amqp.accepted()
+        given.update(fields)
+        return self.frame(amqp.disposition(**given), channel=channel)
+
+    def _partner(self, channel: int, handle: Handle) -> Handle | None:
+        theirs = self.answered.get(channel)
+        for (number, _), other in self.other.handles.items():
+            if number == theirs and other.name == handle.name and other.role != handle.role:
+                return other
+        return None
+
+
+class Dialogue:
+    """The conversation of a client and a server on one connection.
+
+    wrong     for tests that tell a conversation twice: whether the fault is to be in it
+    segment   octets of a TCP segment at most, 0 for the connection's mss
+    """
+
+    def __init__(
+        self, *, wrong: bool = True, segment: int = 0, handshake: bool = True, **connection: Any
+    ) -> None:
+        self.wrong = wrong
+        self.segment = segment
+        self.capture = Capture()
+        self.tcp: Connection = self.capture.connection(**connection)
+        self.client = Peer(self, "client", self.tcp.client)
+        self.server = Peer(self, "server", self.tcp.server)
+        self.client.other, self.server.other = self.server, self.client
+        self.said: list[Said] = []
+        self.labels: dict[str, Said] = {}
+        self.faults: list[Fault] = []
+        self.joining: tuple[Peer, list[Said]] | None = None
+        self.unheard_of: Peer | None = None
+        if handshake:
+            self.tcp.handshake()
+
+    # ---- what happens on the way -------------------------------------------------------------------------
+
+    @contextmanager
+    def on_their_way(self) -> Iterator[None]:
+        """Neither end has heard what the other one says in here before it is over."""
+        with self.tcp.crossing():
+            yield
+
+    @contextmanager
+    def unheard(self, peer: Peer) -> Iterator[None]:
+        """What `peer` says in here has not reached the other end before the block is over."""
+        before, self.unheard_of = self.unheard_of, peer
+        yield
+        self.unheard_of = before
+        peer.other.end.hears()
+
+    @contextmanager
+    def together(self, peer: Peer) -> Iterator[None]:
+        """What `peer` says in here goes out in one piece."""
+        group: list[Said] = []
+        self.joining = (peer, group)
+        yield
+        self.joining = None
+        peer._send(group)
+
+    @contextmanager
+    def missed(self) -> Iterator[None]:
+        """Exchanged, but the tap did not see it."""
+        with self.capture.missed():
+            yield
+
+    def wait(self, **how_long: float) -> None:
+        """Nothing is said for this long (`seconds=`, `milliseconds=`)."""
+        self.capture.wait(**how_long)
+
+    # ---- what goes well, in short ------------------------------------------------------------------------
+
+    def headers(self) -> None:
+        self.client.header()
+        self.server.header()
+
+    def authenticated(self) -> None:
+        """The SASL layer, with success; then the AMQP headers."""
+        self.client.header(3)
+        self.server.header(3)
+        self.server.mechanisms()
+        self.client.init()
+        self.server.outcome()
+        self.headers()
+
+    def opened(self, client: dict[str, Any] | None = None, server: dict[str, Any] | None = None) -> None:
+        """Headers and opens; `client`, `server`: fields of their opens."""
+        self.headers()
+        self.client.open(**(client or {})).called("client open")
+        self.server.open(**(server or {})).called("server open")
+
+    def begun(self, client: dict[str, Any] | None = None, server: dict[str, Any] | None = None) -> None:
+        """And a session; `client`, `server`: fields of their begins."""
+        self.opened()
+        self.client.begin(**(client or {})).called("client begin")
+        self.server.begin(**(server or {})).called("server begin")
+
+    def linked(
+        self,
+        credit: int = 10,
+        client: dict[str, Any] | None = None,
+        server: dict[str, Any] | None = None,
+    ) -> None:
+        """And a link on which the client sends; `client`, `server`: fields of their attaches."""
+        self.begun()
+        self.attached(credit, client, server)
+
+    def attached(
+        self,
+        credit: int = 10,
+        client: dict[str, Any] | None = None,
+        server: dict[str, Any] | None = None,
+    ) -> None:
+        """A link on which the client sends, with credit unless that is 0."""
+        self.client.attach(SENDER, **(client or {})).called("client attach")
+        self.server.attach(RECEIVER, **(server or {})).called("server attach")
+        if credit:
+            self.server.flow(handle=0, link_credit=credit).called("credit")
+
+    def subscribed(
+        self, credit: int = 10, client: dict[str, Any] | None = None, server: dict[str, Any] | None = None
+    ) -> None:
+        """A session and a link on which the server sends."""
+        self.begun()
+        self.client.attach(RECEIVER, **(client or {})).called("client attach")
+        self.server.attach(SENDER, **(server or {})).called("server attach")
+        if credit:
+            self.client.flow(handle=0, link_credit=credit).called("credit")
+
+    def goodbye(self) -> None:
+        """The client closes, the server answers, both end their streams."""
+        self.client.close()
+        self.server.close()
+        self.tcp.goodbye()
+
+    # ---- the capture -------------------------------------------------------------------------------------
+
+    def packet_number(self, said: Said) -> int:
+        """Of the packet with its first octet, as Wireshark counts; 0 if it was not captured."""
+        for number, packet in enumerate(self.capture.packets, 1):
+            if packet is said.packet:
+                return number
+        return 0
+
+    def pcap(self) -> bytes:
+        return self.capture.pcap(nanoseconds=True)
+
+
+def _error(condition: str | None) -> bytes | None:
+    return None if condition is None else amqp.error(condition=condition)
