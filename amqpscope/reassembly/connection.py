@@ -277,7 +277,7 @@ class TcpConnection:
         acknowledged: i64 = UNKNOWN
         if ack >= 0:
             acknowledged = other.acknowledged(ack)
-        if own.midstream and own.next == 0 and offset != 0:
+        if own.midstream and own.next == 0 and offset != 0 and not own.ended:
             offset = self._unsettled(own, other, offset, size)
         if size > 0:
             self._octets(own, other, time, packet, offset, acknowledged, buf, start, end, cut)

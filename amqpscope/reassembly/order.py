@@ -103,11 +103,8 @@ class CausalOrder:
         self.sink.gap(own.index, offset, upto - offset, packet, time)
 
     def _end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
-        own.ended = reason
-        own.limit = own.next
+        own.ended = reason  # nothing waits behind: `limit` kept it out
         own.aim()
-        self.waiting -= own.waiting_pieces()
-        own.drop_waiting()
         self.sink.end(own.index, reason, packet, time)
 
     def differs(self, own: Direction, packet: i64, time: i64, offset: i64) -> None:

@@ -177,6 +177,8 @@ class Direction:
         """What was offset `by` becomes offset 0. The other direction's waiting `ack`s are to be moved too."""
         self.origin = (self.origin + by) & SEQUENCE_MASK
         self.high = max(self.high - by, 0)
+        if self.limit >= 0:
+            self.limit -= by
         at: i64 = self.head
         while at < len(self.waiting):
             piece = self.waiting[at]
@@ -312,14 +314,6 @@ class Direction:
             self.head = 0
             self.covered = 0
         return True
-
-    def drop_waiting(self) -> None:
-        """What waits lies behind the end of the stream."""
-        piece = self.first()
-        while piece is not None:
-            self.late += len(piece.octets)
-            self.pop()
-            piece = self.first()
 
     def waiting_end(self) -> i64:
         """The offset behind the last piece that waits, `next` if none does."""

@@ -352,6 +352,19 @@ def test_what_waits_is_bounded_in_octets() -> None:
     assert recorder.reached[0] == wire.sent[0]
 
 
+def test_after_a_gap_the_segment_before_it_is_still_an_old_one() -> None:
+    wire, recorder, connection = lost(acknowledged=True)
+    send(connection, wire.rst(1))  # and so nothing waits
+    for _ in range(REASSEMBLY_REORDER_SEGMENTS):
+        send(connection, wire.ack(0))
+    assert recorder.reached[0] == 15
+    for start in range(14):
+        send(connection, replace(wire.again(0, start, 15), ack=0))
+    assert recorder.reached[0] == 15
+    send(connection, wire.data(0, 4))
+    assert recorder.reached[0] == 19
+
+
 def test_octets_that_come_for_a_gap_are_dropped_and_counted() -> None:
     wire, recorder, connection = lost(acknowledged=True)
     for _ in range(REASSEMBLY_REORDER_SEGMENTS):
@@ -511,6 +524,20 @@ def test_the_origin_moves_back_only_while_nothing_was_passed_on() -> None:
     assert recorder.stream(1) == octets(1, 40, 52)
     assert connection.facts(1).late == 5
     assert connection.facts(1).retransmitted == 10
+
+
+def test_a_fin_that_waits_moves_with_the_origin() -> None:
+    segments = [
+        Segment(0, 10, octets(0, 10, 20), 5, packet=1),
+        Segment(0, 20, b"", 5, FIN | ACK, packet=2),
+        Segment(0, 2, octets(0, 2, 10), 5, packet=3),
+        Segment(1, 5, b"", 21, packet=4),
+    ]
+    recorder, connection = feed(segments)
+    assert recorder.stream(0) == octets(0, 2, 20)
+    assert recorder.ended[0] == "fin"
+    send(connection, Segment(1, 5, b"abc", 21, packet=5))
+    assert recorder.acks[1] == [18] * 3
 
 
 def test_a_lost_answer_to_syn_leaves_the_begin_of_its_stream_known() -> None:
