@@ -2,13 +2,25 @@
 
 import datetime
 import fnmatch
+import ipaddress
 import re
 
 from amqpscope.errors import FilterError
-from amqpscope.model import Connection, FrameRecord, endpoint
+from amqpscope.model import Connection, FrameRecord
 from amqpscope.report.links import LinkOf
+from dissectors.amqp10.messaging import Rejected
+from dissectors.amqp10.performatives import Error
+from dissectors.amqp10.sasl import SaslOutcome
 
-__all__ = ["Bound", "Selection", "parse_bound", "parse_names"]
+__all__ = [
+    "Bound",
+    "Selection",
+    "check_connection",
+    "is_connection",
+    "parse_bound",
+    "parse_channels",
+    "parse_names",
+]
 
 FRAME_NAMES = (
     "header",
@@ -29,9 +41,15 @@ FRAME_NAMES = (
     "empty",
     "undecodable",
     "skipped",
+    "tls",
 )
 
 FRAME_KINDS = ("amqp", "sasl")
+
+PROBLEM = "problem"
+ERROR = "error"
+
+_SECOND = 1_000_000_000
 
 
 class Bound:
@@ -42,44 +60,64 @@ class Bound:
         self.value = value
 
 
-def parse_bound(text: str) -> Bound:
+def parse_bound(option: str, text: str) -> Bound:
     """`1234` a packet; `+1.5` seconds after the first frame; an ISO 8601 date and time, UTC unless it says.
 
-    Raises FilterError on anything else.
+    Raises FilterError, which names the option, on anything else.
     """
-    if re.fullmatch(r"\d{1,18}", text):
+    if re.fullmatch(r"[0-9]{1,18}", text):
         return Bound("packet", int(text))
-    relative = re.fullmatch(r"\+(\d{1,9})(?:\.(\d{1,9}))?s?", text)
+    relative = re.fullmatch(r"\+([0-9]{1,9})(?:\.([0-9]{1,9}))?s?", text)
     if relative:
         whole, fraction = relative.groups()
-        return Bound("relative", int(whole) * 1_000_000_000 + int((fraction or "").ljust(9, "0")))
+        return Bound("relative", int(whole) * _SECOND + _nanoseconds(fraction))
+    # Python's own parser keeps six decimals; captures have nine.
+    parts = re.fullmatch(r"([^.,]*)(?:[.,]([0-9]{1,9}))?([^.,0-9]?.*)", text)
     try:
-        moment = datetime.datetime.fromisoformat(text)
+        if parts is None:
+            raise ValueError
+        moment = datetime.datetime.fromisoformat(parts.group(1) + parts.group(3))
     except ValueError:
-        raise FilterError(f"{text!r} is no packet number, no +seconds and no ISO 8601 time") from None
+        raise FilterError(
+            f"{option} {text!r}: is no packet number, no +SECONDS and no time as 2026-01-31T12:00:00.5Z"
+        ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
     since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    microseconds = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    return Bound("time", microseconds * 1000)
+    return Bound("time", (since.days * 86_400 + since.seconds) * _SECOND + _nanoseconds(parts.group(2)))
+
+
+def _nanoseconds(fraction: str | None) -> int:
+    """The decimals of a second as nanoseconds."""
+    return int((fraction or "").ljust(9, "0"))
+
+
+def parse_channels(text: str) -> frozenset[int]:
+    """Channel numbers, separated by commas. Raises FilterError on what is none."""
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[0-9]{1,5}", number) and int(number) < 0x10000 for number in numbers):
+        raise FilterError(f"--channel {text!r}: channels are numbers from 0 to 65535, separated by commas")
+    return frozenset(int(number) for number in numbers)
 
 
 def parse_names(text: str) -> frozenset[str]:
-    """Frame names and kinds, separated by commas. Raises FilterError on an unknown one."""
-    names = frozenset(name.strip() for name in text.split(",") if name.strip())
-    for name in sorted(names):
-        if name not in FRAME_NAMES and name not in FRAME_KINDS and name != "problem":
-            known = ", ".join((*FRAME_NAMES, *FRAME_KINDS, "problem"))
-            raise FilterError(f"{name!r} is no frame; there are {known}")
+    """Frame names and kinds, separated by commas. Raises FilterError on an unknown one, or on none."""
+    names = frozenset(name.strip().lower() for name in text.split(",") if name.strip())
+    known = (*FRAME_NAMES, *FRAME_KINDS, PROBLEM, ERROR)
+    wrong = sorted(names - set(known))
+    if wrong or not names:
+        raise FilterError(
+            f"--only {wrong[0] if wrong else text!r}: is no frame; there are {', '.join(known)}"
+        )
     return names
 
 
 class Selection:
     """Frames are taken that pass every criterion given.
 
-    connection: a `tcp.stream` number, an end (`10.0.0.1:5672` or `10.0.0.1`), or a whole connection id.
-    link, address: a name, `*` and `?` standing for any characters. only: names and kinds, `problem`
-    for frames with one. first, last: the range, both ends in it.
+    connection: see `is_connection`. link, address: a name, `*` and `?` standing for any characters.
+    only: names and kinds, `problem` for malformed frames, `error` for those that report one.
+    first, last: the range, both ends in it. Raises FilterError on a connection that can be none.
     """
 
     def __init__(
@@ -93,80 +131,146 @@ class Selection:
         last: Bound | None = None,
     ) -> None:
         self._connection = connection
+        if connection is not None:
+            check_connection(connection)
+        self._connections: dict[Connection, bool] = {}
         self._channels = channels
-        self._link = link
-        self._address = address
+        self._link = _pattern(link)
+        self._address = _pattern(address)
         self._only = only
         self._first = first
         self._last = last
-        self._origin: int | None = None
-
-    @property
-    def everything(self) -> bool:
+        self._origin = 0
+        criteria = (connection, channels, link, address, only, first, last)
+        self.everything = all(criterion is None for criterion in criteria)
         """No criterion was given."""
-        criteria = (
-            self._connection,
-            self._channels,
-            self._link,
-            self._address,
-            self._only,
-            self._first,
-            self._last,
-        )
-        return all(criterion is None for criterion in criteria)
+        self.links = link is not None or address is not None
+        """A frame's link is looked at."""
+        self.messages = only is not None and PROBLEM in only
+        """A frame's message is looked at."""
+
+    def restart(self) -> None:
+        """Another capture begins."""
+        self._connections = {}
+        self._origin = 0
+
+    def start(self, time: int) -> None:
+        """The capture's first frame has this time."""
+        self._origin = time
 
     def takes(self, record: FrameRecord, link: LinkOf | None) -> bool:
         """Whether this frame, of this link, is asked for."""
-        if self._origin is None:
-            self._origin = record.time
+        if self.everything:
+            return True
         frame = record.frame
-        if self._only is not None and not self._names(record):
-            return False
         if self._channels is not None and frame.channel not in self._channels:
             return False
-        if self._connection is not None and not _is_connection(record.connection, self._connection):
-            return False
-        if self._link is not None and (link is None or not fnmatch.fnmatchcase(link.name, self._link)):
-            return False
-        if self._address is not None and not self._addressed(link):
+        if self._connection is not None and not self._connected(record.connection):
             return False
         if self._first is not None and self._place(record, self._first) < 0:
             return False
-        return self._last is None or self._place(record, self._last) <= 0
+        if self._last is not None and self._place(record, self._last) > 0:
+            return False
+        if self._link is not None and (link is None or not self._link.match(link.name)):
+            return False
+        if self._address is not None and not self._addressed(link):
+            return False
+        return self._only is None or self._named(record)
 
-    def _names(self, record: FrameRecord) -> bool:
-        assert self._only is not None
+    def _named(self, record: FrameRecord) -> bool:
+        only = self._only
+        assert only is not None
         frame = record.frame
-        if frame.name in self._only or frame.kind in self._only:
+        if frame.name in only or frame.kind in only:
             return True
-        message = record.message
-        return "problem" in self._only and bool(
-            frame.problems or (message and message.sections() and message.problems)
-        )
+        if PROBLEM in only:
+            message = record.message
+            if frame.problems or (message is not None and message.sections() and message.problems):
+                return True
+        return ERROR in only and _reports_error(frame.body)
 
     def _addressed(self, link: LinkOf | None) -> bool:
-        assert self._address is not None
         if link is None:
             return False
+        assert self._address is not None
         names = [name for name in (link.source, link.target) if name is not None]
-        return any(fnmatch.fnmatchcase(name, self._address) for name in names)
+        return any(self._address.match(name) for name in names)
+
+    def _connected(self, connection: Connection) -> bool:
+        taken = self._connections.get(connection)
+        if taken is None:
+            assert self._connection is not None
+            taken = is_connection(connection, self._connection)
+            self._connections[connection] = taken
+        return taken
 
     def _place(self, record: FrameRecord, bound: Bound) -> int:
         """Where the frame stands relative to a bound: negative before it, 0 on it, positive behind."""
         if bound.kind == "packet":
             return int(record.packet) - bound.value
         if bound.kind == "relative":
-            return int(record.time) - (self._origin or 0) - bound.value
+            return int(record.time) - self._origin - bound.value
         return int(record.time) - bound.value
 
 
-def _is_connection(connection: Connection, wanted: str) -> bool:
-    if wanted.isdecimal():
-        return connection.stream == int(wanted)
-    if wanted == connection.id:
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    """A pattern in which only `*` and `?` are special: brackets are common in names."""
+    return None if text is None else re.compile(fnmatch.translate(text.replace("[", "[[]")))
+
+
+def _reports_error(body: object) -> bool:
+    """Whether a frame says that something failed: an error, a rejected delivery, a refused login."""
+    if isinstance(body, SaslOutcome):
+        return bool(body.code)
+    if isinstance(getattr(body, "error", None), Error):
         return True
+    state = getattr(body, "state", None)
+    outcome = getattr(state, "outcome", state)
+    return isinstance(outcome, Rejected)
+
+
+_ENDPOINT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([0-9]{1,5}))?\Z")
+
+
+def is_connection(connection: Connection, wanted: str) -> bool:
+    """Whether a connection is the one called `wanted`.
+
+    That is its number, an end of it (`10.0.0.1`, `10.0.0.1:5672`, `[fd00::2]:5672`, `:5672`), or its id,
+    with or without the number behind `#`. Raises FilterError if it can be none of these.
+    """
+    if re.fullmatch("[0-9]+", wanted):
+        return connection.stream == int(wanted)
+    if ">" in wanted:
+        return wanted in (connection.id, connection.id.rpartition("#")[0])
+    address, port = _parse_endpoint(wanted)
     for direction in (0, 1):
-        address, port = connection.end(direction)
-        if wanted in (address, f"[{address}]", endpoint(address, port)):
+        own, own_port = connection.end(direction)
+        if port in (None, own_port) and address in (None, ipaddress.ip_address(own)):
             return True
     return False
+
+
+def check_connection(wanted: str) -> None:
+    """Raise FilterError if no connection can be called so; see `is_connection`."""
+    if not re.fullmatch("[0-9]+", wanted) and ">" not in wanted:
+        _parse_endpoint(wanted)
+
+
+def _parse_endpoint(
+    text: str,
+) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address | None, int | None]:
+    """Address and port of an end, None for the one that is not given."""
+    try:
+        match = _ENDPOINT.match(text)
+        if match is None:
+            return ipaddress.ip_address(text), None
+        name = match.group(1) or match.group(2) or ""
+        port = match.group(3)
+        if not name and port is None:
+            raise ValueError
+        return ipaddress.ip_address(name) if name else None, int(port) if port is not None else None
+    except ValueError:
+        raise FilterError(
+            f"--connection {text!r}: is no number, no end (10.0.0.1, 10.0.0.1:5672, [fd00::2]:5672, :5672) "
+            "and no id of a connection"
+        ) from None

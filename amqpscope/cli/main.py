@@ -8,23 +8,32 @@ from typing import Annotated
 import typer
 
 from amqpscope import __version__
-from amqpscope.cli.read import read
+from amqpscope.cli import read as read_command
+from amqpscope.cli import summary as summary_command
+from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.status import Status
-from amqpscope.cli.summary import summary
 from amqpscope.errors import AmqpscopeError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
+
+_ABOUT = "See what AMQP peers really say to each other: decode recorded AMQP 1.0 traffic."
 
 app = typer.Typer(
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="See what AMQP peers really say to each other: decode recorded AMQP 1.0 traffic.",
-    epilog="Exit status: 0 fine, 2 a failure, 3 no AMQP to read, 130 interrupted.",
+    help=_ABOUT,
+    epilog="`amqpscope COMMAND --help` tells about a command.",
 )
-app.command()(read)
-app.command()(summary)
+app.command(cls=HelpfulCommand, epilog=read_command.EPILOG, short_help="What was said, frame by frame.")(
+    read_command.read
+)
+app.command(
+    cls=HelpfulCommand,
+    epilog=summary_command.EPILOG,
+    short_help="What happened on each connection, and how it ended.",
+)(summary_command.summary)
 
 
 def version_line() -> str:
@@ -53,29 +62,31 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. Whatever happens ends in one line on standard error and an exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        # Text from the wire must not fail on an output that cannot show it.
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+    """Run the command line, and leave with its exit status."""
     # Millions of short-lived objects, hardly a cycle among them: the collector would look through all
     # that the imports made again and again, a third of the run, to find nothing.
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
-    sys.exit(_run())
+    sys.exit(run(sys.argv[1:]))
 
 
-def _run() -> int:
+def run(arguments: list[str]) -> int:
+    """Run the command line; give its exit status. Whatever fails ends in one line on standard error."""
+    if not _prepare_streams():
+        return _failed("standard output is closed")
     try:
-        result = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        result = app(arguments or ["--help"], prog_name="amqpscope", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "amqpscope"
-        return _failed(f"{error.format_message().rstrip('.')} (see '{command} --help')")
+        reason = error.format_message().replace("Value error, ", "").rstrip(".")
+        return _failed(f"{reason} (see '{command} --help')")
     except (KeyboardInterrupt, typer.Abort):
-        _leave_stdout()
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _leave_stdout()
         return Status.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough.
@@ -86,6 +97,20 @@ def _run() -> int:
     except OSError as error:
         return _failed(f"{error.filename or 'output'}: {error.strerror or error}")
     return result if isinstance(result, int) else Status.FINE
+
+
+def _prepare_streams() -> bool:
+    """Make outputs take whatever is written, strange characters as escapes. False if there is no output."""
+    is_open = sys.stdout is not None
+    if not is_open:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    return is_open
 
 
 def _failed(text: str) -> int:

@@ -5,23 +5,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from amqpscope.analysis import Note
 from amqpscope.reading import Capture
+from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 
-__all__ = ["Meter", "console", "notes_to_stderr", "progress", "say"]
+__all__ = ["Meter", "note_lines", "notes_to_stderr", "painter", "progress", "say"]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
 
-_NOTES_SHOWN = 5
+_NOTES_SHOWN = 3
 
 
-def console() -> Console:
-    """The console of standard output. Never interprets markup."""
-    return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+def painter() -> tuple[Painter, int | None]:
+    """What paints lines for standard output, and how wide that is: None where lines may be of any length."""
+    output = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+    width = output.width if sys.stdout.isatty() else None
+    return Painter(output, width), width
 
 
 def say(text: str) -> None:
@@ -43,26 +45,19 @@ def note_lines(notes: list[Note]) -> list[str]:
         shown[note.code] = shown.get(note.code, 0) + 1
         if shown[note.code] <= _NOTES_SHOWN:
             where = f"packet {note.packet}: " if note.packet else ""
-            lines.append(f"{note.code} {where}{note.detail}")
+            which = "" if note.connection is None else f"connection {note.connection.stream}: "
+            lines.append(f"{note.code}: {where}{which}{note.detail}")
     for code, count in shown.items():
         if count > _NOTES_SHOWN:
-            lines.append(f"{code} … {count - _NOTES_SHOWN} more")
+            lines.append(f"{code}: {count - _NOTES_SHOWN} more")
     return lines
 
 
 class Meter:
     """Shows how far a capture has been read."""
 
-    def __init__(self, bar: Progress | None, capture: Capture) -> None:
-        self._bar = bar
-        self._capture = capture
-        if bar is not None:
-            self._task = bar.add_task(printable(capture.name), total=capture.size)
-
     def update(self) -> None:
         """A block was read."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._capture.octets_read)
 
 
 @contextmanager
@@ -71,11 +66,28 @@ def progress(capture: Capture, streaming: bool) -> Iterator[Meter]:
 
     streaming: results are printed while the file is read.
     """
-    stderr = Console(stderr=True, markup=False, highlight=False, emoji=False)
     seen = sys.stderr.isatty() and not (streaming and sys.stdout.isatty())
     if not seen or (capture.size or 0) < _WORTH_A_BAR:
-        yield Meter(None, capture)
+        yield Meter()
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    class Bar(Meter):
+        """The meter that is seen."""
+
+        def __init__(self, bar: Progress, task: TaskID) -> None:
+            self._bar = bar
+            self._task = task
+
+        def update(self) -> None:
+            self._bar.update(self._task, completed=capture.octets_read)
+
+    stderr = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=stderr, transient=True) as bar:
-        yield Meter(bar, capture)
+        yield Bar(bar, bar.add_task(printable(capture.name), total=capture.size))

@@ -1,6 +1,7 @@
 """`amqpscope read`: what was said, frame by frame."""
 
 import enum
+import sys
 from typing import Annotated
 
 import typer
@@ -13,9 +14,9 @@ from amqpscope.reading import Capture
 from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.timeline import TIME_FORMATS
-from amqpscope.selection import Selection, parse_bound, parse_names
+from amqpscope.selection import Selection, parse_bound, parse_channels, parse_names
 
-__all__ = ["capture_status", "read"]
+__all__ = ["EPILOG", "capture_status", "open_capture", "read"]
 
 
 class Format(enum.StrEnum):
@@ -36,67 +37,163 @@ class TimeFormat(enum.StrEnum):
     e = "e"
 
 
-_TIMES = "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
+_WHICH = "Which frames (all that are given must fit)"
+_HOW = "How they are shown"
+_OTHER = "Other options"
+
+_TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
+
+EPILOG = """\b
+A line of the timeline:
+  packet  time  connection  sender (C client, S server)  channel  frame  fields
+Packets are numbered as in Wireshark, and are those of a frame's first octet;
+connections are Wireshark's tcp.stream. #7 is delivery-id 7. ADDRESS (NAME) is
+a link. incoming-window=2048@7 is room for 2048 transfers from id 7 on.
+
+Passwords, SASL responses and security tokens are never shown.
+
+Colours are used on a terminal only; NO_COLOR turns them off, FORCE_COLOR on.
+
+\b
+Examples:
+  amqpscope read traffic.pcap
+  amqpscope read --only attach,detach,close traffic.pcap
+  amqpscope read -v --connection 3 --from +1.5 --to +2 traffic.pcap
+  amqpscope read --address 'orders*' --only transfer,problem traffic.pcap
+  amqpscope read --format ndjson --bodies traffic.pcap | jq .message.body
+  tcpdump -w - port 5672 | amqpscope read -
+
+\b
+Exit status: 0 fine, 2 a failure (unreadable file, unknown option), 3 no
+AMQP 1.0 to read, or only encrypted, 130 interrupted.
+"""
 
 
 def read(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH...", help="Captures to read, pcap or pcapng; - for standard input."),
+        typer.Argument(metavar="PATH", help="Captures, pcap or pcapng; - is standard input."),
     ],
-    verbose: Annotated[
-        int,
-        typer.Option(
-            "--verbose", "-v", count=True, help="All fields; -vv also contents and the octets of faults."
-        ),
-    ] = 0,
     connection: Annotated[
         str | None,
-        typer.Option(help="Only this connection: its tcp.stream number, ADDRESS, ADDRESS:PORT, or its id."),
+        typer.Option(
+            metavar="WHICH",
+            rich_help_panel=_WHICH,
+            help="Of this connection: its number, ADDRESS, ADDRESS:PORT or its id in JSON.",
+        ),
     ] = None,
-    channel: Annotated[str | None, typer.Option(help="Only these channels, separated by commas.")] = None,
+    channel: Annotated[
+        str | None, typer.Option(metavar="N,...", rich_help_panel=_WHICH, help="On these channels.")
+    ] = None,
     link: Annotated[
-        str | None, typer.Option(help="Only links of this name; * and ? stand for any characters.")
+        str | None,
+        typer.Option(
+            metavar="PATTERN", rich_help_panel=_WHICH, help="Of links so named; * and ? match any characters."
+        ),
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="Only links from or to this address; * and ? stand for any characters.")
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=_WHICH,
+            help="Of links whose source or target is so named; with * and ?.",
+        ),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help="Only these frames, separated by commas: transfer,flow,...; amqp, sasl, problem."),
+        typer.Option(
+            metavar="NAME,...",
+            rich_help_panel=_WHICH,
+            help="With these names (transfer, flow, sasl-init, header, ...), or of these kinds: amqp, sasl, "
+            "problem (malformed), error (that report one).",
+        ),
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", help="From here on: a packet number, +SECONDS, or an ISO 8601 time."),
+        typer.Option(
+            "--from",
+            metavar="BOUND",
+            rich_help_panel=_WHICH,
+            help="From here on: a packet number, +SECONDS after the first frame, or an ISO 8601 time "
+            "(UTC unless it says otherwise).",
+        ),
     ] = None,
-    last: Annotated[str | None, typer.Option("--to", help="Up to here: as --from.")] = None,
-    limit: Annotated[int | None, typer.Option(min=0, help="Stop after so many frames.")] = None,
-    time: Annotated[TimeFormat, typer.Option("-t", help=_TIMES)] = TimeFormat.r,
-    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.text,
-    bodies: Annotated[bool, typer.Option("--bodies", help="Message bodies in JSON (text: -vv).")] = False,
-    count: Annotated[bool, typer.Option("--count", help="Count frames instead of showing them.")] = False,
+    last: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="BOUND", rich_help_panel=_WHICH, help="Up to here and including it, as --from."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            rich_help_panel=_WHICH,
+            show_default=False,
+            help="The first so many, then stop reading.",
+        ),
+    ] = None,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            rich_help_panel=_HOW,
+            help="All fields; -vv also message bodies, and the octets of what is malformed.",
+        ),
+    ] = 0,
+    time: Annotated[
+        TimeFormat,
+        typer.Option(
+            "--time", "-t", metavar="r|d|a|ad|e", show_default=False, rich_help_panel=_HOW, help=f"{_TIMES}."
+        ),
+    ] = TimeFormat.r,
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            metavar="text|json|ndjson",
+            show_default=False,
+            rich_help_panel=_HOW,
+            help="text; ndjson: one JSON object a line and frame; json: one object with all frames.",
+        ),
+    ] = Format.text,
+    bodies: Annotated[
+        bool,
+        typer.Option("--bodies", rich_help_panel=_HOW, help="Also message bodies, in JSON (in text: -vv)."),
+    ] = False,
+    count: Annotated[
+        bool,
+        typer.Option("--count", rich_help_panel=_HOW, help="Only how many frames of each name there are."),
+    ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Exit with 0 also if there is no AMQP.")
+        bool,
+        typer.Option(
+            "--allow-empty", rich_help_panel=_OTHER, help="Exit with 0 also if there is no AMQP 1.0 to read."
+        ),
     ] = False,
 ) -> int:
     """Show what was said: every protocol header, SASL frame, performative and message, in order."""
-    try:
-        selection = Selection(
-            connection,
-            frozenset(int(number) for number in channel.split(",")) if channel is not None else None,
-            link,
-            address,
-            parse_names(only) if only is not None else None,
-            parse_bound(first) if first is not None else None,
-            parse_bound(last) if last is not None else None,
-        )
-    except ValueError:
-        raise FilterError(f"--channel {channel!r}: channels are numbers separated by commas") from None
+    selection = Selection(
+        connection,
+        parse_channels(channel) if channel is not None else None,
+        link,
+        address,
+        parse_names(only) if only is not None else None,
+        parse_bound("--from", first) if first is not None else None,
+        parse_bound("--to", last) if last is not None else None,
+    )
+    if limit is not None and limit < 1:
+        raise FilterError(f"--limit {limit}: must be at least 1")
+    if paths.count("-") > 1:
+        raise FilterError("- (standard input) can be read only once")
     writer: Writer
     if count:
         writer = CensusWriter(form is not Format.text)
     elif form is Format.text:
-        writer = TimelineWriter(time.value, verbose, several=len(paths) > 1)
+        writer = TimelineWriter(time.value, max(verbose, 2 if bodies else 0), several=len(paths) > 1)
     else:
         writer = JsonWriter(form is Format.json, bodies or verbose >= 2)
     statuses = []
@@ -104,8 +201,17 @@ def read(
     for path in paths:
         status, left = _read_one(path, writer, selection, left, allow_empty)
         statuses.append(status)
+        if left == 0:
+            break
     writer.end()
     return worst(statuses)
+
+
+def open_capture(path: str, messages: bool = True) -> Capture:
+    """A capture to read. Raises CaptureError."""
+    if path == "-" and (sys.stdin is None or sys.stdin.closed):
+        raise CaptureError("standard input: is closed, or was read already")
+    return Capture(path, messages=messages)
 
 
 def _read_one(
@@ -113,33 +219,45 @@ def _read_one(
 ) -> tuple[Status, int | None]:
     """One capture. Gives its status and how many frames may still be shown."""
     names = LinkNames()
-    named = writer.names or not selection.everything
+    selection.restart()
+    named = writer.names or selection.links
+    started = False
+    shown = 0
+    seen = 0
     try:
-        with Capture(path, messages=writer.messages) as capture:
-            writer.begin(capture)
+        with open_capture(path, writer.messages or selection.messages) as capture:
+            writer.begin(capture, names)
             with progress(capture, writer.streaming) as meter:
-                started = False
                 for records in capture.blocks():
+                    seen += len(records)
                     if records and not started:
                         started = True
                         writer.start(int(records[0].time))
-                    if left is None and not named:
+                        selection.start(int(records[0].time))
+                    if left is None and selection.everything and not named:
                         writer.block(records)
+                        shown += len(records)
                     else:
                         for record in records:
-                            link = names.of(record)
-                            if left != 0 and selection.takes(record, link):
+                            link = names.of(record) if named else None
+                            if selection.takes(record, link):
                                 writer.frame(record, link)
+                                shown += 1
                                 if left is not None:
                                     left -= 1
+                                    if left == 0:
+                                        break
                         writer.flush()
                     meter.update()
                     if left == 0:
                         break
             writer.finish(capture)
-            return capture_status(capture, allow_empty, stopped=left == 0), left
+            status = capture_status(capture, allow_empty, stopped=left == 0)
+            if status is Status.FINE and seen and not shown:
+                say(f"{capture.name}: none of its {seen} frames is asked for")
+            return status, left
     except CaptureError as error:
-        writer.flush()
+        writer.fail(path, str(error))
         say(str(error))
         return Status.FAILURE, left
 
@@ -147,16 +265,25 @@ def _read_one(
 def capture_status(capture: Capture, allow_empty: bool, stopped: bool = False) -> Status:
     """What the capture as a whole amounts to; says so if there was nothing to decode."""
     connections = [analysis.connection for analysis in capture.connections]
-    if any(one.protocol == "amqp10" for one in connections) or stopped:
+    if stopped or any(one.protocol == "amqp10" and one.frames for one in connections):
         return Status.FINE
     others: dict[str, int] = {}
     for one in connections:
         if one.protocol:
             others[one.protocol] = others.get(one.protocol, 0) + 1
-    found = ", ".join(f"{count} × {protocol_name(protocol)}" for protocol, count in others.items())
+    found = []
+    for protocol, count in others.items():
+        remark = " (encrypted)" if protocol == "tls" else ""
+        if protocol.startswith("amqp"):
+            remark = " (not decoded)"
+        found.append(f"{count} of {protocol_name(protocol)}{remark}")
     if not connections:
-        found = "no TCP"
+        what = "no TCP in it"
     elif not found:
-        found = f"{len(connections)} TCP connections without data"
-    say(f"{capture.name}: no AMQP 1.0 to read ({found})")
+        what = f"{len(connections)} TCP connections without data"
+    else:
+        what = f"of its {len(connections)} TCP connections are {', '.join(found)}"
+        if len(connections) == 1:
+            what = f"its TCP connection is {found[0][5:]}"
+    say(f"{capture.name}: no AMQP 1.0 to read: {what}")
     return Status.FINE if allow_empty else Status.NO_AMQP

@@ -3,14 +3,15 @@
 import json
 import sys
 
+from amqpscope.analysis import Note
 from amqpscope.census import Census
-from amqpscope.cli.output import console, note_lines, notes_to_stderr
+from amqpscope.cli.output import note_lines, notes_to_stderr, painter
 from amqpscope.model import FrameRecord
 from amqpscope.reading import Capture
-from amqpscope.report.json_form import frame_json
-from amqpscope.report.links import LinkOf
+from amqpscope.report.json_form import FrameForm
+from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.printable import printable
-from amqpscope.report.timeline import Clock, Painter, Timeline
+from amqpscope.report.timeline import Clock, Timeline
 
 __all__ = ["CensusWriter", "JsonWriter", "TimelineWriter", "Writer"]
 
@@ -25,8 +26,8 @@ class Writer:
     names = True
     streaming = True
 
-    def begin(self, capture: Capture) -> None:
-        """A capture begins."""
+    def begin(self, capture: Capture, names: LinkNames) -> None:
+        """A capture begins. names: has been asked for the link of every frame that is written."""
 
     def start(self, time: int) -> None:
         """The capture's first frame, written or not, has this time."""
@@ -45,6 +46,10 @@ class Writer:
     def finish(self, capture: Capture) -> None:
         """A capture ends."""
 
+    def fail(self, name: str, reason: str) -> None:
+        """A capture cannot be read, or not to its end."""
+        self.flush()
+
     def end(self) -> None:
         """All captures are read."""
 
@@ -53,18 +58,17 @@ class TimelineWriter(Writer):
     """One line a frame, for people."""
 
     def __init__(self, time_format: str, verbosity: int, several: bool) -> None:
-        output = console()
-        self._painter = Painter(output, output.width if sys.stdout.isatty() else None)
+        self._painter, _ = painter()
         self._time_format = time_format
         self._verbosity = verbosity
         self._several = several
         self._lines: list[str] = []
         self._clock = Clock(time_format)
-        self._timeline = Timeline(self._clock, verbosity)
+        self._timeline = Timeline(self._clock, verbosity, LinkNames())
 
-    def begin(self, capture: Capture) -> None:
+    def begin(self, capture: Capture, names: LinkNames) -> None:
         self._clock = Clock(self._time_format)
-        self._timeline = Timeline(self._clock, self._verbosity)
+        self._timeline = Timeline(self._clock, self._verbosity, names)
         if self._several:
             self._lines.append(self._painter.paint([("rule", f"══ {printable(capture.name)}")]))
 
@@ -72,8 +76,8 @@ class TimelineWriter(Writer):
         self._clock.start(time)
 
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
-        for line in self._timeline.lines(record, link):
-            self._lines.append(self._painter.paint(line))
+        for line, hang in self._timeline.lines(record, link):
+            self._lines.append(self._painter.paint(line, hang))
 
     def flush(self) -> None:
         if self._lines:
@@ -83,7 +87,7 @@ class TimelineWriter(Writer):
 
     def finish(self, capture: Capture) -> None:
         for text in note_lines(capture.notes):
-            self._lines.append(self._painter.paint([("note", f"note: {printable(text)}")]))
+            self._lines.append(self._painter.paint([("note", f"note: {printable(text)}")], 6))
         self.flush()
 
 
@@ -95,16 +99,16 @@ class JsonWriter(Writer):
         self._bodies = bodies
         self._lines: list[str] = []
         self._captures: list[str] = []
-        self._capture = ""
+        self._form = FrameForm("", bodies, LinkNames())
         self._first = True
         if whole:
             sys.stdout.write('{"schema": "amqpscope/frames/1", "frames": [\n')
 
-    def begin(self, capture: Capture) -> None:
-        self._capture = json.dumps(capture.name)
+    def begin(self, capture: Capture, names: LinkNames) -> None:
+        self._form = FrameForm(capture.name, self._bodies, names)
 
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
-        self._lines.append(frame_json(record, self._capture, link, self._bodies))
+        self._lines.append(self._form.line(record, link))
 
     def flush(self) -> None:
         if not self._lines:
@@ -120,17 +124,24 @@ class JsonWriter(Writer):
     def finish(self, capture: Capture) -> None:
         self.flush()
         if self._whole:
-            notes = [
-                {"code": note.code, "packet": int(note.packet), "detail": note.detail}
-                for note in capture.notes
-            ]
-            self._captures.append(json.dumps({"capture": capture.name, "notes": notes}))
+            notes = [_note_object(note) for note in capture.notes]
+            self._captures.append(json.dumps({"capture": capture.name, "error": None, "notes": notes}))
         else:
             notes_to_stderr(capture.name, capture.notes)
+
+    def fail(self, name: str, reason: str) -> None:
+        self.flush()
+        if self._whole:
+            self._captures.append(json.dumps({"capture": name, "error": reason, "notes": []}))
 
     def end(self) -> None:
         if self._whole:
             sys.stdout.write('\n], "captures": [' + ", ".join(self._captures) + "]}\n")
+
+
+def _note_object(note: Note) -> dict[str, object]:
+    connection = None if note.connection is None else note.connection.id
+    return {"code": note.code, "packet": int(note.packet), "connection": connection, "detail": note.detail}
 
 
 class CensusWriter(Writer):
@@ -144,7 +155,7 @@ class CensusWriter(Writer):
         self._json = as_json
         self._census = Census()
 
-    def begin(self, capture: Capture) -> None:
+    def begin(self, capture: Capture, names: LinkNames) -> None:
         self._census = Census()
 
     def block(self, records: list[FrameRecord]) -> None:
@@ -157,24 +168,37 @@ class CensusWriter(Writer):
         census = self._census
         connections = sum(1 for analysis in capture.connections if analysis.connection.frames)
         if self._json:
-            frames = [
-                {"name": name, "client": client, "server": server} for name, client, server in census.rows()
-            ]
             counted = {
+                "schema": "amqpscope/census/1",
                 "capture": capture.name,
                 "connections": connections,
-                "frames": frames,
-                "problems": int(census.problems),
+                "frames": [
+                    {"name": name, "client": client, "server": server}
+                    for name, client, server in census.rows()
+                ],
+                "frames_with_problems": int(census.problems),
                 "octets": int(census.octets),
                 "missing": int(census.missing),
             }
             print(json.dumps(counted))
         else:
-            print(f"{printable(capture.name)}: {census.frames} frames on {connections} connections")
-            if census.frames:
-                print(f"{'':<20}{'client':>12}{'server':>12}")
-            for name, client, server in census.rows():
-                print(f"{name:<20}{client:>12}{server:>12}")
-            if census.problems:
-                print(f"{census.problems} frames have problems")
+            for line in _table(capture.name, connections, census):
+                print(line)
         notes_to_stderr(capture.name, capture.notes)
+
+
+def _table(name: str, connections: int, census: Census) -> list[str]:
+    some = "1 connection" if connections == 1 else f"{connections} connections"
+    lines = [f"{printable(name)}: {census.frames} frames on {some}, {census.octets} octets"]
+    rows = census.rows()
+    if rows:
+        client = sum(row[1] for row in rows)
+        server = sum(row[2] for row in rows)
+        lines.append(f"{'':<16}{'client':>11}{'server':>11}")
+        lines += [f"{row[0]:<16}{row[1] or '-':>11}{row[2] or '-':>11}" for row in rows]
+        lines.append(f"{'all':<16}{client or '-':>11}{server or '-':>11}")
+    if census.problems:
+        lines.append(f"frames with problems: {census.problems}")
+    if census.missing:
+        lines.append(f"octets not captured: {census.missing}")
+    return lines

@@ -2,9 +2,9 @@
 
 A field whose type the specification fixes is written plainly: numbers as numbers, strings and
 symbols as strings, binaries as hex, timestamps in ISO 8601, several symbols as an array, a map whose
-keys are all symbols (or all strings, in application-properties) as an object, a composite as an
-object of its fields with its name in `type`. A field of free type is written so that its AMQP type
-can be told:
+keys are all symbols (in application-properties: all strings) as an object, a composite as an object of
+its fields with its name in `type`. A value that is not of its field's type is `{"odd": ..}`, and in it,
+as in a field of free type, a value is written so that its AMQP type can be told:
 
     null, true, "text", 1.5, [..]                     null, boolean, string, double, list
     {"symbol": "x"}  {"binary": "00ff"}  {"char": "x"}
@@ -16,22 +16,34 @@ can be told:
     {"described": {"descriptor": .., "value": ..}}
     {"type": "source", ..}                            a composite
     {"raw": "hex"}                                    octets that do not decode
-    {"hidden": 12}                                    12 octets that are a secret
+    {"hidden": 12}                                    12 octets that are a secret (0: no octets, or unknown)
 
-A number that JSON has no form for (infinity, NaN) is a string. The text is ASCII throughout.
+Values behind a composite's last field are in `extra`. A timestamp outside the years 1 to 9999 is its
+milliseconds, as in "-62135596800001ms"; a number that JSON has no form for (inf, nan) is a string.
+The text is ASCII throughout.
 """
 
 import math
 import uuid
 from json.encoder import encode_basestring_ascii as quote
 
-from amqpscope.model import FrameRecord
-from amqpscope.report.links import LinkOf
+from amqpscope.model import Connection, FrameRecord
+from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from amqpscope.report.secrets import hides_body, hides_raw
+from amqpscope.report.secrets import (
+    hides_body,
+    hides_field,
+    hides_octets,
+    hides_raw,
+    is_secret_key,
+    problem_path,
+    size_of,
+    without_password,
+)
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.frame import ProtocolHeader
-from dissectors.amqp10.message import Message
+from dissectors.amqp10.message import Message, Section
+from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10.values import (
     Array,
     Byte,
@@ -54,30 +66,25 @@ from dissectors.amqp10.values import (
     UShort,
 )
 from dissectors.interface import Frame, Problem
+from dissectors.wire import i64
 
-__all__ = ["composite_json", "frame_json", "message_json", "value_json"]
+__all__ = ["FrameForm", "composite_json", "message_json", "value_json"]
 
 _NUMBERS: dict[type, str] = {
-    UByte: "ubyte",
-    UShort: "ushort",
-    UInt: "uint",
-    ULong: "ulong",
-    Byte: "byte",
-    Short: "short",
-    Int: "int",
-    Long: "long",
+    UByte: '{"ubyte": ',
+    UShort: '{"ushort": ',
+    UInt: '{"uint": ',
+    ULong: '{"ulong": ',
+    Byte: '{"byte": ',
+    Short: '{"short": ',
+    Int: '{"int": ',
+    Long: '{"long": ',
 }
 
 _DECIMALS: dict[type, str] = {Decimal32: "decimal32", Decimal64: "decimal64", Decimal128: "decimal128"}
 
-_SECTION_KEYS = (
-    "header",
-    "delivery-annotations",
-    "message-annotations",
-    "properties",
-    "application-properties",
-    "footer",
-)
+
+# Values
 
 
 def _float_json(number: float) -> str:
@@ -86,27 +93,37 @@ def _float_json(number: float) -> str:
     return f'"{float(number)!r}"'
 
 
+def _text_json(text: str) -> str:
+    """A string of the wire."""
+    return quote(without_password(text) if "://" in text else text)
+
+
 def value_json(value: object) -> str:
     """A value of free type, so that its AMQP type can be told."""
+    kind = type(value)
+    if isinstance(value, str):
+        if kind is str:
+            return _text_json(value)
+        if kind is Symbol:
+            return '{"symbol": ' + _text_json(value) + "}"
+        if kind is Char:
+            return '{"char": ' + quote(value) + "}"
+    name = _NUMBERS.get(kind)
+    if name is not None:
+        assert isinstance(value, int)
+        return name + int.__repr__(value) + "}"
     if value is None:
         return "null"
     if value is True:
         return "true"
     if value is False:
         return "false"
-    kind = type(value)
-    if isinstance(value, str):
-        if kind is Symbol:
-            return f'{{"symbol": {quote(value)}}}'
-        if kind is Char:
-            return f'{{"char": {quote(value)}}}'
-        return quote(value)
-    name = _NUMBERS.get(kind)
-    if name is not None:
-        assert isinstance(value, int)
-        return f'{{"{name}": {int(value)}}}'
     if isinstance(value, bytes):
-        return f'{{"binary": "{value.hex()}"}}'
+        return '{"binary": "' + value.hex() + '"}'
+    return _rarer_json(value)
+
+
+def _rarer_json(value: object) -> str:
     if isinstance(value, Timestamp):
         return f'{{"timestamp": "{value.iso()}"}}'
     if isinstance(value, float):
@@ -115,7 +132,7 @@ def value_json(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join([value_json(item) for item in value]) + "]"
     if isinstance(value, Map):
-        pairs = [f"[{value_json(key)}, {value_json(item)}]" for key, item in value.pairs]
+        pairs = [f"[{value_json(key)}, {_entry_json(key, item)}]" for key, item in value.pairs]
         return '{"map": [' + ", ".join(pairs) + "]}"
     if isinstance(value, Composite):
         return composite_json(value)
@@ -130,74 +147,88 @@ def value_json(value: object) -> str:
         return f'{{"described": {{"descriptor": {descriptor}, "value": {value_json(value.value)}}}}}'
     if isinstance(value, uuid.UUID):
         return f'{{"uuid": "{value}"}}'
-    name = _DECIMALS.get(kind)
-    if name is not None:
-        return f'{{"{name}": "{value}"}}'
     if isinstance(value, Raw):
+        if hides_octets(value.octets):
+            return _hidden_json(value.octets)
         return f'{{"raw": "{value.octets.hex()}"}}'
-    return quote(str(value))
+    name = _DECIMALS.get(type(value))
+    return f'{{"{name}": "{value}"}}' if name is not None else quote(str(value))
 
 
-def _field_json(field: Field, value: object, typed: bool) -> str:
-    """A field's value. typed: it is of the field's declared type."""
-    if field.secret:
-        size = len(value) if isinstance(value, (bytes, str)) else 0
-        return f'{{"hidden": {size}}}'
-    if not typed or field.type == "*":
+def _hidden_json(value: object) -> str:
+    return '{"hidden": ' + str(size_of(value)) + "}"
+
+
+def _entry_json(key: object, item: object) -> str:
+    """The value of a map's entry."""
+    return _hidden_json(item) if is_secret_key(key) else value_json(item)
+
+
+def _map_json(value: Map, keys: type) -> str:
+    """A map in a place where keys are names of one type: an object, if they are that and distinct."""
+    members: list[str] = []
+    seen: set[str] = set()
+    for key, item in value.pairs:
+        if type(key) is not keys or not isinstance(key, str) or key in seen:
+            return value_json(value)
+        seen.add(key)
+        members.append(_text_json(key) + ": " + _entry_json(key, item))
+    if "map" in seen and len(members) == 1:
+        # Could not be told from the other form.
+        return value_json(value)
+    return "{" + ", ".join(members) + "}"
+
+
+# Composites
+
+
+def _field_json(composite: Composite, field: Field, value: object) -> str:
+    """A field's value, which is of the field's type."""
+    if isinstance(value, str):
+        return _text_json(value) if field.type != "*" else value_json(value)
+    if field.type == "*":
         return value_json(value)
     if value is True:
         return "true"
     if value is False:
         return "false"
-    if field.type == "timestamp" and isinstance(value, int):
-        return f'"{Timestamp(value).iso()}"'
     if isinstance(value, int):
+        if field.type == "timestamp":
+            return f'"{Timestamp(value).iso()}"'
         return str(int(value))
-    if isinstance(value, str):
-        return quote(value)
     if isinstance(value, bytes):
-        return f'"{value.hex()}"'
+        return '"' + value.hex() + '"'
     if isinstance(value, list):
-        return (
-            "["
-            + ", ".join([quote(item) if isinstance(item, str) else value_json(item) for item in value])
-            + "]"
-        )
+        return "[" + ", ".join([_text_json(item) for item in value if isinstance(item, str)]) + "]"
     if isinstance(value, Map):
-        return map_json(value)
+        return _map_json(value, Symbol)
     return value_json(value)
-
-
-def map_json(value: Map) -> str:
-    """A map in a place where keys are names: an object, if they are that and distinct."""
-    keys = [key for key, _ in value.pairs]
-    names = all(type(key) is Symbol for key in keys) or all(type(key) is str for key in keys)
-    if not names or len(set(keys)) < len(keys):
-        return value_json(value)
-    pairs = [f"{quote(str(key))}: {value_json(item)}" for key, item in value.pairs]
-    return "{" + ", ".join(pairs) + "}"
 
 
 def _fields_json(composite: Composite) -> list[str]:
     """The members of an object: a composite's present fields, and what stood beyond them."""
     members: list[str] = []
     values = composite.values()
+    definition = composite.definition()
     odd = composite.odd
-    index = 0
-    for field in composite.definition().fields:
+    secretive = definition.is_sasl_frame
+    index: i64 = 0
+    for field in definition.fields:
         value = values[index]
-        typed = True
-        if value is None and odd is not None and index in odd:
-            value = odd[index]
-            typed = False
         if value is not None:
-            members.append(f'"{field.name}": {_field_json(field, value, typed)}')
+            if secretive and hides_field(composite, field, value):
+                members.append(f'"{field.name}": {_hidden_json(value)}')
+            else:
+                members.append('"' + field.name + '": ' + _field_json(composite, field, value))
+        elif odd is not None and index in odd:
+            value = odd[index]
+            shown = _hidden_json(value) if secretive else f'{{"odd": {value_json(value)}}}'
+            members.append(f'"{field.name}": {shown}')
         index += 1
-    if composite.extra is not None:
-        if any(field.secret for field in composite.definition().fields):
-            members.append(f'"extra": [{{"hidden": {len(composite.extra)}}}]')
-        else:
-            members.append('"extra": [' + ", ".join([value_json(item) for item in composite.extra]) + "]")
+    extra = composite.extra
+    if extra is not None:
+        items = [_hidden_json(item) if secretive else value_json(item) for item in extra]
+        members.append('"extra": [' + ", ".join(items) + "]")
     return members
 
 
@@ -208,89 +239,234 @@ def composite_json(composite: Composite) -> str:
     return "{" + ", ".join(members) + "}"
 
 
-def _body_json(frame: Frame) -> str:
+def _guarded_json(composite: Composite) -> str:
+    """The fields of a malformed performative whose octets may be a secret: numbers only."""
+    members: list[str] = []
+    for field, value in composite.fields():
+        shown = _hidden_json(value)
+        if isinstance(value, int):
+            shown = str(int(value)) if value is not True and value is not False else _bool_json(value)
+        members.append(f'"{field.name}": {shown}')
+    return "{" + ", ".join(members) + "}"
+
+
+def _bool_json(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _transfer_json(transfer: Transfer) -> str:
+    """What `_fields_json` gives, for the frame that most frames are."""
+    text = ""
+    if transfer.handle is not None:
+        text += ', "handle": ' + str(transfer.handle)
+    if transfer.delivery_id is not None:
+        text += ', "delivery-id": ' + str(transfer.delivery_id)
+    if transfer.delivery_tag is not None:
+        text += ', "delivery-tag": "' + transfer.delivery_tag.hex() + '"'
+    if transfer.message_format is not None:
+        text += ', "message-format": ' + str(transfer.message_format)
+    if transfer.settled is not None:
+        text += ', "settled": ' + _bool_json(transfer.settled)
+    if transfer.more is not None:
+        text += ', "more": ' + _bool_json(transfer.more)
+    if transfer.rcv_settle_mode is not None:
+        text += ', "rcv-settle-mode": ' + str(transfer.rcv_settle_mode)
+    if transfer.state is not None:
+        text += ', "state": ' + value_json(transfer.state)
+    if transfer.resume is not None:
+        text += ', "resume": ' + _bool_json(transfer.resume)
+    if transfer.aborted is not None:
+        text += ', "aborted": ' + _bool_json(transfer.aborted)
+    if transfer.batchable is not None:
+        text += ', "batchable": ' + _bool_json(transfer.batchable)
+    return "{" + text[2:] + "}"
+
+
+def _disposition_json(disposition: Disposition) -> str:
+    """What `_fields_json` gives, for the next in number."""
+    text = ""
+    if disposition.role is not None:
+        text += ', "role": ' + _bool_json(disposition.role)
+    if disposition.first is not None:
+        text += ', "first": ' + str(disposition.first)
+    if disposition.last is not None:
+        text += ', "last": ' + str(disposition.last)
+    if disposition.settled is not None:
+        text += ', "settled": ' + _bool_json(disposition.settled)
+    if disposition.state is not None:
+        text += ', "state": ' + value_json(disposition.state)
+    if disposition.batchable is not None:
+        text += ', "batchable": ' + _bool_json(disposition.batchable)
+    return "{" + text[2:] + "}"
+
+
+def body_json(frame: Frame, guarded: bool) -> str:
+    """The contract's `fields` of a frame. guarded: its octets may be a secret."""
     body = frame.body
     if isinstance(body, Composite):
+        if body.odd is None and body.extra is None and not guarded:
+            if isinstance(body, Transfer):
+                return _transfer_json(body)
+            if isinstance(body, Disposition):
+                return _disposition_json(body)
+        if guarded and not body.definition().is_sasl_frame:
+            return _guarded_json(body)
         return "{" + ", ".join(_fields_json(body)) + "}"
     if isinstance(body, ProtocolHeader):
         return (
             f'{{"protocol": "{body.protocol()}", "protocol-id": {body.protocol_id}, "major": {body.major}, '
             f'"minor": {body.minor}, "revision": {body.revision}}}'
         )
-    if body is not None:
-        if hides_raw(frame):
-            return f'{{"hidden": {frame.size}}}'
-        return f'{{"value": {value_json(body)}}}'
-    return "{}"
+    if body is None:
+        return "{}"
+    return f'{{"hidden": {frame.size}}}' if guarded else f'{{"value": {value_json(body)}}}'
 
 
-def _problems_json(problems: list[Problem]) -> str:
+def _problems_json(problems: list[Problem], guarded: bool) -> str:
     if not problems:
         return "[]"
     items = [
-        f'{{"code": "{p.code}", "offset": {p.offset}, "path": {quote(p.path)}, "reason": {quote(p.reason)}}}'
+        f'{{"code": "{p.code}", "offset": {p.offset}, "path": {quote(problem_path(p, guarded))}, '
+        f'"reason": {quote(p.reason)}}}'
         for p in problems
     ]
     return "[" + ", ".join(items) + "]"
 
 
-def message_json(message: Message, link: LinkOf | None, bodies: bool) -> str:
-    """A message: its sections by name, its body as kinds and sizes, or with the values if `bodies`."""
-    members = [
-        f'"format": {message.message_format}, "size": {message.size}, '
-        f'"complete": {"true" if message.complete else "false"}'
-    ]
+# Messages
+
+
+def _section_json(section: Section) -> str:
+    """The value of a section that is no body."""
+    value = section.value
+    if isinstance(value, Composite):
+        return "{" + ", ".join(_fields_json(value)) + "}"
+    if isinstance(value, Map):
+        return _map_json(value, str if section.name == "application-properties" else Symbol)
+    return f'{{"odd": {value_json(value)}}}'
+
+
+def message_json(message: Message, hidden: bool, bodies: bool) -> str:
+    """A message: its sections by name, its body as kinds and sizes, or with the values if `bodies`.
+
+    hidden: its body is a secret. A section that stands twice is in the list `body` the second time.
+    """
+    text = '{"format": ' + str(message.message_format) + ', "size": ' + str(message.size)
+    text += ', "complete": true' if message.complete else ', "complete": false'
     body: list[str] = []
-    hidden = hides_body(message, link)
-    for section in message.sections():
-        value = section.value
-        if section.name in _SECTION_KEYS:
-            if isinstance(value, Composite):
-                members.append(f'"{section.name}": {{{", ".join(_fields_json(value))}}}')
-            elif isinstance(value, Map):
-                members.append(f'"{section.name}": {map_json(value)}')
-            else:
-                members.append(f'"{section.name}": {value_json(value)}')
-            continue
-        text = f'{{"section": "{section.name}", "size": {section.size}'
+    names: list[str] = []
+    sections = message.sections()
+    unclear = hidden and bool(message.problems)
+    for section in sections:
+        name = section.name
+        is_body = name == "data" or name == "amqp-value" or name == "amqp-sequence" or name == "unknown"
+        if not is_body and not unclear and name not in names:
+            names.append(name)
+            if not hidden or isinstance(section.value, (Composite, Map)):
+                text += ', "' + name + '": ' + _section_json(section)
+                continue
+        item = '{"section": "' + name + '", "size": ' + str(section.size)
         if hidden:
-            text += f', "value": {{"hidden": {section.size}}}'
+            item += f', "value": {{"hidden": {section.size}}}'
+        elif not is_body:
+            item += ', "value": ' + _section_json(section)
         elif bodies:
-            text += f', "value": {value_json(value)}'
-        body.append(text + "}")
-    members.append('"body": [' + ", ".join(body) + "]")
+            item += ', "value": ' + value_json(section.value)
+        body.append(item + "}")
+    text += ', "body": [' + ", ".join(body) + "]"
     batch = message.batch()
     if batch:
-        members.append('"batch": [' + ", ".join([message_json(inner, link, bodies) for inner in batch]) + "]")
+        text += ', "batch": [' + ", ".join([message_json(inner, hidden, bodies) for inner in batch]) + "]"
     if message.problems:
-        members.append(f'"problems": {_problems_json(message.problems)}')
-    return "{" + ", ".join(members) + "}"
-
-
-def frame_json(record: FrameRecord, capture: str, link: LinkOf | None, bodies: bool) -> str:
-    """One frame as one line of JSON (the contract of `read --format ndjson`).
-
-    capture: the file's name, already as JSON text.
-    """
-    frame = record.frame
-    connection = record.connection
-    channel = "null" if frame.channel < 0 else str(frame.channel)
-    text = (
-        f'{{"capture": {capture}, "packet": {record.packet}, "time": "{iso(record.time)}", '
-        f'"connection": "{connection.id}", "peer": "{record.peer}", "protocol": "{connection.protocol}", '
-        f'"kind": "{frame.kind}", "name": "{frame.name}", "channel": {channel}, "size": {frame.size}, '
-        f'"fields": {_body_json(frame)}, "problems": {_problems_json(frame.problems)}'
-    )
-    if record.last_packet != record.packet:
-        text += f', "last_packet": {record.last_packet}'
-    if frame.missing:
-        text += f', "missing": {frame.missing}'
-    if frame.name == "transfer":
-        text += f', "payload": {frame.payload_size}'
-    if link is not None:
-        text += f', "link": {quote(link.name)}'
-        if link.address is not None:
-            text += f', "address": {quote(link.address)}'
-    if record.message is not None:
-        text += f', "message": {message_json(record.message, link, bodies)}'
+        text += ', "problems": ' + _problems_json(message.problems, hidden)
     return text + "}"
+
+
+# Frames
+
+
+class FrameForm:
+    """Frames of one capture as lines of JSON (the contract of `read --format ndjson`).
+
+    capture: the file's name. bodies: with the bodies of messages. names: has been asked for the link of
+    every frame before its line.
+    """
+
+    def __init__(self, capture: str, bodies: bool, names: LinkNames) -> None:
+        self._capture: str = '{"capture": ' + quote(capture) + ', "packet": '
+        self._bodies: bool = bodies
+        self._names: LinkNames = names
+        # What the last frame's line had in common with nearly every next one's.
+        self._time: i64 = -1
+        self._moment: str = ""
+        self._connection: Connection | None = None
+        self._protocol: str = ""
+        self._said: str = ""
+        self._of_client: str = ""
+        self._of_server: str = ""
+
+    def line(self, record: FrameRecord, link: LinkOf | None) -> str:
+        """One frame, of this link."""
+        frame = record.frame
+        connection = record.connection
+        if connection is not self._connection or connection.protocol is not self._protocol:
+            self._meet(connection)
+        if record.time != self._time:
+            self._time = record.time
+            self._moment = ', "time": "' + iso(record.time)
+        body = frame.body
+        guarded = False
+        if frame.kind != "amqp" or not isinstance(body, Transfer) or frame.problems:
+            guarded = hides_raw(frame)
+            if frame.problems and not guarded:
+                if (
+                    isinstance(body, Transfer)
+                    or not isinstance(body, Composite)
+                    or not body.definition().is_frame
+                ):
+                    guarded = self._names.may_hold_token(record, link)
+        text = (
+            self._capture
+            + str(record.packet)
+            + self._moment
+            + (self._of_client if record.direction == connection.client else self._of_server)
+            + frame.kind
+            + '", "name": "'
+            + frame.name
+            + ('", "channel": null' if frame.channel < 0 else '", "channel": ' + str(frame.channel))
+            + ', "size": '
+            + str(frame.size)
+            + ', "fields": '
+            + body_json(frame, guarded)
+            + ', "problems": '
+            + ("[]" if not frame.problems else _problems_json(frame.problems, guarded))
+        )
+        if record.last_packet != record.packet:
+            text += ', "last_packet": ' + str(record.last_packet)
+        if frame.missing > 0:
+            text += ', "missing": ' + str(frame.missing)
+        if isinstance(body, Transfer):
+            text += ', "payload": ' + str(frame.payload_size)
+        if link is not None:
+            text += self._link(link)
+        message = record.message
+        if message is not None:
+            message.sections()
+            doubtful = not message.complete or bool(message.problems)
+            doubtful = doubtful and self._names.may_hold_token(record, link)
+            text += ', "message": ' + message_json(message, hides_body(message, link, doubtful), self._bodies)
+        return text + "}"
+
+    def _meet(self, connection: Connection) -> None:
+        """Prepare what is the same in all frames of a connection."""
+        self._connection = connection
+        self._protocol = connection.protocol
+        common = '", "connection": "' + connection.id + '", "peer": "'
+        rest = '", "protocol": "' + connection.protocol + '", "kind": "'
+        self._of_client = common + "client" + rest
+        self._of_server = common + "server" + rest
+
+    def _link(self, link: LinkOf) -> str:
+        text = ', "link": ' + _text_json(link.name)
+        address = link.address
+        return text if address is None else text + ', "address": ' + _text_json(address)

@@ -3,10 +3,14 @@
 A frame names its link by a handle, or not at all (a disposition names deliveries). This follows
 attach, begin, transfer and detach just far enough to put a name and an address beside it; whether
 they were allowed is not its question.
+
+It also knows where a security token may travel: on a link from or to the node `$cbs`, and, while not
+every attach of the connection is known, on a link it has no name for.
 """
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
-from amqpscope.model import CLIENT, Connection, FrameRecord
+from amqpscope.model import Connection, FrameRecord
+from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import (
     Attach,
@@ -20,52 +24,128 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.transactions import Coordinator
+from dissectors.wire import i64
 
-__all__ = ["LinkNames", "LinkOf"]
+__all__ = ["LinkNames", "LinkOf", "carries_tokens"]
+
+
+def carries_tokens(address: str) -> bool:
+    """Whether an address is that of the node that takes security tokens (claims-based security)."""
+    return address.rstrip("/").lower().endswith("$cbs")
 
 
 class LinkOf:
-    """A link as a frame's line names it. name: as attached. source, target: addresses; address: the one
-    at the end that is not anonymous, as `source` or `target` of the attach say."""
+    """A link as a frame's line names it.
 
-    def __init__(self, name: str) -> None:
+    name: as attached. source, target: the last addresses that an attach gave. sender: the one that
+    sends on it, `client` or `server`. tokens: security tokens are sent on it.
+    """
+
+    def __init__(self, name: str, sender: str) -> None:
         self.name: str = name
+        self.sender: str = sender
         self.source: str | None = None
         self.target: str | None = None
         self.coordinator: bool = False
-        self.of_source: bool = False
+        self.tokens: bool = False
+        # Bits of the directions that have it attached; when both detached, a new attach is a new link.
+        self.attached: i64 = 0
+        self.key: tuple[int, str, str] = (-1, sender, name)
+        self._of_source: bool = False
 
     @property
     def address(self) -> str | None:
-        """The address that says most: the target where there is one, else the source."""
+        """The address that says most: that of the server's end, where its end has one."""
         if self.coordinator:
             return "coordinator"
-        return self.source if self.target is None or self.of_source else self.target
+        return self.source if self.target is None or self._of_source else self.target
 
     def learn(self, attach: Attach) -> None:
         """Take the addresses of one side's attach."""
         source = attach.source
         if isinstance(source, Source) and isinstance(source.address, str):
             self.source = source.address
+            self.tokens = self.tokens or carries_tokens(source.address)
         target = attach.target
         if isinstance(target, Target) and isinstance(target.address, str):
             self.target = target.address
+            self.tokens = self.tokens or carries_tokens(target.address)
         elif isinstance(target, Coordinator):
             self.coordinator = True
+        # A client that receives consumes from the source; its own target is mostly a mere label.
+        self._of_source = self.source is not None and (self.target is None or self.sender == "server")
+
+
+class _Recent:
+    """A dictionary of links that forgets the oldest: between one and two times the bound are kept."""
+
+    def __init__(self) -> None:
+        self.young: dict[int, LinkOf] = {}
+        self.old: dict[int, LinkOf] = {}
+
+    def put(self, key: i64, link: LinkOf) -> None:
+        young = self.young
+        young[key] = link
+        if len(young) > MAX_NAMED_DELIVERIES:
+            self.old = young
+            self.young = {}
+
+    def get(self, key: i64) -> LinkOf | None:
+        link = self.young.get(key)
+        if link is None and self.old:
+            link = self.old.get(key)
+        return link
+
+    def pop(self, key: i64) -> LinkOf | None:
+        link = self.young.pop(key, None)
+        if self.old:
+            older = self.old.pop(key, None)
+            if link is None:
+                link = older
+        return link
+
+    def drop(self, high: i64) -> None:
+        """Forget all whose key without its low 32 bits is `high`."""
+        for links in (self.young, self.old):
+            for key in [key for key in links if key >> 32 == high]:
+                del links[key]
 
 
 class _Connection:
-    """The links of one connection."""
+    """The links of one connection. A direction is 0 for what the client sends, 1 for the server."""
 
     def __init__(self) -> None:
-        # A direction is 0 for what the client sends, 1 for the server.
-        # (direction, channel, handle) -> link; (direction, channel) -> the other side's channel.
-        self.handles: dict[tuple[int, int, int], LinkOf] = {}
-        self.channels: dict[tuple[int, int], int] = {}
-        # (session, name, sender's direction) -> link; a session is the opener's (direction, channel).
-        self.names: dict[tuple[tuple[int, int], str, int], LinkOf] = {}
-        # (sender's direction, channel, delivery-id) -> link.
-        self.deliveries: dict[tuple[int, int, int], LinkOf] = {}
+        # By direction, channel (16 bits) and handle or delivery-id (32 bits); see `_key`.
+        self.handles: _Recent = _Recent()
+        self.deliveries: _Recent = _Recent()
+        # By direction and channel: the other side's channel.
+        self.channels: dict[int, int] = {}
+        # (the client's channel of the session, sender, name) -> link.
+        self.names: dict[tuple[int, str, str], LinkOf] = {}
+        # Bits of the directions whose AMQP layer was seen to begin, and that have sent close. Whether
+        # octets were lost, and whether a link carries tokens.
+        self.begun: i64 = 0
+        self.closed: i64 = 0
+        self.gap: bool = False
+        self.tokens: bool = False
+
+    def end_session(self, direction: i64, channel: i64) -> None:
+        """Forget the links of one end of a session."""
+        self.handles.drop((direction << 16) | channel)
+        session = channel if direction == 0 else self.channels.get((direction << 16) | channel, -1)
+        for key in [key for key in self.names if key[0] == session]:
+            del self.names[key]
+
+    def forget(self) -> None:
+        """The connection is closed: what still comes is shown without names."""
+        self.handles = _Recent()
+        self.deliveries = _Recent()
+        self.channels = {}
+        self.names = {}
+
+
+def _key(direction: i64, channel: i64, number: i64) -> i64:
+    return (direction << 48) | (channel << 32) | number
 
 
 class LinkNames:
@@ -73,88 +153,127 @@ class LinkNames:
 
     def __init__(self) -> None:
         self._connections: dict[Connection, _Connection] = {}
+        # The connection of the last frame: nearly always the next one's too.
+        self._last: Connection | None = None
+        self._known: _Connection = _Connection()
 
     def of(self, record: FrameRecord) -> LinkOf | None:
         """The link of this frame, or None if it has none or it is not known."""
-        body = record.frame.body
-        if not isinstance(body, (Attach, Begin, Flow, Transfer, Disposition, Detach, End, Open, Close)):
-            return None
-        known = self._connections.get(record.connection)
-        if known is None:
-            known = _Connection()
-            self._connections[record.connection] = known
-        direction = 0 if record.peer == CLIENT else 1
-        channel = int(record.frame.channel)
+        connection = record.connection
+        if connection is not self._last:
+            known = self._connections.get(connection)
+            if known is None:
+                known = _Connection()
+                self._connections[connection] = known
+            self._last = connection
+            self._known = known
+        known = self._known
+        frame = record.frame
+        body = frame.body
+        direction = _side(record)
+        channel: i64 = frame.channel
         if isinstance(body, Transfer):
-            return self._transfer(known, direction, channel, body)
+            return _transfer(known, direction, channel, body)
         if isinstance(body, Disposition):
-            return self._disposition(known, direction, channel, body)
+            return _disposition(known, direction, channel, body)
         if isinstance(body, Flow):
-            return known.handles.get((direction, channel, body.handle)) if body.handle is not None else None
+            return None if body.handle is None else known.handles.get(_key(direction, channel, body.handle))
+        if frame.kind == "skipped":
+            known.gap = True
+            return None
+        if frame.kind != "amqp":
+            if isinstance(body, ProtocolHeader) and body.protocol_id == 0:
+                known.begun |= 1 << direction
+            return None
+        return self._other(known, direction, channel, body)
+
+    def _other(self, known: _Connection, direction: i64, channel: i64, body: object) -> LinkOf | None:
+        """The performatives that a connection has few of."""
         if isinstance(body, Attach):
-            return self._attach(known, direction, channel, body)
+            link = _attach(known, direction, channel, body)
+            if link is not None and link.tokens:
+                known.tokens = True
+            return link
         if isinstance(body, Detach):
-            return (
-                known.handles.pop((direction, channel, body.handle), None)
-                if body.handle is not None
-                else None
-            )
+            if body.handle is None:
+                return None
+            link = known.handles.pop(_key(direction, channel, body.handle))
+            if link is not None:
+                link.attached &= ~(1 << direction)
+                if link.attached == 0:
+                    known.names.pop(link.key, None)
+            return link
         if isinstance(body, Begin):
+            known.handles.drop((direction << 16) | channel)
             if body.remote_channel is not None:
-                known.channels[(direction, channel)] = body.remote_channel
-                known.channels[(1 - direction, body.remote_channel)] = channel
+                remote: i64 = body.remote_channel
+                known.channels[(direction << 16) | channel] = body.remote_channel
+                known.channels[((1 - direction) << 16) | remote] = channel
         elif isinstance(body, End):
-            for key in [key for key in known.handles if key[:2] == (direction, channel)]:
-                del known.handles[key]
+            known.end_session(direction, channel)
+        elif isinstance(body, Open):
+            known.begun |= 1 << direction
         elif isinstance(body, Close):
-            self._connections.pop(record.connection, None)
+            known.closed |= 1 << direction
+            if known.closed == 3:
+                known.forget()
         return None
 
-    def _attach(self, known: _Connection, direction: int, channel: int, attach: Attach) -> LinkOf | None:
-        if attach.name is None:
-            return None
-        # The link is the same one from both sides if session and name are, and the roles complement.
-        other = known.channels.get((direction, channel), -1)
-        session = (0, channel if direction == 0 else other)
-        sender = direction if attach.role is False else 1 - direction
-        key = (session, attach.name, sender)
-        link = known.names.get(key)
-        if link is None:
-            link = LinkOf(attach.name)
-            known.names[key] = link
-            if len(known.names) > MAX_NAMED_DELIVERIES:
-                del known.names[next(iter(known.names))]
-        link.learn(attach)
-        # A client that receives consumes from the source; its own target is mostly a mere label.
-        link.of_source = link.source is not None and (
-            link.target is None or self._receives(direction, attach)
-        )
-        if attach.handle is not None:
-            known.handles[(direction, channel, attach.handle)] = link
-        return link
+    def may_hold_token(self, record: FrameRecord, link: LinkOf | None) -> bool:
+        """Whether octets of this frame that are not told apart may be a security token or a credential.
 
-    def _receives(self, direction: int, attach: Attach) -> bool:
-        """Whether the direction that attached first (the client nearly always, 0) receives on the link."""
-        return (attach.role is True) == (direction == 0)
+        To be asked after `of`, of frames that are not what they should be.
+        """
+        known = self._connections.get(record.connection)
+        if link is not None:
+            return link.tokens or (known is not None and known.tokens and known.gap)
+        if known is None or known.tokens or known.gap:
+            return True
+        # Before its AMQP layer begins a peer speaks SASL.
+        return known.begun & (1 << _side(record)) == 0
 
-    def _transfer(
-        self, known: _Connection, direction: int, channel: int, transfer: Transfer
-    ) -> LinkOf | None:
-        if transfer.handle is None:
-            return None
-        link = known.handles.get((direction, channel, transfer.handle))
-        if link is not None and transfer.delivery_id is not None:
-            known.deliveries[(direction, channel, transfer.delivery_id)] = link
-            if len(known.deliveries) > MAX_NAMED_DELIVERIES:
-                del known.deliveries[next(iter(known.deliveries))]
-        return link
 
-    def _disposition(
-        self, known: _Connection, direction: int, channel: int, body: Disposition
-    ) -> LinkOf | None:
-        if body.first is None:
-            return None
-        if body.role:
-            other = known.channels.get((direction, channel))
-            return None if other is None else known.deliveries.get((1 - direction, other, body.first))
-        return known.deliveries.get((direction, channel, body.first))
+def _side(record: FrameRecord) -> i64:
+    """0 for what the client sends, 1 for the server."""
+    client: i64 = record.connection.client
+    return 0 if record.direction == (client if client >= 0 else 0) else 1
+
+
+def _attach(known: _Connection, direction: i64, channel: i64, attach: Attach) -> LinkOf | None:
+    if attach.name is None:
+        return None
+    # The link is the same one from both sides if session and name are, and the roles complement.
+    session = channel if direction == 0 else known.channels.get((direction << 16) | channel, -1)
+    sends = direction == 0 if attach.role is not True else direction == 1
+    sender = "client" if sends else "server"
+    key = (int(session), sender, attach.name)
+    link = known.names.get(key)
+    if link is None:
+        link = LinkOf(attach.name, sender)
+        if len(known.names) >= MAX_NAMED_DELIVERIES:
+            known.names.clear()
+        known.names[key] = link
+        link.key = key
+    link.learn(attach)
+    link.attached |= 1 << direction
+    if attach.handle is not None:
+        known.handles.put(_key(direction, channel, attach.handle), link)
+    return link
+
+
+def _transfer(known: _Connection, direction: i64, channel: i64, transfer: Transfer) -> LinkOf | None:
+    if transfer.handle is None:
+        return None
+    link = known.handles.get(_key(direction, channel, transfer.handle))
+    if link is not None and transfer.delivery_id is not None:
+        known.deliveries.put(_key(direction, channel, transfer.delivery_id), link)
+    return link
+
+
+def _disposition(known: _Connection, direction: i64, channel: i64, body: Disposition) -> LinkOf | None:
+    if body.first is None:
+        return None
+    if body.role:
+        other = known.channels.get((direction << 16) | channel)
+        return None if other is None else known.deliveries.get(_key(1 - direction, other, body.first))
+    return known.deliveries.get(_key(direction, channel, body.first))

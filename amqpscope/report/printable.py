@@ -1,29 +1,37 @@
-"""Text from the wire, made safe to show.
+"""Text from the wire, made safe to show, and as wide as it looks.
 
 Addresses, names and properties are chosen by whoever sent them. On a terminal a control character is
 a command, and a right-to-left mark turns a line round; so whatever is not plainly visible is shown as
-an escape: `\\n`, `\\x1b`, `\\u202e`.
+an escape: `\\n`, `\\x1b`, `\\u202e`. So are marks that combine with nothing, or that are piled up.
 """
 
 import re
+import unicodedata
 
-__all__ = ["hexdump", "printable", "quoted"]
+from rich.cells import get_character_cell_size
 
-# C0 and C1 controls, DEL, line separators, every bidirectional control, zero-width and other
-# invisible format characters, lone surrogates, private use, noncharacters.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
-    "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
-    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+__all__ = ["cells", "cut", "hexdump", "in_quotes", "printable", "quoted", "word", "wrap"]
+
+# Printable by their category, but nothing is seen of them: joiners, fillers, selectors, a blank pattern.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
+_MOST_MARKS = 3
+"""Combining marks on one character. Scripts need two or three; more grow into the lines above and below."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@$%+*#~^&<>(){}?!,;|-]+\Z")
 
+# What a string may look like that would be read as another type, or as one of our own signs.
+_MISTAKABLE = re.compile(
+    r"(?:null|true|false|nan|-?inf|[-+]?\d[\dA-Fa-fx.eE:+-]*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|[@({#].*)\Z"
+)
 
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
+
+def _escape(character: str) -> str:
     short = _SHORT.get(character)
     if short is not None:
         return short
@@ -37,26 +45,104 @@ def printable(text: str) -> str:
     """`text` with every character that is not plainly visible (or could be a command) escaped."""
     if text.isascii() and text.isprintable():
         return text
-    return _UNSAFE.sub(_escape, text)
+    shown: list[str] = []
+    marks = _MOST_MARKS
+    for character in text:
+        if not character.isprintable() or (character > "\x7f" and _INVISIBLE.match(character)):
+            shown.append(_escape(character))
+            marks = _MOST_MARKS
+        elif character > "\x7f" and unicodedata.category(character)[0] == "M":
+            marks += 1
+            shown.append(character if marks <= _MOST_MARKS else _escape(character))
+        else:
+            shown.append(character)
+            marks = 0
+    return "".join(shown)
+
+
+def in_quotes(text: str, most: int = 0) -> str:
+    """`text` in double quotes, cut to `most` characters if given."""
+    if most and len(text) > most:
+        text = text[: most - 1] + "…"
+    return '"' + printable(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def word(text: str, most: int = 0) -> str:
+    """`text` as one word, where it can only be text: as it is if it is one word, else in double quotes.
+
+    most: characters of the text before it is cut; 0 for all.
+    """
+    if most and len(text) > most:
+        text = text[: most - 1] + "…"
+        if _PLAIN.match(text, 0, most - 1):
+            return text
+    return text if _PLAIN.match(text) else in_quotes(text)
 
 
 def quoted(text: str, most: int = 0) -> str:
-    """`text` as one word: as it is if it is one, else in double quotes. Cut to `most` characters if given."""
-    if most and len(text) > most:
-        text = text[: most - 1] + "…"
-    text = printable(text)
-    if _PLAIN.match(text):
+    """`text` where values of any type stand: in double quotes also if it could be taken for another type."""
+    if _MISTAKABLE.match(text):
+        return in_quotes(text, most)
+    return word(text, most)
+
+
+def cells(text: str) -> int:
+    """The columns that printable text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(get_character_cell_size(character) for character in text)
+
+
+def cut(text: str, most: int) -> str:
+    """Printable text in at most `most` columns, its end replaced by `…` if it is longer."""
+    if cells(text) <= most:
         return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if '"' in text else f'"{text}"'
+    if most < 1:
+        return ""
+    return text[: _fitting(text, most - 1)] + "…"
+
+
+def wrap(text: str, first: int, width: int) -> list[str]:
+    """Printable text in lines of at most `width` columns, the first of `first`; at spaces if it can."""
+    lines: list[str] = []
+    room = first
+    while cells(text) > room:
+        end = _fitting(text, room)
+        space = text.rfind(" ", 0, end + 1)
+        if space > 0:
+            lines.append(text[:space])
+            text = text[space + 1 :]
+        elif room < width:
+            # No word fits behind what the first line has already.
+            lines.append("")
+        else:
+            end = max(end, 1)
+            lines.append(text[:end])
+            text = text[end:]
+        room = width
+    lines.append(text)
+    return lines
+
+
+def _fitting(text: str, most: int) -> int:
+    """How many characters of `text` fit into `most` columns."""
+    if text.isascii():
+        return min(len(text), most)
+    taken = 0
+    for index, character in enumerate(text):
+        taken += get_character_cell_size(character)
+        if taken > most:
+            return index
+    return len(text)
 
 
 def hexdump(octets: bytes, most: int = 256) -> list[str]:
-    """Lines of offset, sixteen octets in hex, and their ASCII; at most `most` octets, then a line that says so."""
+    """Lines of offset, sixteen octets in hex, and their ASCII; at most `most` octets, then how many more."""
     lines = []
     for at in range(0, min(len(octets), most), 16):
         row = octets[at : min(at + 16, most)]
         text = "".join(chr(octet) if 0x20 <= octet < 0x7F else "." for octet in row)
-        lines.append(f"{at:06x}  {row.hex(' '):<47}  {text}")
+        lines.append(f"{at:04x}  {row.hex(' '):<47}  {text}")
     if len(octets) > most:
-        lines.append(f"{most:06x}  … {len(octets) - most} octets more")
+        lines.append(f"{most:04x}  … {len(octets) - most} octets more")
     return lines

@@ -1,18 +1,30 @@
-"""What happened on each connection, in a few lines: sessions, links, messages, octets, and how it ended."""
+"""What happened on each connection: peers, sessions, links, messages, octets, how it ended and why."""
 
 import json
 from typing import Any
 
-from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, endpoint
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from amqpscope.report.value_text import value_text
-from dissectors.amqp10.performatives import Attach, Begin, Close, Detach, End, Error, Open, Transfer
+from amqpscope.report.secrets import without_password
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Open,
+    Transfer,
+)
 from dissectors.amqp10.sasl import SaslInit, SaslOutcome
 from dissectors.amqp10.values import Map
 
-__all__ = ["ConnectionSummary", "LinkSummary", "Summary", "protocol_name"]
+__all__ = ["ConnectionSummary", "ErrorSummary", "LinkSummary", "Summary", "protocol_name", "summary_json"]
 
 _PROTOCOLS = {
     "amqp10": "AMQP 1.0",
@@ -20,7 +32,7 @@ _PROTOCOLS = {
     "amqp010": "AMQP 0-10",
     "amqp09": "AMQP 0-9",
     "amqp08": "AMQP 0-8",
-    "amqp-unknown": "AMQP, unknown version",
+    "amqp-unknown": "AMQP of an unknown version",
     "tls": "TLS",
     "http": "HTTP",
     "ssh": "SSH",
@@ -32,6 +44,8 @@ _PROTOCOLS = {
 
 _SASL_CODES = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
 
+_TCP_ENDS = {"fin": "FIN", "rst": "RST", "": "still open"}
+
 
 def protocol_name(protocol: str) -> str:
     """A protocol as people write it."""
@@ -39,20 +53,50 @@ def protocol_name(protocol: str) -> str:
 
 
 class LinkSummary:
-    """One link: its name, who sends on it, its addresses, and what went over it."""
+    """One link: its name, who sends on it, its addresses, and what went over it.
 
-    def __init__(self, link: LinkOf, sender: str) -> None:
+    ended: who detached or closed it first, or "". error: the condition one of its detaches gave, or "".
+    """
+
+    def __init__(self, link: LinkOf) -> None:
         self.link = link
-        self.sender = sender
         self.transfers = 0
         self.messages = 0
         self.octets = 0
         self.aborted = 0
         self.ended = ""
+        self.error = ""
+
+    @property
+    def source(self) -> str | None:
+        """The address of its source."""
+        return None if self.link.source is None else without_password(self.link.source)
+
+    @property
+    def target(self) -> str | None:
+        """The address of its target."""
+        if self.link.coordinator:
+            return "coordinator"
+        return None if self.link.target is None else without_password(self.link.target)
+
+
+class ErrorSummary:
+    """An error that a peer reported, in a frame or delivery state: `count` times, first in `packet`."""
+
+    def __init__(
+        self, packet: int, peer: str, what: str, condition: str, description: str | None, link: str | None
+    ) -> None:
+        self.packet = packet
+        self.peer = peer
+        self.what = what
+        self.condition = condition
+        self.description = description
+        self.link = link
+        self.count = 0
 
 
 class ConnectionSummary:
-    """One connection, put together from its frames."""
+    """One connection, put together from its frames. What a peer said is by `client` and `server`."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -65,11 +109,14 @@ class ConnectionSummary:
         self.sasl_outcome = ""
         self.sessions = 0
         self.links: dict[LinkOf, LinkSummary] = {}
+        self.links_dropped = 0
         self.messages = {CLIENT: 0, SERVER: 0}
         self.message_octets = {CLIENT: 0, SERVER: 0}
         self.problems = 0
-        self.errors: list[str] = []
-        self.closed = {CLIENT: "", SERVER: ""}
+        self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
+        self.errors_dropped = 0
+        # The packet of a peer's close, 0 while there is none.
+        self.closed = {CLIENT: 0, SERVER: 0}
 
     def add(self, record: FrameRecord, link: LinkOf | None) -> None:
         """Take one frame of this connection."""
@@ -79,58 +126,78 @@ class ConnectionSummary:
             self.first_time = int(record.time)
         self.last_time = max(self.last_time, int(record.last_time))
         self.frames[peer] += 1
-        self.problems += bool(frame.problems)
+        if frame.problems:
+            self.problems += 1
         body = frame.body
         if isinstance(body, Transfer):
-            self._transfer(record, body, link)
+            self._transfer(record, peer, body, link)
+        elif isinstance(body, Disposition):
+            if body.state is not None:
+                self._outcome(record, peer, body.state, link)
         elif isinstance(body, Open):
             self.containers[peer] = body.container_id or ""
             self.products[peer] = _product(body)
         elif isinstance(body, Begin):
             self.sessions += body.remote_channel is None
-        elif isinstance(body, Attach) and link is not None:
-            if link not in self.links:
-                sender = peer if body.role is False else _other(peer)
-                self.links[link] = LinkSummary(link, sender)
+        elif isinstance(body, Attach):
+            if link is not None and link not in self.links:
+                if len(self.links) < MAX_SUMMARY_LINKS:
+                    self.links[link] = LinkSummary(link)
+                else:
+                    self.links_dropped += 1
         elif isinstance(body, (Detach, End, Close)):
-            self._ended(record, body, link)
+            self._ended(record, peer, body, link)
         elif isinstance(body, SaslInit):
             self.mechanism = body.mechanism or ""
         elif isinstance(body, SaslOutcome) and body.code is not None:
             self.sasl_outcome = _SASL_CODES.get(body.code, str(body.code))
 
-    def _transfer(self, record: FrameRecord, transfer: Transfer, link: LinkOf | None) -> None:
-        known = self.links.get(link) if link is not None else None
-        message = record.message
-        if known is not None:
-            known.transfers += 1
-            known.octets += int(record.frame.payload_size)
-            known.messages += message is not None
-            known.aborted += transfer.aborted is True
-        self.message_octets[record.peer] += int(record.frame.payload_size)
-        self.messages[record.peer] += message is not None
+    def _transfer(self, record: FrameRecord, peer: str, transfer: Transfer, link: LinkOf | None) -> None:
+        octets = int(record.frame.payload_size)
+        message = record.message is not None
+        self.message_octets[peer] += octets
+        self.messages[peer] += message
+        if link is not None:
+            known = self.links.get(link)
+            if known is not None:
+                known.transfers += 1
+                known.octets += octets
+                known.messages += message
+                known.aborted += transfer.aborted is True
 
-    def _ended(self, record: FrameRecord, body: Detach | End | Close, link: LinkOf | None) -> None:
-        peer = record.peer
+    def _outcome(self, record: FrameRecord, peer: str, state: object, link: LinkOf | None) -> None:
+        """A delivery state: only one that gives an error is worth a line."""
+        outcome = getattr(state, "outcome", state)
+        error = getattr(outcome, "error", None)
+        if isinstance(error, Error) and isinstance(outcome, Composite):
+            self._error(record, peer, outcome.definition().name, error, link)
+
+    def _ended(self, record: FrameRecord, peer: str, body: Detach | End | Close, link: LinkOf | None) -> None:
         error = body.error
-        what = record.frame.name
-        if isinstance(body, Detach) and link is not None and link in self.links:
-            how = "closed" if body.closed else "detached"
-            summary = self.links[link]
-            summary.ended = summary.ended or f"{how} by {peer}"
-        if isinstance(body, Close):
-            self.closed[peer] = "close"
-        if isinstance(error, Error):
-            condition = value_text(error.condition) if error.condition is not None else "error"
-            text = f"packet {record.packet}: {peer} sent {what} with {condition}"
-            if error.description:
-                text += f" ({value_text(error.description, 160)})"
-            self.errors.append(text)
+        if isinstance(body, Detach):
+            summary = self.links.get(link) if link is not None else None
+            if summary is not None:
+                if not summary.ended:
+                    summary.ended = f"{'closed' if body.closed else 'detached'} by {peer}"
+                if error is not None and not summary.error:
+                    summary.error = error.condition or "an error"
+        elif isinstance(body, Close) and not self.closed[peer]:
+            self.closed[peer] = int(record.packet)
+        if error is not None:
+            self._error(record, peer, record.frame.name, error, link)
 
-    @property
-    def duration(self) -> float:
-        """Seconds from the first frame to the last."""
-        return (self.last_time - self.first_time) / 1e9
+    def _error(self, record: FrameRecord, peer: str, what: str, error: Error, link: LinkOf | None) -> None:
+        name = None if link is None else link.name
+        condition = error.condition or ""
+        key = (peer, what, condition, error.description, name)
+        known = self.errors.get(key)
+        if known is None:
+            if len(self.errors) >= MAX_SUMMARY_ERRORS:
+                self.errors_dropped += 1
+                return
+            known = ErrorSummary(int(record.packet), peer, what, condition, error.description, name)
+            self.errors[key] = known
+        known.count += 1
 
 
 class Summary:
@@ -149,77 +216,91 @@ class Summary:
         summary.add(record, self._names.of(record))
 
 
-def ending(summary: ConnectionSummary | None, analysis: ConnectionAnalysis) -> dict[str, str]:
-    """How each peer ended: by close, FIN, RST, or not before the capture did."""
-    result = {}
-    for direction in (0, 1):
-        peer = analysis.connection.peer(direction)
-        tcp = {"fin": "FIN", "rst": "RST", "": "still open"}[analysis.tcp.facts(direction).ended]
-        close = summary.closed[peer] if summary is not None else ""
-        result[peer] = f"{close}, {tcp}" if close else tcp
-    return result
+def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
+    """How a direction ended: `FIN`, `RST`, or `still open` where the capture ended before."""
+    return _TCP_ENDS[analysis.tcp.facts(direction).ended]
 
 
 def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -> dict[str, Any]:
     """One connection as an object for JSON."""
     connection = analysis.connection
     client = max(int(connection.client), 0)
-    facts = {connection.peer(direction): analysis.tcp.facts(direction) for direction in (0, 1)}
-    times = [fact.first_time for fact in facts.values() if fact.first_time]
+    facts = {connection.peer(direction): analysis.tcp.facts(direction) for direction in (client, 1 - client)}
+    seen = [fact for fact in facts.values() if fact.segments]
     result: dict[str, Any] = {
         "connection": connection.id,
         "tcp_stream": connection.stream,
         "client": endpoint(*connection.end(client)),
         "server": endpoint(*connection.end(1 - client)),
-        "protocol": connection.protocol,
+        "protocol": connection.protocol or None,
         "encrypted": connection.encrypted,
-        "start": iso(min(times)) if times else None,
-        "end": iso(max(fact.last_time for fact in facts.values())) if times else None,
-        "octets": {peer: fact.delivered for peer, fact in facts.items()},
-        "missing": {peer: fact.missing for peer, fact in facts.items()},
-        "retransmitted": {peer: fact.retransmitted for peer, fact in facts.items()},
+        "start": iso(min(int(fact.first_time) for fact in seen)) if seen else None,
+        "end": iso(max(int(fact.last_time) for fact in seen)) if seen else None,
+        "octets": {peer: int(fact.delivered) for peer, fact in facts.items()},
+        "missing": {peer: int(fact.missing) for peer, fact in facts.items()},
+        "retransmitted": {peer: int(fact.retransmitted) for peer, fact in facts.items()},
         "midstream": any(fact.midstream for fact in facts.values()),
-        "ended": ending(summary, analysis),
+        "tcp_ended": {peer: fact.ended or None for peer, fact in facts.items()},
     }
-    if summary is not None:
-        result |= {
-            "frames": summary.frames,
-            "containers": summary.containers,
-            "products": summary.products,
-            "sasl": {"mechanism": summary.mechanism, "outcome": summary.sasl_outcome},
-            "sessions": summary.sessions,
-            "messages": summary.messages,
-            "message_octets": summary.message_octets,
-            "frames_with_problems": summary.problems,
-            "errors": summary.errors,
-            "links": [
-                {
-                    "name": link.link.name,
-                    "sender": link.sender,
-                    "source": link.link.source,
-                    "target": "coordinator" if link.link.coordinator else link.link.target,
-                    "transfers": link.transfers,
-                    "messages": link.messages,
-                    "aborted": link.aborted,
-                    "octets": link.octets,
-                    "ended": link.ended or "not detached",
-                }
-                for link in summary.links.values()
-            ],
-        }
-    return result
+    if summary is None:
+        return result
+    return result | {
+        "closed_in_packet": {peer: packet or None for peer, packet in summary.closed.items()},
+        "frames": summary.frames,
+        "containers": {peer: name or None for peer, name in summary.containers.items()},
+        "products": {peer: name or None for peer, name in summary.products.items()},
+        "sasl": {"mechanism": summary.mechanism or None, "outcome": summary.sasl_outcome or None},
+        "sessions": summary.sessions,
+        "messages": summary.messages,
+        "message_octets": summary.message_octets,
+        "frames_with_problems": summary.problems,
+        "errors": [
+            {
+                "packet": error.packet,
+                "peer": error.peer,
+                "in": error.what,
+                "condition": error.condition or None,
+                "description": None if error.description is None else without_password(error.description),
+                "link": error.link,
+                "count": error.count,
+            }
+            for error in summary.errors.values()
+        ],
+        "errors_not_listed": summary.errors_dropped,
+        "links": [
+            {
+                "name": link.link.name,
+                "sender": link.link.sender,
+                "source": link.source,
+                "target": link.target,
+                "transfers": link.transfers,
+                "messages": link.messages,
+                "aborted": link.aborted,
+                "octets": link.octets,
+                "ended": link.ended or None,
+                "error": link.error or None,
+            }
+            for link in summary.links.values()
+        ],
+        "links_not_listed": summary.links_dropped,
+    }
 
 
-def summary_json(capture: str, analyses: list[ConnectionAnalysis], summary: Summary, notes: list[Any]) -> str:
+def summary_json(
+    capture: str, analyses: list[ConnectionAnalysis], summary: Summary, notes: list[Note]
+) -> str:
     """A capture's summary as one line of JSON."""
     return json.dumps(
         {
+            "schema": "amqpscope/summary/1",
             "capture": capture,
             "connections": [
                 connection_object(analysis, summary.connections.get(analysis.connection))
                 for analysis in analyses
             ],
-            "notes": [{"code": note.code, "packet": note.packet, "detail": note.detail} for note in notes],
+            "notes": [
+                {"code": note.code, "packet": int(note.packet), "detail": note.detail} for note in notes
+            ],
         }
     )
 
@@ -229,8 +310,4 @@ def _product(body: Open) -> str:
     if not isinstance(properties, Map):
         return ""
     words = [properties.get(name) for name in ("product", "version")]
-    return " ".join(word for word in words if isinstance(word, str))
-
-
-def _other(peer: str) -> str:
-    return SERVER if peer == CLIENT else CLIENT
+    return " ".join(word for word in words if isinstance(word, str) and word)

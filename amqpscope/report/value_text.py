@@ -2,35 +2,55 @@
 
 import uuid
 
-from amqpscope.report.printable import printable, quoted
+from amqpscope.report.printable import printable, quoted, word
+from amqpscope.report.secrets import (
+    hides_field,
+    hides_octets,
+    is_odd,
+    is_secret_key,
+    size_of,
+    without_password,
+)
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.types import type_name
-from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol, Timestamp
+from dissectors.amqp10.values import Array, Described, Map, Raw, Timestamp
 
-__all__ = ["field_text", "octets_text", "value_text"]
+__all__ = ["field_text", "format_name", "hidden_text", "octets_text", "text_word", "typed_text", "value_text"]
 
-_UNITS = {"milliseconds": "ms", "seconds": "s"}
+_UNITS = {"milliseconds": " ms", "seconds": " s"}
 
-# Fields of these types are counters or tags whose octets are best read in hex.
-_HEX = ("delivery-tag",)
+# What a field's type leaves no doubt about: strings in it need no quotes to be told from numbers.
+_TEXT_TYPES = ("string", "symbol", "ietf-language-tag", "error-condition")
 
-LONGEST = 64
-"""Characters of one string shown in a line; `most=0` shows all."""
+BRIEF = 64
+"""Characters of one string shown in a line."""
 
 
-def octets_text(octets: bytes, most: int) -> str:
-    """Octets as hex, or as a quoted string if they are printable ASCII."""
-    if octets and octets.isascii() and octets.decode("ascii").isprintable():
+def hidden_text(value: object) -> str:
+    """What stands for a secret."""
+    size = size_of(value)
+    return f"(hidden, {size} octets)" if size else "(hidden)"
+
+
+def text_word(text: str, most: int = BRIEF) -> str:
+    """A string or symbol of the wire where only such can stand, as one word."""
+    return word(without_password(text), most)
+
+
+def octets_text(octets: bytes, most: int = BRIEF) -> str:
+    """Octets as a quoted string if they are printable ASCII, else in hex."""
+    if octets.isascii():
         text = octets.decode("ascii")
-        if most and len(text) > most:
-            text = text[: most - 1] + "…"
-        return f'b"{text}"'
-    shown = octets if not most else octets[: most // 2]
+        if text.isprintable():
+            if most and len(text) > most:
+                text = text[: most - 1] + "…"
+            return 'b"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    shown = octets[: most // 2] if most else octets
     return f"0x{shown.hex()}" + ("…" if len(shown) < len(octets) else "")
 
 
-def value_text(value: object, most: int = LONGEST) -> str:
-    """Any value. most: characters of a string, and items of a collection, before it is cut; 0 for all."""
+def value_text(value: object, most: int = BRIEF) -> str:
+    """Any value. most: characters of a string, items of a collection, halved for those in it; 0 for all."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -38,27 +58,30 @@ def value_text(value: object, most: int = LONGEST) -> str:
     if isinstance(value, Timestamp):
         return value.iso()
     if isinstance(value, str):
-        return quoted(value, most)
+        return quoted(without_password(value), most)
     if isinstance(value, (bytes, bytearray)):
         return octets_text(bytes(value), most)
+    inner = max(most // 2, 2) if most else 0
     if isinstance(value, list):
-        return "[" + _items([value_text(item, most) for item in _first(value, most)], len(value)) + "]"
+        return "[" + _items([value_text(item, inner) for item in _first(value, inner)], len(value)) + "]"
     if isinstance(value, Map):
-        pairs = value.pairs if not most else value.pairs[: most // 2]
-        shown = [f"{value_text(key, most)}={value_text(item, most)}" for key, item in pairs]
-        return "{" + _items(shown, len(value.pairs)) + "}"
+        pairs = value.pairs[:inner] if inner else value.pairs
+        return "{" + _items([_pair(key, item, inner) for key, item in pairs], len(value.pairs)) + "}"
     if isinstance(value, Array):
-        shown = [value_text(item, most) for item in _first(value.items, most)]
-        prefix = f"@{value_text(value.descriptor, most)} " if value.descriptor is not None else ""
+        shown = [value_text(item, inner) for item in _first(value.items, inner)]
+        prefix = f"@{value_text(value.descriptor, inner)} " if value.descriptor is not None else ""
         return prefix + "[" + _items(shown, value.count) + "]"
     if isinstance(value, Composite):
-        fields = [f"{field.name}={field_text(field, item, most)}" for field, item in value.fields()]
+        fields = [
+            f"{field.name}={field_text(value, field, item, inner)}"
+            for field, item in value.fields()
+            if item is not False or field.choices
+        ]
         return value.definition().name + (f"({', '.join(fields)})" if fields else "")
     if isinstance(value, Described):
-        return f"@{value_text(value.descriptor, most)}({value_text(value.value, most)})"
+        return f"@{value_text(value.descriptor, inner)}({value_text(value.value, inner)})"
     if isinstance(value, Raw):
-        octets = value.octets if not most else value.octets[: most // 2]
-        return f"undecodable 0x{octets.hex()}" + ("…" if len(octets) < len(value.octets) else "")
+        return _raw_text(value, inner)
     if isinstance(value, float):
         return repr(float(value))
     if isinstance(value, int):
@@ -68,41 +91,64 @@ def value_text(value: object, most: int = LONGEST) -> str:
     return printable(str(value))
 
 
+def _raw_text(value: Raw, most: int) -> str:
+    if not value.octets:
+        return "(nothing)"
+    if hides_octets(value.octets):
+        return f"undecodable ({len(value.octets)} octets, hidden)"
+    octets = value.octets[:most] if most else value.octets
+    return f"undecodable 0x{octets.hex()}" + ("…" if len(octets) < len(value.octets) else "")
+
+
+def _pair(key: object, item: object, most: int) -> str:
+    shown = hidden_text(item) if is_secret_key(key) else value_text(item, most)
+    return f"{value_text(key, most)}={shown}"
+
+
 def _first(items: list[object], most: int) -> list[object]:
-    return items if not most else items[: most // 2]
+    return items[:most] if most else items
 
 
 def _items(shown: list[str], count: int) -> str:
-    text = ", ".join(shown)
-    return f"{text}, … {count - len(shown)} more" if count > len(shown) else text
+    if count > len(shown):
+        shown.append(f"… {count - len(shown)} more")
+    return ", ".join(shown)
 
 
-def field_text(field: Field, value: object, most: int = LONGEST) -> str:
+def field_text(owner: Composite, field: Field, value: object, most: int = BRIEF) -> str:
     """A field's value: by the name of its choice, with its unit, hidden if it is a secret."""
-    if field.secret:
-        size = len(value) if isinstance(value, (bytes, str)) else 0
-        return f"(hidden, {size} octets)"
+    if hides_field(owner, field, value):
+        return hidden_text(value)
+    if owner.odd is not None and is_odd(owner, value):
+        return typed_text(value, most)
+    if isinstance(value, str):
+        if field.type in _TEXT_TYPES and not field.choices:
+            return text_word(value, most)
+    elif field.type == "timestamp" and isinstance(value, int):
+        return Timestamp(value).iso()
+    elif field.type == "message-format" and isinstance(value, int):
+        return format_name(value)
+    elif field.type in _UNITS and isinstance(value, int):
+        return f"{value}{_UNITS[field.type]}"
     if field.choices and isinstance(value, (bool, int, str)):
         name = field.choices.get(value)
         if name is not None:
             return name
-    if field.type in _UNITS and isinstance(value, int):
-        return f"{value}{_UNITS[field.type]}"
-    if field.type == "timestamp" and isinstance(value, int):
-        return Timestamp(value).iso()
-    if field.type in _HEX and isinstance(value, bytes):
-        shown = value if not most else value[: most // 2]
-        return (shown.hex() or "(empty)") + ("…" if len(shown) < len(value) else "")
+    if field.requires == "address" and isinstance(value, str):
+        return text_word(value, most)
     if field.multiple and isinstance(value, list):
-        return (
-            ",".join(value_text(Symbol(item) if isinstance(item, str) else item, most) for item in value)
-            or "(none)"
-        )
+        items = [text_word(item, most) if isinstance(item, str) else value_text(item) for item in value]
+        return ",".join(items) or "(none)"
     return value_text(value, most)
 
 
-def typed_text(value: object, most: int = LONGEST) -> str:
-    """A value with its AMQP type, where the type is worth knowing."""
+def format_name(message_format: int) -> str:
+    """A message format as people write it."""
+    return "0" if message_format == 0 else f"0x{message_format:08x}"
+
+
+def typed_text(value: object, most: int = BRIEF) -> str:
+    """A value with its AMQP type, where the text does not tell."""
     name = type_name(value)
     text = value_text(value, most)
     if name in ("string", "boolean", "null", "list", "map", "array", "described value", "undecodable value"):

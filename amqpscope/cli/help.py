@@ -1,0 +1,32 @@
+"""How a command's help looks: plain text within the terminal, options under headings in the order given.
+
+typer's own boxes leave half of eighty columns for the words. An option's heading is its `rich_help_panel`.
+"""
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+__all__ = ["HelpfulCommand"]
+
+
+class HelpfulCommand(TyperCommand):
+    """A command that takes captures."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["[OPTIONS]", "PATH..."]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if parameter.param_type_name == "argument":
+                row = ("PATH...", getattr(parameter, "help", None) or "")
+                sections.setdefault("Arguments", []).append(row)
+            else:
+                record = parameter.get_help_record(ctx)
+                if record is not None:
+                    panel = getattr(parameter, "rich_help_panel", None) or "Other options"
+                    sections.setdefault(panel, []).append(record)
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)

@@ -1,0 +1,121 @@
+"""From lines of styled parts to what an output can show: its colours, its signs, its width."""
+
+from rich.console import Console
+from rich.style import Style
+
+from amqpscope.report.brief import Line
+from amqpscope.report.printable import cells, cut, wrap
+
+__all__ = ["Painter"]
+
+_STYLES = {
+    "": "",
+    "dim": "dim",
+    "client": "cyan",
+    "server": "magenta",
+    "name": "bold",
+    "transfer": "bold green",
+    "flow": "bold blue",
+    "end": "bold yellow",
+    "sasl": "bold dim",
+    "problem": "bold red",
+    "note": "yellow",
+    "rule": "bold",
+    "key": "dim",
+    "address": "green",
+    "error": "red",
+}
+
+# Our own signs, for outputs that cannot show them. What the wire sent is escaped by the output itself.
+_ASCII = str.maketrans({"→": ">", "←": "<", "─": "-", "═": "=", "…": "~", "–": "-", "×": "x"})
+
+_NARROWEST = 20
+"""Columns that are always taken to be there."""
+
+
+class Painter:
+    """Turns lines into text for one output: with colour or without, within its width or whole.
+
+    width: columns, or None for an output that takes lines of any length (a file, a pipe).
+    """
+
+    def __init__(self, console: Console, width: int | None) -> None:
+        self._width = None if width is None else max(width, _NARROWEST)
+        self._ascii = not console.encoding.lower().startswith("utf")
+        system = console._color_system
+        self._styles: dict[str, tuple[str, str]] = {}
+        if system is not None and not console.no_color:
+            for name, style in _STYLES.items():
+                if style:
+                    before, _, after = Style.parse(style).render("\0", color_system=system).partition("\0")
+                    self._styles[name] = (before, after)
+
+    def paint(self, line: Line, hang: int = -1) -> str:
+        """One line, without a line end.
+
+        What is wider than the output is cut, or, with `hang`, goes on in a new line behind so many spaces.
+        """
+        if self._ascii:
+            line = [(style, text.translate(_ASCII)) for style, text in line]
+        width = self._width
+        if width is None:
+            if not self._styles:
+                return "".join([text for _, text in line]).rstrip()
+            return self._join(line)
+        if sum([cells(text) for _, text in line]) <= width:
+            return self._join(line)
+        if hang < 0:
+            return self._join(_cut(line, width))
+        return self._join(_wrapped(line, width, hang))
+
+    def _join(self, line: Line) -> str:
+        """The parts with their styles; spaces at the end belong to no line."""
+        styles = self._styles
+        last = len(line) - 1
+        while last >= 0 and not line[last][1].rstrip(" "):
+            last -= 1
+        parts = []
+        for index in range(last + 1):
+            name, text = line[index]
+            if index == last:
+                text = text.rstrip(" ")
+            style = styles.get(name)
+            parts.append(text if style is None else f"{style[0]}{text}{style[1]}")
+        return "".join(parts)
+
+
+def _cut(line: Line, width: int) -> Line:
+    """As much of a line as fits, and a sign that there is more."""
+    room = width
+    kept: Line = []
+    for style, text in line:
+        size = cells(text)
+        if size >= room:
+            # Even if this part would just fit, something follows that does not.
+            kept.append((style, cut(text + "  ", room)))
+            break
+        kept.append((style, text))
+        room -= size
+    return kept
+
+
+def _wrapped(line: Line, width: int, hang: int) -> Line:
+    """A line in several, all but the first behind `hang` spaces."""
+    hang = min(hang, width // 3)
+    indent = "\n" + " " * hang
+    column = 0
+    wrapped: Line = []
+    for style, text in line:
+        size = cells(text)
+        if column + cells(text.rstrip(" ")) <= width:
+            wrapped.append((style, text))
+            column += size
+            continue
+        pieces = wrap(text, width - column, width - hang)
+        for index, piece in enumerate(pieces):
+            if index:
+                wrapped.append(("", indent))
+                column = hang
+            wrapped.append((style, piece))
+            column += cells(piece)
+    return wrapped

@@ -1,0 +1,198 @@
+"""The summary of a capture for people: a few lines a connection that fit into eighty columns.
+
+Lines are made of styled parts, as in the timeline; `Painter` puts them on the output.
+"""
+
+from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.model import CLIENT, SERVER, endpoint
+from amqpscope.report.brief import Line
+from amqpscope.report.moment import iso
+from amqpscope.report.printable import cells, in_quotes, printable, wrap
+from amqpscope.report.secrets import without_password
+from amqpscope.report.summary import ConnectionSummary, ErrorSummary, LinkSummary, protocol_name, tcp_end
+from amqpscope.report.value_text import text_word
+
+__all__ = ["connection_lines", "count"]
+
+_INDENT = "  "
+
+_NAME = 64
+
+_DESCRIPTION = 400
+
+_WIDEST = 100
+"""Columns of the text in front of a link's numbers, where the output is wide enough."""
+
+
+def count(number: int, noun: str) -> str:
+    """`1 link`, `2 links`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def connection_lines(
+    analysis: ConnectionAnalysis, known: ConnectionSummary | None, width: int | None
+) -> list[Line]:
+    """All that is shown of one connection. known: None if no frame of it is. width: columns, None for any."""
+    lines = [_title(analysis, known)]
+    client = max(int(analysis.connection.client), 0)
+    for peer, direction in ((CLIENT, client), (SERVER, 1 - client)):
+        lines.append(_peer(analysis, known, peer, direction))
+    lines += _numbers(analysis, known, client)
+    if known is None:
+        return lines
+    if known.mechanism or known.sasl_outcome:
+        bad = known.sasl_outcome not in ("", "ok")
+        lines.append(
+            [
+                ("", f"{_INDENT}SASL {text_word(known.mechanism, _NAME) if known.mechanism else '?'}: "),
+                ("error" if bad else "", known.sasl_outcome or "no outcome"),
+            ]
+        )
+    lines += _links(known, width)
+    lines += [_error(error) for error in known.errors.values()]
+    if known.errors_dropped:
+        lines.append([("error", f"{_INDENT}{known.errors_dropped} more errors are not listed")])
+    if known.problems:
+        some = f"{count(known.problems, 'frame')} with problems"
+        lines.append([("problem", f"{_INDENT}{some}"), ("dim", " (read --only problem shows them)")])
+    return lines
+
+
+def _title(analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> Line:
+    connection = analysis.connection
+    seen = [fact for fact in (analysis.tcp.facts(0), analysis.tcp.facts(1)) if fact.segments]
+    start = min([int(fact.first_time) for fact in seen], default=0)
+    span = max([int(fact.last_time) for fact in seen], default=0) - start
+    words = protocol_name(connection.protocol)
+    if connection.encrypted:
+        words += ", encrypted"
+    if any(fact.midstream for fact in seen):
+        words += ", joined in the middle"
+    again = f" #{connection.instance}" if connection.instance else ""
+    moment = iso(start)
+    return [
+        ("rule", f"connection {connection.stream}{again}  "),
+        ("transfer" if known else "end", words),
+        ("dim", f"  {moment[:10]} {moment[11:23]} UTC, {span / 1e9:.3f} s"),
+    ]
+
+
+def _peer(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: str, direction: int) -> Line:
+    line: Line = [(peer, f"{_INDENT}{peer}  {endpoint(*analysis.connection.end(direction))}")]
+    if known is not None and known.containers[peer]:
+        line.append(("", f"  {text_word(known.containers[peer], _NAME)}"))
+    if known is not None and known.products[peer]:
+        line.append(("dim", f"  ({printable(known.products[peer][:_NAME])})"))
+    return line
+
+
+def _numbers(analysis: ConnectionAnalysis, known: ConnectionSummary | None, client: int) -> list[Line]:
+    """A small table, a row a peer."""
+    heads = ["frames", "messages", "octets", "missing", "resent"]
+    rows: list[tuple[str, list[str], Line]] = []
+    for peer, direction in ((CLIENT, client), (SERVER, 1 - client)):
+        fact = analysis.tcp.facts(direction)
+        cells_of_row = [
+            str(known.frames[peer]) if known else "",
+            str(known.messages[peer]) if known else "",
+            str(fact.delivered),
+            str(fact.missing or ""),
+            str(fact.retransmitted or ""),
+        ]
+        rows.append((peer, cells_of_row, _ended(analysis, known, peer, direction)))
+    used = [index for index in range(len(heads)) if any(row[index] for _, row, _ in rows)]
+    widths = {index: max(len(heads[index]), *(len(row[index]) for _, row, _ in rows)) for index in used}
+    head = _INDENT + " " * 6 + "".join(f"  {heads[index]:>{widths[index]}}" for index in used) + "  ended"
+    lines: list[Line] = [[("dim", head)]]
+    for peer, row, ended in rows:
+        text = "".join(f"  {row[index]:>{widths[index]}}" for index in used)
+        lines.append([(peer, f"{_INDENT}{peer}"), ("", f"{text}  "), *ended])
+    return lines
+
+
+def _ended(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: str, direction: int) -> Line:
+    """How a peer ended: by close, FIN, RST, or not before the capture did."""
+    tcp = tcp_end(analysis, direction)
+    if known is None:
+        return [("", tcp)]
+    packet = known.closed[peer]
+    close: Line = [("", f"close in packet {packet}, ")] if packet else []
+    if not packet and tcp != "still open":
+        close = [("end", "no close, ")]
+    return [*close, ("error" if tcp == "RST" else "", tcp)]
+
+
+def _links(known: ConnectionSummary, width: int | None) -> list[Line]:
+    """Sessions and links: who sends on a link, from where to where, how much, how it ended."""
+    head = f"{_INDENT}{count(known.sessions, 'session')}, {count(len(known.links), 'link')}"
+    if not known.links:
+        return [[("", head)]]
+    links = list(known.links.values())
+    paths = [_path(link) for link in links]
+    ends = [_link_end(link) for link in links]
+    messages = max(len("messages"), *(len(str(link.messages)) for link in links))
+    octets = max(len("octets"), *(len(str(link.octets)) for link in links))
+    behind = 2 + messages + 2 + octets + 2 + max(len("ended"), *(len(text) for text, _ in ends))
+    room = _WIDEST if width is None else min(max(width - behind, 24), _WIDEST)
+    wide = min(max(len(head), *(len(_INDENT) + cells(path) for path in paths)), room)
+    head += " " * (wide - len(head))
+    lines: list[Line] = [[("", head), ("dim", f"  {'messages':>{messages}}  {'octets':>{octets}}  ended")]]
+    for link, path, (end, bad) in zip(links, paths, ends, strict=True):
+        pieces = wrap(path, wide - len(_INDENT), wide - len(_INDENT) - 2)
+        first = pieces[0] + " " * (wide - len(_INDENT) - cells(pieces[0]))
+        lines.append(
+            [
+                (link.link.sender, f"{_INDENT}{first}"),
+                ("", f"  {link.messages:>{messages}}  {link.octets:>{octets}}  "),
+                ("error" if bad else "", end),
+            ]
+        )
+        lines += [[(link.link.sender, f"{_INDENT}  {piece}")] for piece in pieces[1:]]
+        more = _more(link)
+        if more:
+            lines.append([("dim", f"{_INDENT}  {more}")])
+    if known.links_dropped:
+        lines.append([("dim", f"{_INDENT}{known.links_dropped} more attaches are not listed")])
+    return lines
+
+
+def _path(link: LinkSummary) -> str:
+    ends = [text_word(end, _NAME) if end is not None else "" for end in (link.source, link.target)]
+    path = f"{ends[0]} → {ends[1]}".strip()
+    if path == "→":
+        path = text_word(link.link.name, _NAME)
+    return f"{link.link.sender} sends {path}"
+
+
+def _link_end(link: LinkSummary) -> tuple[str, bool]:
+    if not link.ended:
+        return "not detached", False
+    return f"{link.ended}{', error' if link.error else ''}", bool(link.error)
+
+
+def _more(link: LinkSummary) -> str:
+    """What is not in a link's row: its name, unless it says nothing new, and what is out of the ordinary."""
+    words = []
+    if link.link.name not in (link.source, link.target) and (link.source or link.target):
+        words.append(text_word(link.link.name, _NAME))
+    if link.transfers != link.messages:
+        words.append(f"{link.transfers} transfers")
+    if link.aborted:
+        words.append(f"{link.aborted} aborted")
+    return ", ".join(words)
+
+
+def _error(error: ErrorSummary) -> Line:
+    """An error that a peer reported, where, and on which link."""
+    condition = text_word(error.condition, _NAME) if error.condition else "an error without condition"
+    line: Line = [
+        ("", f"{_INDENT}packet {error.packet}: {error.peer} sent {error.what} with "),
+        ("error", condition),
+    ]
+    if error.description:
+        line.append(("", f" {in_quotes(without_password(error.description), _DESCRIPTION)}"))
+    if error.link is not None:
+        line.append(("dim", f" on {text_word(error.link, _NAME)}"))
+    if error.count > 1:
+        line.append(("", f", {error.count} times"))
+    return line
