@@ -143,6 +143,19 @@ def test_octet_by_octet_is_the_same_as_whole(name: str) -> None:
     assert len(whole.segments) >= 24
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_packet_is_handed_on_with_its_last_octet(name: str) -> None:
+    """Live traffic comes through a pipe: nothing may wait for what comes after it."""
+    data = FILES[name]
+    for size in range(40, len(data), 61):
+        part = Recorder()
+        reader = start(data, part)
+        reader.feed(data[: size // 2])
+        reader.feed(data[size // 2 : size])
+        handed_on = len(part.segments)
+        assert handed_on == len(read(data[:size], [])[0].segments)
+
+
 @given(st.sampled_from(sorted(FILES)), st.integers(0, 2**32), st.data())
 @settings(max_examples=150, deadline=None)
 def test_any_chunking_of_any_damage_is_the_same(name: str, seed: int, data: st.DataObject) -> None:
