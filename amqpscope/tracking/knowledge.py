@@ -35,11 +35,14 @@ from typing import Final
 
 from dissectors.wire import i64
 
-__all__ = ["CERTAIN", "LEGAL", "POSSIBLE", "Knowledge", "Limits", "Obligation", "Obligations"]
+__all__ = ["CERTAIN", "LEGAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits", "Obligation", "Obligations"]
 
 LEGAL: Final = 0
 POSSIBLE: Final = 1
 CERTAIN: Final = 2
+
+UNBASED: Final = -(1 << 40)
+"""What a bound counts from that is set before its base is known; below all that 32 bits can stand for."""
 
 
 class Knowledge:
@@ -106,6 +109,15 @@ class Limits:
             return
         self.ends.append(end)
         self.bounds.append(bound)
+
+    def rebase(self, base: i64) -> None:
+        """What the bounds set from UNBASED on count from is known now."""
+        at: i64 = 0
+        size: i64 = len(self.bounds)
+        while at < size:
+            if self.bounds[at] < UNBASED // 2:
+                self.bounds[at] += base - UNBASED
+            at += 1
 
     def settle(self, must: i64) -> None:
         """All up to `must` is processed: what the newest of these replaced is out of force."""

@@ -55,14 +55,18 @@ def begin_never_answered(case: Case) -> None:
     """A peer began a session of its own instead of answering the other one's begin.
 
     Why it matters: see `begin_beside_the_one_to_answer`.
-    Silent when: the begin was answered after all.
+    Silent when: the begin was answered after all, or the peer's own one was, so that it did start a session.
     """
     me = case.me
     record = me.unasked
     if record is None or not me.whole:
         return
+    channel = int(record.frame.channel)
+    own = me.sessions.get(channel) or me.ended.get(channel)
+    if own is not None and own.peer_begin is not None:
+        return
     for asked in me.peer_sessions.values():
-        if asked.peer_begin_end == me.unasked_end and asked.begin is None:
+        if asked.peer_begin_end == me.unasked_end and asked.begin is None and asked.state == "BEGIN_RCVD":
             case.record = record
             case.report(
                 "amqp10/S-BEGIN-REMOTESET",

@@ -186,7 +186,8 @@ def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: 
     """A receiver's flow has a delivery-count that the sender has not reached.
 
     Why it matters: the credit that it grants is larger than it means.
-    Silent when: the sender's attach was not captured, or octets since.
+    Silent when: the sender's attach was not captured, or octets since. Possible when the sender attached
+    again and the receiver may not have read that.
     """
     value = body.delivery_count
     if link.sender or value is None or link.peer_attach is None or not link.whole or not case.peer.whole:
@@ -194,10 +195,12 @@ def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: 
     ahead = nearest(value, link.received) - link.received
     behind = nearest(value, link.received) - link.initial_count
     if ahead > 0 or behind < 0:
+        # After a re-attach that it may not have read, the receiver counts from the attach before.
+        certainty = case.me.knowledge.certainty(link.peer_attach_end) if link.peer_attaches > 1 else CERTAIN
         case.report(
             "amqp10/L-DC-RECEIVER",
             f"delivery-count is {value}, the sender's is at most {raw(link.received)}",
-            CERTAIN,
+            certainty,
             {"delivery_count": int(raw(link.received))},
         )
 

@@ -16,7 +16,7 @@ Sources: transport.xml, "Links", "Flow Control", "Transferring a Message".
 from typing import Final
 
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
-from amqpscope.tracking.knowledge import Limits
+from amqpscope.tracking.knowledge import UNBASED, Limits
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
 from dissectors.amqp10.transactions import Coordinator
@@ -68,6 +68,7 @@ class LinkEnd:
         self.coordinator: bool = False
         self.peer_attach: Attach | None = None
         self.peer_attach_end: i64 = UNKNOWN
+        self.peer_attaches: i64 = 0
         self.peer_handle: i64 = UNKNOWN
         # How the last detach of each end was: closed, and with an error.
         self.closed: bool = False
@@ -97,12 +98,15 @@ class LinkEnd:
         if self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
             self.count = self.initial_count
+        if self.sender:
+            self.limits.rebase(self.initial_count)
 
     def receive_attach(self, attach: Attach, end: i64) -> None:
         """This end received the other end's attach."""
         self.state = advance(LINK, LINK_REPAIR, self.state, "R:ATTACH")
         self.peer_attach = attach
         self.peer_attach_end = end
+        self.peer_attaches += 1
         self.peer_closed = False
         if not self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
@@ -131,7 +135,8 @@ class LinkEnd:
         """This end received the other end's flow for the link."""
         if self.sender:
             if flow.link_credit is not None:
-                base = self.initial_count
+                # Before the own attach nothing is counted yet; it says from where.
+                base: i64 = UNBASED if self.handle == UNKNOWN else self.initial_count
                 if flow.delivery_count is not None:
                     base = nearest(flow.delivery_count, self.count)
                 self.limits.set(end, base + flow.link_credit)

@@ -19,7 +19,7 @@ Sources: transport.xml, "Sessions", "Session Flow Control".
 from amqpscope.limits import MAX_UNPROVED
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
-from amqpscope.tracking.knowledge import Limits
+from amqpscope.tracking.knowledge import UNBASED, Limits
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.performatives import Begin, End, Flow
 from dissectors.wire import i64
@@ -73,6 +73,7 @@ class SessionEnd:
         if begin.next_outgoing_id is not None:
             self.initial_id = begin.next_outgoing_id
             self.next_id = self.initial_id
+        self.limits.rebase(self.initial_id)
 
     def receive_begin(self, begin: Begin, channel: i64, end: i64, packet: i64) -> None:
         """This end received the peer's begin, which ends at `end` of its stream."""
@@ -85,7 +86,8 @@ class SessionEnd:
             self.peer_initial_id = begin.next_outgoing_id
             self.peer_next_id = self.peer_initial_id
         if begin.incoming_window is not None:
-            self.limits.set(end, self.initial_id + begin.incoming_window)
+            base: i64 = UNBASED if self.begin is None else self.initial_id
+            self.limits.set(end, base + begin.incoming_window)
 
     def send_end(self, end: End) -> None:
         """This end sends end."""
@@ -104,7 +106,7 @@ class SessionEnd:
     def receive_flow(self, flow: Flow, end: i64) -> None:
         """This end received the peer's flow."""
         if flow.incoming_window is not None:
-            base = self.initial_id
+            base: i64 = UNBASED if self.begin is None else self.initial_id
             if flow.next_incoming_id is not None:
                 base = nearest(flow.next_incoming_id, self.next_id)
             self.limits.set(end, base + flow.incoming_window)

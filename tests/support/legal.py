@@ -1,0 +1,1102 @@
+"""Two AMQP 1.0 peers that say, at random, what they have a right to say, and nothing else.
+
+Written from the specification's text (transport.xml, security.xml); it shares no table, no name and no line
+with the product. A `Peer` is a program: it knows what it has *heard* so far and what it has said. Each call
+of `act` picks one of the things that it may legally say now and says it. When what it says is sent, captured
+and heard is no matter of the peers: `support.network` carries it.
+
+    talk = Talk(Random("seed"))
+    while talk.peers[0].act(): ...           # writes to talk.said[0]
+    talk.peers[1].hear(talk.said[0][0])
+
+Where the text leaves open whether something is legal, the peers do not do it; the places are marked "by the
+text" where they do something that looks odd and is legal. What they do not do at all: transactions, resuming
+a link on another session, stealing, extensions, TLS.
+
+Serial numbers: what a peer counts itself is a plain int that never wraps; `& WRAP` puts it on the wire. What
+it hears it subtracts modulo 2^32 from its own count, which is never behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from support import amqp10_encode as amqp
+
+Fields = dict[str, Any]
+Choice = tuple[float, Callable[[], None]]
+
+CLIENT, SERVER = 0, 1
+NAMES = ("client", "server")
+WRAP = 0xFFFFFFFF
+MIN_MAX_FRAME_SIZE = 512
+SENDER, RECEIVER = amqp.SENDER, amqp.RECEIVER
+
+# Outcomes a receiver can give, and the state that is no outcome.
+OUTCOMES = ("accepted", "accepted", "accepted", "rejected", "released", "modified")
+_STATES: dict[str, bytes] = {
+    "accepted": amqp.accepted(),
+    "rejected": amqp.rejected(error=amqp.error(condition="amqp:precondition-failed")),
+    "released": amqp.released(),
+    "modified": amqp.modified(delivery_failed=True),
+    "received": amqp.received(section_number=0, section_offset=0),
+}
+
+
+@dataclass(slots=True)
+class Said:
+    """One frame or protocol header. `octets` stand at `start` to `end` of the stream of `side`.
+
+    fields are Python values: a state is the name of one, an error its condition.
+    """
+
+    side: int
+    name: str
+    channel: int
+    fields: Fields
+    payload: bytes
+    octets: bytes
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{k}={v!r:.40}" for k, v in self.fields.items() if v is not None)
+        payload = f" + {len(self.payload)}" if self.payload else ""
+        return f"{NAMES[self.side]}[{self.channel}] {self.name}({shown}){payload} {self.start}..{self.end}"
+
+
+def encoded(name: str, channel: int, fields: Fields, payload: bytes = b"") -> bytes:
+    """The octets of a frame or header from what `Said` holds."""
+    if name == "header":
+        return amqp.protocol_header(fields["id"])
+    if name == "empty":
+        return amqp.frame(channel=channel)
+    values = dict(fields)
+    if isinstance(values.get("state"), str):
+        values["state"] = _STATES[values["state"]]
+    if isinstance(values.get("error"), str):
+        values["error"] = amqp.error(condition=values["error"])
+    body = amqp.composite(name, **values)
+    if name.startswith("sasl-"):
+        return amqp.sasl_frame(body)
+    return amqp.frame(body, payload, channel=channel)
+
+
+@dataclass(slots=True)
+class Character:
+    """What a peer is like: the limits it announces, and what it is inclined to do."""
+
+    max_frame_size: int | None
+    channel_max: int | None
+    handle_max: int | None
+    idle_time_out: int | None
+    small_windows: bool
+    eager: bool  # as server: does not wait for the client's header
+    begins: int  # sessions it begins itself
+    attaches: int  # links it attaches itself, in a session
+    ends: float  # weights
+    detaches: float
+    closes: float
+    errors: float  # share of ends, detaches and closes that carry one
+    big: bool  # messages larger than a frame
+    pre_answer_end: bool  # ends sessions whose begin is not answered yet (no diagram shows it)
+
+    @staticmethod
+    def draw(random: Random) -> Character:
+        return Character(
+            max_frame_size=random.choice([None, 512, 512, 700, 1024, 4096, 65536]),
+            channel_max=random.choice([None, 0, 1, 3, 7, 65535]),
+            handle_max=random.choice([None, 3, 3, 7, 255, WRAP]),
+            idle_time_out=random.choice([None, None, 0, 60_000]),
+            small_windows=random.random() < 0.5,
+            eager=random.random() < 0.5,
+            begins=random.choice([0, 1, 1, 2, 3]),
+            attaches=random.choice([1, 2, 3]),
+            ends=random.choice([0.003, 0.02, 0.3]),
+            detaches=random.choice([0.02, 0.1, 0.7]),
+            closes=random.choice([0.0, 0.002, 0.02]),
+            errors=random.choice([0.0, 0.2, 0.5]),
+            big=random.random() < 0.5,
+            pre_answer_end=random.random() < 0.1,
+        )
+
+
+@dataclass(slots=True)
+class Delivery:
+    """A delivery at the end that sends it."""
+
+    link: Link
+    number: int
+    tag: bytes
+    message: bytes
+    position: int = 0
+    settled: bool = False
+    complete: bool = False
+    state: str | None = None
+    remote_settled: bool = False
+    remote_state: str | None = None
+
+
+@dataclass(slots=True)
+class Incoming:
+    """A delivery at the end that receives it."""
+
+    link: Link
+    number: int
+    second: bool  # receiver-settle-mode second holds for it
+    sent_settled: bool = False
+    complete: bool = False
+    aborted: bool = False
+    state: str | None = None
+    settled: bool = False
+    remote_settled: bool = False
+
+
+@dataclass(slots=True)
+class Link:
+    """One end of a link in a session.
+
+    attaches, peer_attaches count how often each end has attached it; `up` is the specification's
+    attached: both handles assigned, by attaches that belong together.
+    """
+
+    name: str
+    sender: bool
+    count: int  # sender's delivery-count; the initial one until it attaches
+    handle: int | None = None
+    peer_handle: int | None = None
+    attaches: int = 0
+    peer_attaches: int = 0
+    mine: Fields = field(default_factory=dict)
+    theirs: Fields = field(default_factory=dict)
+    closed: bool = False
+    errored: bool = False
+    peer_closed: bool = False
+    peer_errored: bool = False
+    # Sender: the delivery-limit, the largest there ever was since the attach, and drain as last heard.
+    base: int = 0  # delivery-count at the attach
+    limit: int | None = None
+    largest: int = 0
+    grants: int = 0
+    pending: int | None = None
+    drain: bool = False
+    open: Delivery | None = None
+    broken: bool = False  # an unfinished delivery met a detach: the link can only be closed
+    spent: list[bytes] = field(default_factory=list)  # tags that no end holds unsettled any more
+    # Receiver: the sender's delivery-count as far as known, and what it last said of `available`.
+    known: int | None = None
+    available: int | None = None
+    credit: int = 0
+    receiving: Incoming | None = None
+
+    @property
+    def up(self) -> bool:
+        return (
+            self.handle is not None and self.peer_handle is not None and self.attaches == self.peer_attaches
+        )
+
+    @property
+    def live(self) -> bool:
+        """Deliveries on it may still be spoken of."""
+        return not (self.closed or self.errored or self.peer_closed or self.peer_errored)
+
+    @property
+    def owes_close(self) -> bool:
+        """The other end closed it, this one has not said so yet."""
+        return self.peer_closed and not self.closed and not self.errored
+
+
+@dataclass(slots=True)
+class Session:
+    """One end of a session. key: the same at both ends."""
+
+    key: str
+    initial_out: int
+    next_out: int
+    next_delivery: int
+    out: int | None = None
+    into: int | None = None
+    begin_heard: bool = False
+    begin_sent: bool = False
+    answering: bool = False  # it was the other peer's begin that started it
+    end_sent: bool = False
+    end_heard: bool = False
+    discarding: bool = False
+    must_end: str | None = None
+    bound: int | None = None  # first transfer-id beyond the peer's incoming-window
+    largest_bound: int = 0
+    next_in: int = 0
+    window_left: int = 0  # of what this end announced, for liveliness only
+    peer_handle_max: int = WRAP
+    handles: dict[int, Link] = field(default_factory=dict)
+    peer_handles: dict[int, Link] = field(default_factory=dict)
+    links: dict[tuple[str, bool], Link] = field(default_factory=dict)
+    sent: dict[int, Delivery] = field(default_factory=dict)
+    received: dict[int, Incoming] = field(default_factory=dict)
+    attached_by_me: int = 0
+    echo: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return self.begin_sent and not self.end_sent and self.must_end is None
+
+
+def near_wrap(random: Random) -> int:
+    """An initial serial number: often so near the wrap that the conversation crosses it."""
+    return random.choice([0, 1, WRAP, WRAP - random.randrange(30), 0x7FFFFFFF - random.randrange(10)])
+
+
+def weighted(random: Random, choices: list[Choice]) -> Callable[[], None] | None:
+    total = sum(weight for weight, _ in choices)
+    if total <= 0:
+        return None
+    point = random.random() * total
+    for weight, action in choices:
+        point -= weight
+        if point < 0:
+            return action
+    return choices[-1][1]
+
+
+class Talk:
+    """Both peers, and what they have said: `said[side]` is the side's stream as frames."""
+
+    def __init__(self, random: Random, *, sasl: bool | None = None) -> None:
+        self.random = random
+        self.sasl = random.random() < 0.4 if sasl is None else sasl
+        self.sasl_rounds = random.choice([0, 0, 1, 2])
+        self.sasl_code = 0 if random.random() < 0.95 else random.choice([1, 2, 3, 4])
+        self.said: tuple[list[Said], list[Said]] = ([], [])
+        self.closing = False
+        # A peer answers a begin before it begins a session itself: two that are never answered cannot be
+        # told from one peer that answers without remote-channel.
+        self.polite = False
+        self.peers = (Peer(self, CLIENT), Peer(self, SERVER))
+
+
+class Peer:
+    """One peer's program. Public: `act` says something legal, `hear` takes in what the other one said."""
+
+    def __init__(self, talk: Talk, side: int) -> None:
+        self.talk = talk
+        self.side = side
+        self.random = talk.random
+        self.character = Character.draw(self.random)
+        # SASL
+        self.sasl_done = not talk.sasl
+        self.sasl_header_sent = False
+        self.sasl_heard: list[str] = []
+        self.sasl_said: list[str] = []
+        # Connection
+        self.header_sent = False
+        self.header_heard = False
+        self.open_sent = False
+        self.peer_open: Fields | None = None
+        self.close_sent = False
+        self.close_heard = False
+        self.discarding = False
+        self.failed = False
+        # Sessions by the channel this peer sends on, and by the one it hears.
+        self.outgoing: dict[int, Session] = {}
+        self.incoming: dict[int, Session] = {}
+        self.sessions: list[Session] = []
+        self.begun = 0
+        self.peer_begun = 0
+        self.awaiting: dict[int, list[Session]] = {}
+        self.unsafe: set[int] = set()
+        self.tags = 0
+
+    # ---- saying -------------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """It will say nothing any more."""
+        return self.close_sent or self.failed
+
+    @property
+    def frame_limit(self) -> int:
+        """The largest frame that it may send now."""
+        if self.peer_open is None:
+            return MIN_MAX_FRAME_SIZE
+        return self.peer_open["max_frame_size"] or WRAP
+
+    def say(self, name: str, channel: int = 0, payload: bytes = b"", /, **fields: Any) -> Said:
+        """Append a frame to this peer's stream, legal or not."""
+        octets = encoded(name, channel, fields, payload)
+        return self.put(Said(self.side, name, channel, fields, payload, octets, 0, 0))
+
+    def put(self, said: Said) -> Said:
+        stream = self.talk.said[self.side]
+        said.start = stream[-1].end if stream else 0
+        said.end = said.start + len(said.octets)
+        stream.append(said)
+        return said
+
+    def act(self) -> bool:
+        """Say something that is legal now. False if there is nothing it may or wants to say."""
+        action = weighted(self.random, self.choices())
+        if action is None:
+            return False
+        before = len(self.talk.said[self.side])
+        action()
+        for said in self.talk.said[self.side][before:]:
+            assert said.name == "header" or len(said.octets) <= self.frame_limit, said
+        return True
+
+    def choices(self) -> list[Choice]:
+        if self.finished:
+            return []
+        if not self.sasl_done:
+            return self.sasl_choices()
+        if not self.header_sent:
+            if self.side == SERVER and not self.character.eager and not self.header_heard:
+                return []
+            return [(1, self.header)]
+        if not self.open_sent:
+            return [(1, self.open)]
+        closing = 1.0 if self.close_heard else 2.0 if self.talk.closing else self.character.closes
+        choices: list[Choice] = [(0.05, self.empty), (closing, self.close)]
+        choices += self.begin_choices()
+        for session in self.sessions:
+            choices += self.session_choices(session)
+        return choices
+
+    # ---- SASL: security.xml, "SASL Negotiation" -----------------------------------------------------------
+
+    def sasl_choices(self) -> list[Choice]:
+        if not self.sasl_header_sent:
+            if self.side == SERVER and not self.character.eager and "header" not in self.sasl_heard:
+                return []
+            return [(1, self.sasl_header)]
+        heard, said = self.sasl_heard, self.sasl_said
+        if self.side == CLIENT:
+            if "sasl-mechanisms" in heard and "sasl-init" not in said:
+                return [(1, self.sasl_init)]
+            if heard.count("sasl-challenge") > said.count("sasl-response"):
+                return [(1, lambda: self.sasl_say("sasl-response", response=b"r"))]
+            return []
+        if "sasl-mechanisms" not in said:
+            return [(1, lambda: self.sasl_say("sasl-mechanisms", sasl_server_mechanisms=["PLAIN", "SCRAM"]))]
+        if "sasl-init" in heard and heard.count("sasl-response") == said.count("sasl-challenge"):
+            if said.count("sasl-challenge") < self.talk.sasl_rounds:
+                return [(1, lambda: self.sasl_say("sasl-challenge", challenge=b"c"))]
+            return [(1, self.sasl_outcome)]
+        return []
+
+    def sasl_say(self, name: str, /, **fields: Any) -> None:
+        self.sasl_said.append(name)
+        self.say(name, **fields)
+
+    def sasl_header(self) -> None:
+        self.sasl_header_sent = True
+        self.say("header", id=3)
+
+    def sasl_init(self) -> None:
+        mechanism = self.random.choice(["PLAIN", "SCRAM"])
+        self.sasl_say("sasl-init", mechanism=mechanism, initial_response=b"\0user\0secret")
+
+    def sasl_outcome(self) -> None:
+        code = self.talk.sasl_code
+        self.sasl_say(
+            "sasl-outcome", code=code, additional_data=b"x" if code == 0 and self.chance(0.2) else None
+        )
+        self.sasl_done = True
+        self.failed = code != 0
+
+    # ---- connection: "Opening a Connection", "Pipelined Open", "Closing a Connection", state diagram ------
+
+    def header(self) -> None:
+        self.header_sent = True
+        self.say("header", id=0)
+
+    def open(self) -> None:
+        character = self.character
+        self.open_sent = True
+        self.say(
+            "open",
+            container_id=NAMES[self.side],
+            hostname="example" if self.side == CLIENT and self.chance(0.5) else None,
+            max_frame_size=character.max_frame_size,
+            channel_max=character.channel_max,
+            idle_time_out=character.idle_time_out,
+        )
+
+    def empty(self) -> None:
+        self.say("empty")
+
+    def close(self) -> None:
+        error = "amqp:internal-error" if self.chance(self.character.errors) else None
+        self.close_sent = True
+        self.discarding = error is not None
+        self.say("close", error=error)
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    # ---- sessions: "Establishing a Session", "Ending a Session", "Session Flow Control" -------------------
+
+    def free_channel(self) -> int | None:
+        """A channel that may be begun on: within the peer's channel-max, 0 before it is known."""
+        limit = 0
+        if self.peer_open is not None:
+            limit = 65535 if self.peer_open["channel_max"] is None else self.peer_open["channel_max"]
+        taken = self.outgoing.keys() | self.unsafe
+        free = [channel for channel in range(min(limit, 8) + 1) if channel not in taken]
+        if limit > 8 and self.chance(0.1) and limit not in taken:
+            return limit
+        if not free:
+            return None
+        return free[0] if self.chance(0.6) else self.random.choice(free)
+
+    def begin_choices(self) -> list[Choice]:
+        choices: list[Choice] = []
+        if self.free_channel() is None:
+            return choices
+        asked = any(session.begin_heard and not session.begin_sent for session in self.sessions)
+        if self.talk.polite and asked:
+            pass
+        elif self.begun < self.character.begins or (self.side == CLIENT and self.begun == 0):
+            choices.append((1, self.begin_new))
+        for session in self.sessions:
+            if session.begin_heard and not session.begin_sent:
+                choices.append((8, lambda session=session: self.begin(session)))  # type: ignore[misc]
+        return choices
+
+    def new_session(self, key: str) -> Session:
+        number = near_wrap(self.random)
+        session = Session(key, number, number, near_wrap(self.random))
+        self.sessions.append(session)
+        return session
+
+    def begin_new(self) -> None:
+        session = self.new_session(f"{NAMES[self.side][0]}{self.begun}")
+        self.begun += 1
+        self.begin(session)
+
+    def begin(self, session: Session) -> None:
+        channel = self.free_channel()
+        if channel is None:
+            return
+        answer = session.into if session.begin_heard else None
+        session.begin_sent = True
+        session.answering = session.begin_heard
+        session.out = channel
+        self.outgoing[channel] = session
+        if not session.begin_heard:
+            self.awaiting.setdefault(channel, []).append(session)
+        self.say(
+            "begin",
+            channel,
+            remote_channel=answer,
+            next_outgoing_id=session.next_out & WRAP,
+            incoming_window=self.new_window(session),
+            outgoing_window=self.random.choice([2048, 100_000, 0x7FFFFFFF]),
+            handle_max=self.character.handle_max,
+        )
+
+    def new_window(self, session: Session) -> int:
+        if self.character.small_windows:
+            window = self.random.choice([0, 1, 1, 2, 3, 5, 8])
+        else:
+            window = self.random.choice([10, 100, 2048, 0x7FFFFFFF, WRAP])
+        session.window_left = window
+        return window
+
+    def session_choices(self, session: Session) -> list[Choice]:
+        if not session.begin_sent or session.end_sent:
+            return []
+        if session.must_end is not None:
+            return [(20, lambda: self.end(session, session.must_end))]
+        choices: list[Choice] = []
+        if session.begin_heard or self.character.pre_answer_end:
+            weight = 2.0 if session.end_heard else self.character.ends
+            choices.append((weight, lambda: self.end(session, None)))
+        want = 3.0 if session.window_left <= 0 and session.begin_heard else 0.3
+        choices.append((4.0 if session.echo else want, lambda: self.flow(session)))
+        if not session.end_heard:
+            choices += self.attach_choices(session)
+            for link in session.links.values():
+                choices += self.link_choices(session, link)
+        choices += self.disposition_choices(session)
+        return choices
+
+    def end(self, session: Session, error: str | None) -> None:
+        assert session.out is not None
+        if error is None and self.chance(self.character.errors):
+            error = "amqp:internal-error"
+        session.end_sent = True
+        session.discarding = error is not None
+        del self.outgoing[session.out]
+        if not session.begin_heard:
+            # Until it is answered, another begin here would make the answers ambiguous.
+            self.unsafe.add(session.out)
+        self.say("end", session.out, error=error)
+
+    def flow_fields(self, session: Session) -> Fields:
+        """The session's part of a flow."""
+        session.echo = False
+        return {
+            "next_incoming_id": session.next_in & WRAP if session.begin_heard else None,
+            "incoming_window": self.new_window(session),
+            "next_outgoing_id": session.next_out & WRAP,
+            "outgoing_window": self.random.choice([2048, 100_000, 0x7FFFFFFF]),
+        }
+
+    def flow(self, session: Session) -> None:
+        assert session.out is not None
+        self.say("flow", session.out, echo=self.chance(0.2) or None, **self.flow_fields(session))
+
+    # ---- links: "Establishing or Resuming a Link", "Detaching and Reattaching a Link", "Closing a Link" ---
+
+    def free_handle(self, session: Session) -> int | None:
+        # Before the peer's begin is heard: what every Character takes is known beforehand.
+        limit = session.peer_handle_max if session.begin_heard else 3
+        free = [handle for handle in range(min(limit, 9) + 1) if handle not in session.handles]
+        if not free:
+            return None
+        return free[0] if self.chance(0.6) else self.random.choice(free)
+
+    def link_end(self, session: Session, name: str, sender: bool) -> Link:
+        link = session.links.get((name, sender))
+        if link is None:
+            link = Link(name, sender, near_wrap(self.random))
+            session.links[name, sender] = link
+        return link
+
+    def attach_choices(self, session: Session) -> list[Choice]:
+        choices: list[Choice] = []
+        if session.attached_by_me < self.character.attaches:
+            choices.append((1.5, lambda: self.attach_new(session)))
+        return choices
+
+    def attach_new(self, session: Session) -> None:
+        session.attached_by_me += 1
+        # Few names, so that both peers sometimes attach the same link at once.
+        name = f"{session.key}-{self.random.randrange(4)}"
+        sender = self.chance(0.5)
+        if (name, sender) not in session.links and self.free_handle(session) is not None:
+            self.attach(session, self.link_end(session, name, sender))
+
+    def attach(self, session: Session, link: Link, *, refuse: bool = False) -> None:
+        handle = self.free_handle(session)
+        if handle is None or session.out is None:
+            return
+        random = self.random
+        link.handle = handle
+        link.attaches += 1
+        session.handles[handle] = link
+        terminus = f"node-{link.name}"
+        has_source = not (refuse and link.sender)
+        has_target = not (refuse and not link.sender)
+        fields: Fields = {
+            "name": link.name,
+            "handle": handle,
+            "role": SENDER if link.sender else RECEIVER,
+            "snd_settle_mode": random.choice([None, 0, 1, 2]),
+            "rcv_settle_mode": random.choice([None, 0, 1]),
+            "source": amqp.source(address=terminus) if has_source else None,
+            "target": amqp.target(address=terminus) if has_target else None,
+            "initial_delivery_count": link.count & WRAP if link.sender else None,
+            "max_message_size": random.choice([None, 0, 4000, 1 << 40]),
+        }
+        link.mine = fields
+        if link.sender:
+            link.base = link.count
+            link.limit = None
+            link.grants = 0
+            link.drain = False
+            if link.pending is not None:
+                self.grant(link, link.count + link.pending)
+                link.pending = None
+        self.say("attach", session.out, **fields)
+
+    @staticmethod
+    def grant(link: Link, limit: int) -> None:
+        link.largest = limit if link.grants == 0 else max(link.largest, limit)
+        link.limit = limit
+        link.grants += 1
+
+    def refuse(self, session: Session, link: Link) -> None:
+        """ "the Session Endpoint MUST immediately detach the newly created Link Endpoint"."""
+        if self.free_handle(session) is not None:
+            self.attach(session, link, refuse=True)
+            self.detach(session, link, closed=True)
+
+    def link_choices(self, session: Session, link: Link) -> list[Choice]:
+        choices: list[Choice] = []
+        if link.errored or link.closed:
+            return choices
+        if link.handle is None:
+            if link.peer_errored:
+                return choices
+            if link.owes_close:
+                # "the partner MUST signal that it has closed the link by reattaching and then sending a
+                # closing detach"
+                choices.append((4, lambda: self.attach_to_close(session, link)))
+            elif link.peer_attaches > link.attaches:
+                choices.append((8, lambda: self.attach(session, link)))
+                if link.attaches == 0:
+                    choices.append((0.2, lambda: self.refuse(session, link)))
+            elif link.attaches == link.peer_attaches > 0 and not link.broken:
+                choices.append((1, lambda: self.attach(session, link)))
+            return choices
+        if link.peer_closed or link.peer_errored or link.peer_attaches > link.attaches or link.broken:
+            choices.append((4, lambda: self.detach(session, link)))
+        elif link.peer_handle is None and link.peer_attaches == link.attaches:
+            choices.append((2, lambda: self.detach(session, link)))
+        else:
+            choices.append((self.character.detaches, lambda: self.detach(session, link)))
+        if link.sender:
+            choices += self.sender_choices(session, link)
+        else:
+            choices += self.receiver_choices(session, link)
+        return choices
+
+    def attach_to_close(self, session: Session, link: Link) -> None:
+        if self.free_handle(session) is not None:
+            self.attach(session, link)
+            self.detach(session, link, closed=True)
+
+    def detach(self, session: Session, link: Link, closed: bool | None = None) -> None:
+        assert link.handle is not None and session.out is not None
+        if closed is None:
+            closed = link.peer_closed or link.open is not None or link.broken or self.chance(0.5)
+        # An error only on a link that is attached: before, the answer under way would be errant input.
+        error = "amqp:internal-error" if link.up and self.chance(self.character.errors) else None
+        handle = link.handle
+        del session.handles[handle]
+        link.handle = None
+        link.closed = closed
+        link.errored = error is not None
+        link.limit = None
+        self.say("detach", session.out, handle=handle, closed=closed or None, error=error)
+
+    # ---- flow control and transfers: "Flow Control", "Transferring a Message" -----------------------------
+
+    def link_flow(self, session: Session, link: Link, **fields: Any) -> None:
+        assert session.out is not None
+        self.say("flow", session.out, **self.flow_fields(session), handle=link.handle, **fields)
+
+    def receiver_choices(self, session: Session, link: Link) -> list[Choice]:
+        first_half = link.attaches == 1 and link.peer_attaches == 0
+        if not link.up and not first_half:
+            return []
+        want = 5.0 if link.credit <= 0 else 0.3
+        return [(want, lambda: self.receiver_flow(session, link))]
+
+    def receiver_flow(self, session: Session, link: Link) -> None:
+        random = self.random
+        credit = random.choice([0, 1, 1, 2, 3, 5, 10, 100, 0x7FFFFFF0])
+        drain = credit < 1000 and self.chance(0.15)
+        link.credit = credit
+        self.link_flow(
+            session,
+            link,
+            delivery_count=None if link.known is None else link.known & WRAP,
+            link_credit=credit,
+            available=link.available,
+            drain=drain or None,
+            echo=self.chance(0.1) or None,
+        )
+
+    def sender_choices(self, session: Session, link: Link) -> list[Choice]:
+        choices: list[Choice] = []
+        first_half = link.attaches == 1 and link.peer_attaches == 0
+        if link.up or first_half:
+            choices.append((0.2, lambda: self.sender_flow(session, link)))
+        if not link.up or link.theirs["target"] is None or link.mine["source"] is None:
+            return choices
+        if session.bound is None or session.next_out >= session.bound:
+            return choices
+        if link.open is not None:
+            choices.append((12, lambda: self.continue_delivery(session, link)))
+        elif link.limit is not None and link.count < link.limit:
+            choices.append((8, lambda: self.start_delivery(session, link)))
+            if link.drain:
+                choices.append((2, lambda: self.drained(session, link)))
+        return choices
+
+    def sender_flow(self, session: Session, link: Link) -> None:
+        credit = 0 if link.limit is None else max(0, link.limit - link.count)
+        self.link_flow(
+            session,
+            link,
+            delivery_count=link.count & WRAP,
+            link_credit=credit,
+            available=self.random.choice([None, 0, 3]),
+            drain=link.drain or None,
+        )
+
+    def drained(self, session: Session, link: Link) -> None:
+        """No messages left: "advance its delivery-count until link-credit is zero"."""
+        assert link.limit is not None
+        link.count = link.limit
+        self.link_flow(
+            session, link, delivery_count=link.count & WRAP, link_credit=0, available=0, drain=True
+        )
+
+    def message(self, link: Link) -> bytes:
+        random = self.random
+        parts = []
+        if self.chance(0.3):
+            parts.append(amqp.header(durable=True))
+        if self.chance(0.3):
+            parts.append(amqp.properties(message_id="m", subject="s"))
+        if self.chance(0.2):
+            parts.append(amqp.application_properties({"k": "v"}))
+        size = random.choice([0, 1, 20, 200, 900, 2500]) if self.character.big else random.choice([0, 1, 20])
+        if self.chance(0.3):
+            parts.append(amqp.amqp_value(amqp.binary(b"v" * size)))
+        else:
+            parts.append(amqp.data(b"d" * size))
+        return b"".join(parts)
+
+    def new_tag(self, link: Link) -> bytes:
+        if link.spent and self.chance(0.3):
+            return link.spent.pop()
+        self.tags += 1
+        return b"t%d" % self.tags
+
+    def start_delivery(self, session: Session, link: Link) -> None:
+        delivery = Delivery(link, session.next_delivery & WRAP, self.new_tag(link), self.message(link))
+        session.next_delivery += 1
+        link.count += 1
+        link.open = delivery
+        self.transfer(
+            session,
+            link,
+            delivery_id=delivery.number,
+            delivery_tag=delivery.tag,
+            message_format=0,
+            **self.rcv_mode(link),
+        )
+
+    def rcv_mode(self, link: Link) -> Fields:
+        """ "If the negotiated link value is first, then it is illegal to set this field to second"."""
+        allowed = [None, None, 0, 1] if link.theirs["rcv_settle_mode"] == 1 else [None, None, 0]
+        return {"rcv_settle_mode": self.random.choice(allowed)}
+
+    def continue_delivery(self, session: Session, link: Link) -> None:
+        delivery = link.open
+        assert delivery is not None and session.out is not None
+        if self.chance(0.15):
+            settled = True if delivery.settled or self.chance(0.2) else None
+            self.say("transfer", session.out, handle=link.handle, settled=settled, aborted=True)
+            session.next_out += 1
+            link.open = None
+            link.spent.append(delivery.tag)
+            return
+        again: Fields = {}
+        if self.chance(0.2):
+            again["delivery_id"] = delivery.number
+        if self.chance(0.2):
+            again["delivery_tag"] = delivery.tag
+        if self.chance(0.2):
+            again["message_format"] = 0
+        self.transfer(session, link, **again)
+
+    def transfer(self, session: Session, link: Link, **fields: Any) -> None:
+        """The next transfer frame of the link's open delivery: as much as fits, or less."""
+        delivery = link.open
+        assert delivery is not None and session.out is not None
+        mode = link.mine["snd_settle_mode"]
+        fields["handle"] = link.handle
+        rest = len(delivery.message) - delivery.position
+        fields["settled"] = True
+        fields["more"] = True
+        room = self.frame_limit - len(encoded("transfer", session.out, fields))
+        size = min(rest, room)
+        if size > 0 and self.chance(0.3):
+            size = self.random.randrange(size + 1)
+        more = size < rest or self.chance(0.1)
+        fields["more"] = more or None
+        fields["settled"] = delivery.settled or None
+        if mode != 0 and not delivery.settled:
+            # Mode settled: at the latest on the last transfer.
+            if (mode == 1 and (not more or self.chance(0.5))) or (mode != 1 and self.chance(0.2)):
+                fields["settled"] = True
+        if fields["settled"] and delivery.settled and self.chance(0.5):
+            fields["settled"] = None
+        if fields["settled"]:
+            delivery.settled = True
+        payload = delivery.message[delivery.position : delivery.position + size]
+        delivery.position += size
+        session.next_out += 1
+        if not more:
+            link.open = None
+            delivery.complete = True
+            if delivery.settled:
+                link.spent.append(delivery.tag)
+            else:
+                session.sent[delivery.number] = delivery
+        self.say("transfer", session.out, payload, **fields)
+
+    # ---- dispositions: "Transferring a Message", settle modes ---------------------------------------------
+
+    def disposition_choices(self, session: Session) -> list[Choice]:
+        choices: list[Choice] = []
+        incoming = [each for each in session.received.values() if self.answerable(each)]
+        if incoming:
+            weight = min(6.0, 1.0 * len(incoming))
+            choices.append((weight, lambda: self.receiver_disposition(session, self.random.choice(incoming))))
+        sent = [each for each in session.sent.values() if each.link.live]
+        if sent:
+            weight = 1.0 if any(each.remote_state or each.remote_settled for each in sent) else 0.1
+            choices.append((weight, lambda: self.sender_disposition(session, self.random.choice(sent))))
+        return choices
+
+    @staticmethod
+    def answerable(each: Incoming) -> bool:
+        """This receiver may say something about the delivery, and it would mean something."""
+        if not each.link.live or each.settled or each.aborted or each.sent_settled or not each.complete:
+            return False
+        if each.remote_settled:
+            return each.state in OUTCOMES
+        return not (each.second and each.state in OUTCOMES)
+
+    @staticmethod
+    def kind(each: Incoming) -> tuple[object, ...]:
+        return (each.second, each.state, each.remote_settled)
+
+    def receiver_disposition(self, session: Session, first: Incoming) -> None:
+        chosen = [first]
+        while self.chance(0.7):
+            following = session.received.get((chosen[-1].number + 1) & WRAP)
+            if (
+                following is None
+                or not self.answerable(following)
+                or self.kind(following) != self.kind(first)
+            ):
+                break
+            chosen.append(following)
+        state = first.state
+        settled = False
+        if state in OUTCOMES:
+            settled = True  # mode first, or second and settled by the sender
+        elif first.second:
+            state = "received" if state is None and self.chance(0.2) else self.random.choice(OUTCOMES)
+        else:
+            state = self.random.choice(OUTCOMES)
+            settled = self.chance(0.8)
+        for each in chosen:
+            each.state = state
+            each.settled = settled
+        self.dispose(session, RECEIVER, first.number, chosen[-1].number, settled, state)
+
+    def sender_disposition(self, session: Session, first: Delivery) -> None:
+        if first.remote_settled and self.chance(0.8):
+            # Settles in silence: the receiver has settled already.
+            del session.sent[first.number]
+            first.link.spent.append(first.tag)
+            return
+        chosen = [first]
+        while self.chance(0.7):
+            following = session.sent.get((chosen[-1].number + 1) & WRAP)
+            if following is None or not following.link.live or following.remote_state != first.remote_state:
+                break
+            chosen.append(following)
+        for each in chosen:
+            del session.sent[each.number]
+            if each.remote_settled:
+                each.link.spent.append(each.tag)
+        state = first.remote_state if self.chance(0.7) else None
+        self.dispose(session, SENDER, first.number, chosen[-1].number, True, state)
+
+    def dispose(
+        self, session: Session, role: bool, first: int, last: int, settled: bool, state: str | None
+    ) -> None:
+        assert session.out is not None
+        self.say(
+            "disposition",
+            session.out,
+            role=role,
+            first=first,
+            last=None if last == first and self.chance(0.5) else last,
+            settled=settled or None,
+            state=state,
+        )
+
+    # ---- hearing ------------------------------------------------------------------------------------------
+
+    def hear(self, said: Said) -> None:
+        """The program reads a frame of the other peer's."""
+        name, fields = said.name, said.fields
+        if name == "header":
+            if fields["id"] == 3:
+                self.sasl_heard.append("header")
+            else:
+                self.header_heard = True
+        elif name.startswith("sasl-"):
+            self.sasl_heard.append(name)
+            if name == "sasl-outcome":
+                self.sasl_done = True
+                self.failed = fields["code"] != 0
+        elif name == "open":
+            self.peer_open = fields
+        elif name == "close":
+            self.close_heard = True
+        elif name == "empty" or self.discarding:
+            pass
+        elif name == "begin":
+            self.hear_begin(said)
+        else:
+            session = self.incoming.get(said.channel)
+            if session is None:
+                return  # only after a planted fault
+            if name == "end":
+                self.hear_end(said, session)
+            elif not session.discarding:
+                getattr(self, "hear_" + name)(session, fields)
+
+    def hear_begin(self, said: Said) -> None:
+        fields = said.fields
+        remote = fields["remote_channel"]
+        if remote is None:
+            session = self.new_session(f"{NAMES[1 - self.side][0]}{self.peer_begun}")
+            self.peer_begun += 1
+        else:
+            waiting = self.awaiting.get(remote)
+            if not waiting:
+                return  # only after a planted fault
+            session = waiting.pop(0)
+        session.into = said.channel
+        session.begin_heard = True
+        session.next_in = fields["next_outgoing_id"]
+        self.bound(session, session.initial_out + fields["incoming_window"])
+        if fields["handle_max"] is not None:
+            session.peer_handle_max = fields["handle_max"]
+        self.incoming[said.channel] = session
+
+    @staticmethod
+    def bound(session: Session, bound: int) -> None:
+        session.largest_bound = bound if session.bound is None else max(session.largest_bound, bound)
+        session.bound = bound
+
+    def hear_end(self, said: Said, session: Session) -> None:
+        session.end_heard = True
+        del self.incoming[said.channel]
+        if session.out is not None:
+            self.unsafe.discard(session.out)
+        for link in session.links.values():
+            link.peer_handle = None
+
+    def hear_flow(self, session: Session, fields: Fields) -> None:
+        window = fields["incoming_window"]
+        known = fields["next_incoming_id"]
+        if known is None:
+            self.bound(session, session.initial_out + window)
+        else:
+            behind = (session.next_out - known) & WRAP
+            self.bound(session, session.next_out - behind + window)
+        session.echo = session.echo or bool(fields.get("echo"))
+        handle = fields.get("handle")
+        if handle is None:
+            return
+        link = session.peer_handles.get(handle)
+        if link is None:
+            return  # only after a planted fault
+        if link.errored:
+            session.must_end = "amqp:session:errant-link"
+        elif link.sender:
+            self.hear_credit(link, fields)
+        elif fields["delivery_count"] is not None:
+            if link.known is not None:
+                link.known += (fields["delivery_count"] - link.known) & WRAP
+            link.available = fields["available"]
+            link.credit = fields["link_credit"] or 0
+
+    def hear_credit(self, link: Link, fields: Fields) -> None:
+        """ "link-credit := delivery-count(rcv) + link-credit(rcv) - delivery-count(snd)"."""
+        credit = fields["link_credit"]
+        if credit is None:
+            return
+        known = fields["delivery_count"]
+        if link.attaches < link.peer_attaches:
+            # Not attached yet: counts from the delivery-count that the attach will carry.
+            if known is None and link.attaches == 0:
+                link.pending = credit
+            return
+        if link.attaches > link.peer_attaches:
+            return  # from before a re-attach of this end's
+        link.drain = bool(fields.get("drain"))
+        if known is None:
+            self.grant(link, link.base + credit)
+        else:
+            behind = (link.count - known) & WRAP
+            self.grant(link, link.count - behind + credit)
+
+    def hear_attach(self, session: Session, fields: Fields) -> None:
+        link = self.link_end(session, fields["name"], fields["role"] is RECEIVER)
+        if link.errored:
+            session.must_end = "amqp:session:errant-link"
+            return
+        link.peer_attaches += 1
+        link.peer_handle = fields["handle"]
+        link.theirs = fields
+        session.peer_handles[fields["handle"]] = link
+        if link.sender:
+            link.limit = None
+            link.grants = 0
+        else:
+            link.known = fields["initial_delivery_count"]
+            link.available = None
+            link.credit = 0
+
+    def hear_detach(self, session: Session, fields: Fields) -> None:
+        link = session.peer_handles.pop(fields["handle"], None)
+        if link is None:
+            return  # of a link that an errant attach did not make
+        link.peer_handle = None
+        link.peer_closed = link.peer_closed or bool(fields["closed"])
+        link.peer_errored = link.peer_errored or fields["error"] is not None
+        link.limit = None
+        if link.open is not None:
+            link.broken = True
+
+    def hear_transfer(self, session: Session, fields: Fields) -> None:
+        session.next_in += 1
+        session.window_left -= 1
+        link = session.peer_handles.get(fields["handle"])
+        if link is None:
+            return  # only after a planted fault
+        if link.errored:
+            session.must_end = "amqp:session:errant-link"
+            return
+        delivery = link.receiving
+        if delivery is None:
+            second = link.mine.get("rcv_settle_mode") == 1
+            if fields.get("rcv_settle_mode") == 0:
+                second = False
+            delivery = Incoming(link, fields["delivery_id"], second)
+            session.received[delivery.number] = delivery
+            link.receiving = delivery
+            link.credit -= 1
+            if link.known is not None:
+                link.known += 1
+            if link.available:
+                link.available -= 1
+        if fields["settled"]:
+            delivery.sent_settled = True
+        if fields.get("aborted"):
+            delivery.aborted = True
+            link.receiving = None
+        elif not fields.get("more"):
+            delivery.complete = True
+            link.receiving = None
+
+    def hear_disposition(self, session: Session, fields: Fields) -> None:
+        first = fields["first"]
+        last = first if fields["last"] is None else fields["last"]
+        about: dict[int, Any] = session.sent if fields["role"] is RECEIVER else session.received
+        for number, each in list(about.items()):
+            if (number - first) & WRAP > (last - first) & WRAP:
+                continue
+            if each.link.errored:
+                session.must_end = "amqp:session:errant-link"
+            if fields["settled"]:
+                each.remote_settled = True
+            if fields["role"] is RECEIVER and fields["state"] is not None:
+                each.remote_state = fields["state"]
