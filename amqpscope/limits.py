@@ -170,6 +170,9 @@ MAX_UNPROVED: Final = 4096
 """Transfers of a session whose place in the stream is kept until the receiver's counters prove that it
 has processed them. A receiver that never says so loses older proofs: verdicts get milder, not wrong."""
 
+MAX_UNANSWERED: Final = 1024
+"""Begins on one channel that wait for their answers. Nobody ends and begins a session so often unheard."""
+
 MAX_INBOX: Final = 16_384
 """Frames on their way to an endpoint that has not shown to have received them. More is a direction of
 which hardly anything was captured."""

@@ -98,6 +98,7 @@ class Peer:
         self.name = name
         self.end = end
         self.begun: dict[int, int] = {}  # channel: next-outgoing-id
+        self.windows: dict[int, int] = {}  # channel: incoming-window
         self.answered: dict[int, int] = {}  # channel: the other's
         self.delivery_ids: dict[int, int] = {}
         self.handles: dict[tuple[int, int], Handle] = {}
@@ -199,6 +200,7 @@ class Peer:
             self.answered[channel] = answers
         given = {"next_outgoing_id": 0, "incoming_window": 2048, "outgoing_window": 2048, **fields}
         self.begun[channel] = given["next_outgoing_id"] or 0
+        self.windows[channel] = given["incoming_window"]
         self.delivery_ids.setdefault(channel, 0)
         return self.frame(amqp.begin(**given), channel=channel)
 
@@ -217,7 +219,7 @@ class Peer:
         theirs = self.answered.get(channel)
         given: dict[str, Any] = {
             "next_incoming_id": other.begun.get(theirs) if theirs is not None else None,
-            "incoming_window": 2048,
+            "incoming_window": self.windows.get(channel, 2048),
             "next_outgoing_id": self.begun.get(channel, 0),
             "outgoing_window": 2048,
         }
@@ -227,6 +229,7 @@ class Peer:
             given["delivery_count"] = sender.count if sender is not None else None
             given["link_credit"] = 10
         given.update(fields)
+        self.windows[channel] = given["incoming_window"]
         return self.frame(amqp.flow(**given), channel=channel)
 
     # ---- links -------------------------------------------------------------------------------------------

@@ -33,15 +33,14 @@ def frame_after_end(case: Case, ended: SessionEnd) -> None:
     Why it matters: the session is over for its sender.
     Silent when: octets since the end were not captured.
     """
-    if case.me.whole or ended.whole:
-        record = case.record
-        case.session = ended
-        case.report(
-            "amqp10/S-END-LAST",
-            f"{record.frame.name} is sent on channel {record.frame.channel} after end",
-            CERTAIN,
-            {"channel": int(record.frame.channel), "session_state": ended.state},
-        )
+    record = case.record
+    case.session = ended
+    case.report(
+        "amqp10/S-END-LAST",
+        f"{record.frame.name} is sent on channel {record.frame.channel} after end",
+        CERTAIN,
+        {"channel": int(record.frame.channel), "session_state": ended.state},
+    )
 
 
 def on_session(case: Case) -> SessionEnd | None:
@@ -83,6 +82,8 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     """
     number = body.remote_channel
     if number is None or not case.me.whole or not case.peer.whole:
+        return
+    if number in case.me.peer_unanswered:
         return
     asked = case.me.peer_sessions.get(number)
     if asked is None:

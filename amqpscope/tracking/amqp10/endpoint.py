@@ -21,7 +21,7 @@ faults of all that follows: a frame on a channel or handle never opened changes 
 on a channel in use is ignored, a second attach on a handle replaces the first.
 """
 
-from amqpscope.limits import MAX_INBOX, MAX_TRANSACTIONS
+from amqpscope.limits import MAX_INBOX, MAX_TRANSACTIONS, MAX_UNANSWERED
 from amqpscope.model import FrameRecord
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -95,6 +95,10 @@ class Endpoint:
         self.peer_sessions: dict[int, SessionEnd] = {}
         self.ended: dict[int, SessionEnd] = {}
         self.begun: i64 = 0
+        # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A session
+        # may be begun, ended and begun again before the first answer comes.
+        self.unanswered: dict[int, list[SessionEnd]] = {}
+        self.peer_unanswered: dict[int, list[SessionEnd]] = {}
 
     # What it could have known
 
@@ -200,11 +204,13 @@ class Endpoint:
     def receive_begin(self, begin: Begin, channel: i64, end: i64, packet: i64) -> None:
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
-            session = self.sessions.get(begin.remote_channel)
+            session = _oldest(self.unanswered, begin.remote_channel)
         if session is None:
             session = SessionEnd(self.begun)
             session.whole = self.whole
             self.begun += 1
+            if begin.remote_channel is None:
+                _wait(self.peer_unanswered, int(channel), session)
         session.receive_begin(begin, channel, end, packet)
         self.peer_sessions[int(channel)] = session
 
@@ -340,13 +346,13 @@ class Endpoint:
             return
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
-            session = self.peer_sessions.get(begin.remote_channel)
-            if session is not None and session.begin is not None:
-                session = None
+            session = _oldest(self.peer_unanswered, begin.remote_channel)
         if session is None:
             session = SessionEnd(self.begun)
             session.whole = self.whole
             self.begun += 1
+            if begin.remote_channel is None:
+                _wait(self.unanswered, channel, session)
         session.send_begin(begin, channel, packet)
         self.sessions[channel] = session
         self.ended.pop(channel, None)
@@ -439,19 +445,36 @@ class Endpoint:
                 knowledge.prove(session.delivery_end(named))
         elif isinstance(body, Begin):
             if body.remote_channel is not None:
-                session = self.peer_sessions.get(body.remote_channel)
-                if session is not None and session.begin is None:
-                    knowledge.prove(session.peer_begin_end)
+                waiting = self.peer_unanswered.get(body.remote_channel)
+                if waiting is not None:
+                    knowledge.prove(waiting[0].peer_begin_end)
 
     # What is missing
 
     def lost(self) -> None:
         """Octets of either stream were not captured: nothing follows any more from what was not seen."""
         self.whole = False
+        self.ended.clear()
         for session in self.sessions.values():
             _doubt(session)
         for session in self.peer_sessions.values():
             _doubt(session)
+
+
+def _wait(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> None:
+    queue = waiting.setdefault(channel, [])
+    if len(queue) < MAX_UNANSWERED:
+        queue.append(session)
+
+
+def _oldest(waiting: dict[int, list[SessionEnd]], channel: int) -> SessionEnd | None:
+    queue = waiting.get(channel)
+    if queue is None:
+        return None
+    session = queue.pop(0)
+    if not queue:
+        del waiting[channel]
+    return session
 
 
 def _doubt(session: SessionEnd) -> None:
