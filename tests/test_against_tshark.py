@@ -17,7 +17,7 @@ import pytest
 import support.amqp10_encode as amqp
 from support.second_opinion import Difference, differences, product_frames
 from support.tcp_writer import Capture, Connection
-from support.tshark import pyshark_frames, tshark_frames, tshark_version
+from support.tshark import NUMBERS, pyshark_frames, tshark_frames, tshark_version
 
 from dissectors.amqp10.performatives import Transfer
 from dissectors.amqp10.values import Array
@@ -299,8 +299,17 @@ def test_every_field_is_as_tshark_reads_it(path: Path) -> None:
 @pytest.mark.parametrize("name", ["demo.pcap", "rhea-proton-ipv6.pcap"])
 def test_pyshark_sees_the_same_frames(name: str) -> None:
     ours = sorted(product_frames(CAPTURES / name), key=lambda frame: frame.packet)
-    told = [(frame.packet, frame.name, frame.channel) for frame in ours]
+    told = [
+        (
+            frame.packet,
+            frame.name,
+            frame.channel,
+            {field: text for field, text in frame.fields.items() if field in NUMBERS},
+        )
+        for frame in ours
+    ]
     assert pyshark_frames(CAPTURES / name) == told
+    assert sum(len(numbers) for *_, numbers in told) > 50
 
 
 # ---- traffic made by hand: what no recorded peer said ------------------------------------------------------

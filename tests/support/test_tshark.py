@@ -383,9 +383,54 @@ def test_pyshark_sees_the_same_frames(tmp_path: Path) -> None:
     tcp.handshake()
     tcp.client.send(amqp.SASL_HEADER + amqp.sasl_frame(amqp.sasl_init(mechanism="PLAIN")))
     tcp.client.send(
-        amqp.AMQP_HEADER + amqp.frame(amqp.open_(container_id="c")) + amqp.frame(amqp.end(), channel=3)
+        amqp.AMQP_HEADER
+        + amqp.frame(amqp.open_(container_id="c", channel_max=9))
+        + amqp.frame(amqp.end(), channel=3)
     )
     path = capture.write(tmp_path / "one.pcap")
     seen = pyshark_frames(path)
-    assert seen == [(f.packet, f.name, f.channel) for f in tshark_frames(path)]
-    assert seen[-1] == (5, "end", 3)
+    assert [frame[:3] for frame in seen] == [(f.packet, f.name, f.channel) for f in tshark_frames(path)]
+    assert seen[-2:] == [(5, "open", 0, {"channel-max": "9"}), (5, "end", 3, {})]
+
+
+def test_several_sections_of_one_name(tmp_path: Path) -> None:
+    message = (
+        amqp.data(b"a") + amqp.data(b"b") + amqp.amqp_sequence([amqp.uint(1)]) + amqp.amqp_sequence([None])
+    )
+    frames = decoded(amqp.AMQP_HEADER + amqp.frame(amqp.transfer(handle=0), message), tmp_path)
+    assert frames[1].sections == {
+        "data": "61",
+        "data 2": "62",
+        "amqp-sequence[0]": "1",
+        "amqp-sequence 2[0]": "null",
+    }
+
+
+def test_items_behind_a_composites_last_field_count_from_0(tmp_path: Path) -> None:
+    body = amqp.detach(handle=1, error=amqp.error(condition="x", extra=["one", "two"]))
+    assert fields(body, tmp_path) == {
+        "handle": "1",
+        "error": "error",
+        "error.condition": "x",
+        "error[0]": "one",
+        "error[1]": "two",
+    }
+
+
+def test_what_xml_has_no_room_for(tmp_path: Path) -> None:
+    no_character = amqp.raw("73 fd b0 9b 86")  # beyond Unicode, which tshark writes out all the same
+    body = amqp.open_(container_id="c", properties={"a": no_character, "b": "after"})
+    texts = fields(body, tmp_path)
+    assert texts["properties[b]"] == "after"
+    assert set(texts["properties[a]"]) == {"\ufffd"}
+
+
+def test_streams(tmp_path: Path) -> None:
+    capture = Capture()
+    ends = [capture.connection(f"10.0.0.1:{port}").client for port in (50_001, 50_002)]
+    for end in ends:
+        end.send(amqp.AMQP_HEADER)
+    for n in (1, 0):
+        ends[n].send(amqp.frame(channel=n))
+    frames = tshark_frames(capture.write(tmp_path / "two.pcap"))
+    assert [(f.packet, f.stream, f.channel) for f in frames] == [(1, 0, 0), (2, 1, 0), (3, 1, 1), (4, 0, 0)]

@@ -11,7 +11,7 @@
             frame.faults       tshark's expert messages of level error, and "malformed"
 
 The source is tshark's PDML, which alone keeps the tree of fields in order (in its JSON, fields of one name
-collide). `pyshark_frames` says the same through pyshark, without the fields.
+collide). `pyshark_frames` says the same through pyshark, of the fields only the performatives' numbers.
 
 Paths. "." before a field of a composite, "[n]" for the n-th item of an array or list and of every field that
 may be `multiple`, "[key]" for a map's value. A composite's own path holds its type's name: "source" is
@@ -206,6 +206,26 @@ _BINARIES = {
     "txn-id",
     "user-id",
 }
+# Fields that are a number, and that stand in no composite inside a performative.
+NUMBERS = {
+    "available",
+    "channel-max",
+    "delivery-id",
+    "first",
+    "handle",
+    "handle-max",
+    "idle-time-out",
+    "incoming-window",
+    "initial-delivery-count",
+    "last",
+    "link-credit",
+    "max-frame-size",
+    "max-message-size",
+    "next-incoming-id",
+    "next-outgoing-id",
+    "outgoing-window",
+    "remote-channel",
+}
 _TIMES = {"absolute-expiry-time", "creation-time"}
 _MULTIPLE = {
     "capabilities",
@@ -281,8 +301,8 @@ def tshark_frames(
     return frames
 
 
-def pyshark_frames(path: Path) -> list[tuple[int, str, int]]:
-    """(packet as tshark lists it, name, channel) of each frame by way of pyshark; for small captures."""
+def pyshark_frames(path: Path) -> list[tuple[int, str, int, dict[str, str]]]:
+    """(packet as tshark lists it, name, channel, NUMBERS) of each frame by pyshark; for small captures."""
     import pyshark  # it starts an event loop
 
     loop = asyncio.new_event_loop()
@@ -301,7 +321,12 @@ def pyshark_frames(path: Path) -> list[tuple[int, str, int]]:
                 values = {key: str(value) for key, value in layer._all_fields.items()}
                 told = _identify(values)
                 if told:
-                    frames.append((int(packet.number), told[1], told[2]))
+                    numbers = {
+                        name: values[f"amqp.{theirs}"]
+                        for theirs, name in _NAMES.items()
+                        if name in NUMBERS and f"amqp.{theirs}" in values
+                    }
+                    frames.append((int(packet.number), told[1], told[2], numbers))
     finally:
         # At the end of the file it has waited for tshark already; a second time it may find no child and
         # take that for a crash.
