@@ -337,7 +337,10 @@ class Peer:
 
     def act(self) -> bool:
         """Say something that is legal now. False if there is nothing it may or wants to say."""
-        action = weighted(self.random, self.choices())
+        choices = self.choices()
+        if sum(weight for weight, _ in choices) < 0.5 and self.chance(0.9):
+            return False  # nothing worth saying
+        action = weighted(self.random, choices)
         if action is None:
             return False
         before = len(self.talk.said[self.side])
@@ -499,7 +502,7 @@ class Peer:
 
     def new_window(self, session: Session) -> int:
         if self.character.small_windows:
-            window = self.random.choice([0, 1, 1, 2, 3, 5, 8])
+            window = self.random.choice([0, 1, 2, 3, 5, 8, 20])
         else:
             window = self.random.choice([10, 100, 2048, 0x7FFFFFFF, WRAP])
         session.window_left = window
@@ -514,7 +517,7 @@ class Peer:
         if session.begin_heard or self.character.pre_answer_end:
             weight = 2.0 if session.end_heard else self.character.ends
             choices.append((weight, lambda: self.end(session, None)))
-        want = 3.0 if session.window_left <= 0 and session.begin_heard else 0.3
+        want = 3.0 if session.window_left <= 0 and session.begin_heard else 0.1
         choices.append((4.0 if session.echo else want, lambda: self.flow(session)))
         if not session.end_heard:
             choices += self.attach_choices(session)
@@ -569,7 +572,7 @@ class Peer:
     def attach_choices(self, session: Session) -> list[Choice]:
         choices: list[Choice] = []
         if session.attached_by_me < self.character.attaches:
-            choices.append((1.5, lambda: self.attach_new(session)))
+            choices.append((2, lambda: self.attach_new(session)))
         return choices
 
     def attach_new(self, session: Session) -> None:
@@ -684,12 +687,12 @@ class Peer:
         first_half = link.attaches == 1 and link.peer_attaches == 0
         if not link.up and not first_half:
             return []
-        want = 5.0 if link.credit <= 0 else 0.3
+        want = 5.0 if link.credit <= 0 else 0.1
         return [(want, lambda: self.receiver_flow(session, link))]
 
     def receiver_flow(self, session: Session, link: Link) -> None:
         random = self.random
-        credit = random.choice([0, 1, 1, 2, 3, 5, 10, 100, 0x7FFFFFF0])
+        credit = random.choice([0, 1, 2, 3, 5, 10, 100, 0x7FFFFFF0])
         drain = credit < 1000 and self.chance(0.15)
         link.credit = credit
         self.link_flow(
@@ -706,7 +709,7 @@ class Peer:
         choices: list[Choice] = []
         first_half = link.attaches == 1 and link.peer_attaches == 0
         if link.up or first_half:
-            choices.append((0.2, lambda: self.sender_flow(session, link)))
+            choices.append((0.1, lambda: self.sender_flow(session, link)))
         if not link.up or link.theirs["target"] is None or link.mine["source"] is None:
             return choices
         if session.bound is None or session.next_out >= session.bound:
@@ -851,15 +854,17 @@ class Peer:
     @staticmethod
     def answerable(each: Incoming) -> bool:
         """This receiver may say something about the delivery, and it would mean something."""
-        if not each.link.live or each.settled or each.aborted or each.sent_settled or not each.complete:
+        if not each.link.live or each.settled or each.aborted or each.sent_settled:
             return False
+        if not each.complete:
+            return each.state is None and not each.remote_settled
         if each.remote_settled:
             return each.state in OUTCOMES
         return not (each.second and each.state in OUTCOMES)
 
     @staticmethod
     def kind(each: Incoming) -> tuple[object, ...]:
-        return (each.second, each.state, each.remote_settled)
+        return (each.second, each.state, each.remote_settled, each.complete)
 
     def receiver_disposition(self, session: Session, first: Incoming) -> None:
         chosen = [first]
@@ -874,7 +879,9 @@ class Peer:
             chosen.append(following)
         state = first.state
         settled = False
-        if state in OUTCOMES:
+        if not first.complete:
+            state = "received"
+        elif state in OUTCOMES:
             settled = True  # mode first, or second and settled by the sender
         elif first.second:
             state = "received" if state is None and self.chance(0.2) else self.random.choice(OUTCOMES)

@@ -251,17 +251,12 @@ def disposition_of_unknown_deliveries(case: Case, session: SessionEnd, body: Dis
         return
     if body.last is not None and nearest(body.last, body.first) < body.first:
         return
-    other = case.peer.sessions.get(int(session.peer_channel))
-    ends = session if body.role is False else other
-    if ends is None:
-        return
-    mine = "sent" if body.role is False else "received"
-    last = ends.last_delivery
+    # What this end can have received: the peer may meanwhile use the channel for another session.
+    received = session.last_received()
+    sent = session.last_delivery
+    mine, last, opposite = ("received", received, sent) if body.role else ("sent", sent, received)
     if last == UNKNOWN:
-        opposite = other if body.role is False else session
-        rule = "amqp10/D-DISP-UNKNOWN"
-        if opposite is not None and opposite.last_delivery != UNKNOWN:
-            rule = "amqp10/D-DISP-ROLE"
+        rule = "amqp10/D-DISP-UNKNOWN" if opposite == UNKNOWN else "amqp10/D-DISP-ROLE"
         role = "receiver" if body.role else "sender"
         case.report(
             rule,

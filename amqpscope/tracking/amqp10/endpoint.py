@@ -232,7 +232,7 @@ class Endpoint:
     def receive_transfer(self, session: SessionEnd, transfer: Transfer, end: i64) -> None:
         assert transfer.handle is not None
         link = session.peer_handles.get(transfer.handle)
-        if transfer.delivery_id is not None:
+        if transfer.delivery_id is not None and (link is None or not link.receiving):
             session.receive_delivery(transfer.delivery_id, end)
         if link is not None and not link.receiving:
             link.received += 1

@@ -137,6 +137,11 @@ class SessionEnd:
             del numbers[: MAX_UNPROVED // 2]
             del ends[: MAX_UNPROVED // 2]
 
+    def last_received(self) -> i64:
+        """The id of the newest delivery that was received, UNKNOWN if there was none."""
+        numbers = self.received_deliveries
+        return numbers[len(numbers) - 1] if len(numbers) > 0 else UNKNOWN
+
     def delivery_end(self, delivery_id: i64) -> i64:
         """Where the first transfer of a delivery that was received ended, -1 if it is not known."""
         numbers = self.received_deliveries
