@@ -1,0 +1,228 @@
+"""What a connection may cost: what is kept of it stays small, and the time grows with its octets only."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+from support import amqp10_encode as amqp
+from support.amqp10_encode import AMQP_HEADER, TLS_HEADER, frame
+from support.drive import Drive
+from support.openings import CLIENT_HELLO, SERVER_HELLO, record
+
+from amqpscope.limits import MAX_UNDECIDED
+from dissectors.limits import DETECT_OCTETS, RESYNC_WINDOW
+
+OPEN = frame(amqp.open_(container_id="some container"))
+CLOSE = frame(amqp.close())
+GARBAGE = random.Random(7).randbytes(100_000).replace(b"\x02", b"\x03").replace(b"AMQP", b"....")
+
+
+def entries(drive: Drive) -> int:
+    """The evidence kept of both directions."""
+    return max(len(side.evidence) for side in (drive.analysis.first, drive.analysis.second))
+
+
+def octets(drive: Drive) -> int:
+    """The octets kept of both directions, by detection and by the decoder."""
+    kept = 0
+    for side in (drive.analysis.first, drive.analysis.second):
+        kept += sum(len(piece) for piece in side.held)
+        for decoder in (side.probe, side.decoder):
+            if decoder is not None:
+                dumped = decoder.dump()
+                kept += sum(len(value) for value in dumped if isinstance(value, bytes))
+    return kept
+
+
+def fill(drive: Drive, direction: int, total: int, each: int, source: bytes = GARBAGE) -> tuple[int, int]:
+    """Sends `total` octets in segments of `each`; the most evidence and octets that were kept meanwhile."""
+    most_entries = most_octets = 0
+    sent = 0
+    at = 0
+    while sent < total:
+        drive.segment(direction, source[at : at + each])
+        sent += each
+        at = (at + each) % (len(source) - each)
+        most_entries = max(most_entries, entries(drive))
+        if sent % (64 * each) < each:
+            most_octets = max(most_octets, octets(drive))
+    return most_entries, most_octets
+
+
+def _unanswered(drive: Drive) -> None:
+    drive.send(0, b"nothing known begins like this")
+
+
+def _lost(drive: Drive) -> None:
+    drive.send(0, AMQP_HEADER + OPEN)
+    drive.send(1, AMQP_HEADER + OPEN)
+    drive.skip(0, 100)
+
+
+def _ciphertext(drive: Drive) -> None:
+    drive.send(0, TLS_HEADER)
+    drive.send(1, TLS_HEADER)
+    drive.send(0, CLIENT_HELLO)
+    drive.send(1, SERVER_HELLO)
+
+
+def _tls(drive: Drive) -> None:
+    drive.send(0, CLIENT_HELLO)
+    drive.send(1, SERVER_HELLO)
+
+
+def _tls_unanswered(drive: Drive) -> None:
+    drive.send(0, CLIENT_HELLO)
+
+
+def _other_version(drive: Drive) -> None:
+    drive.send(0, b"AMQP\0\0\x09\1")
+
+
+def _strangers(drive: Drive) -> None:
+    drive.send(0, b"nothing known begins like this")
+    drive.send(1, b"nothing known begins like this")
+
+
+def _huge_frame(drive: Drive) -> None:
+    drive.send(0, AMQP_HEADER + OPEN)
+    drive.send(1, AMQP_HEADER + OPEN)
+    drive.send(0, frame(amqp.transfer(handle=0, delivery_id=0), size=2**32 - 1))
+
+
+def _huge_frame_with_a_hole(drive: Drive) -> None:
+    _huge_frame(drive)
+    drive.skip(0, 10)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        _unanswered,
+        _lost,
+        _ciphertext,
+        _tls,
+        _tls_unanswered,
+        _other_version,
+        _strangers,
+        _huge_frame,
+        _huge_frame_with_a_hole,
+    ],
+    ids=lambda one: one.__name__.strip("_"),
+)
+def test_little_is_kept_of_what_is_not_decoded(begin: Callable[[Drive], None]) -> None:
+    drive = Drive()
+    begin(drive)
+    most_entries, most_octets = fill(drive, 0, 600_000, 300)
+    assert most_entries <= RESYNC_WINDOW // 300 + 3
+    if begin is _huge_frame:
+        assert most_entries <= 4  # its octets are kept, up to a bound of the decoder's
+    else:
+        assert most_octets <= MAX_UNDECIDED + RESYNC_WINDOW
+    # And in a direction that was captured from its middle.
+    most_entries, most_octets = fill(drive, 1, 600_000, 300)
+    assert most_entries <= RESYNC_WINDOW // 300 + 3
+
+
+@pytest.mark.parametrize("begin", [_unanswered, _lost, _huge_frame_with_a_hole], ids=str)
+def test_nothing_but_holes(begin: Callable[[Drive], None]) -> None:
+    """A capture of the headers only: all octets are cut off by the snapshot length."""
+    drive = Drive()
+    begin(drive)
+    for _ in range(2000):
+        drive.segment(0, b"", cut=1000)
+        assert entries(drive) <= 4
+    assert len(drive.notes) <= 5
+    drive.finish()
+    if begin is _lost:
+        assert sum(int(one.frame.size) for one in drive.out if one.direction == 0) == drive.sent[0]
+
+
+def test_a_search_that_must_wait_keeps_one_window() -> None:
+    """Segments of one octet that look like the begin of an endless performative."""
+    drive = Drive(syn=False)
+    drive.segment(0, b"")
+    drive.segment(1, b"")
+    almost = frame(amqp.raw("00 53 14 d0 00 00 ff ff 00 00 00 01"), size=1 << 20)
+    drive.send(0, almost)
+    most_entries, most_octets = fill(drive, 0, RESYNC_WINDOW + 20_000, 1, b"\x40" * 1000)
+    assert most_entries <= RESYNC_WINDOW + 2
+    assert most_octets <= RESYNC_WINDOW + 100
+    assert entries(drive) <= 10  # given up
+
+
+def test_the_search_gives_up() -> None:
+    drive = Drive(syn=False)
+    drive.segment(0, b"")
+    drive.segment(1, b"")
+    fill(drive, 0, DETECT_OCTETS + 200_000, 50_000)
+    assert (drive.analysis.first.resting, drive.analysis.ignored) == (True, False)
+    fill(drive, 1, DETECT_OCTETS + 200_000, 50_000)
+    assert drive.analysis.ignored
+    drive.send(0, AMQP_HEADER + OPEN)
+    drive.finish()
+    assert (drive.connection.protocol, drive.out) == ("unknown", [])
+
+
+def test_a_direction_given_up_is_taken_up_when_the_other_is_amqp() -> None:
+    drive = Drive(syn=False)
+    drive.segment(0, b"")
+    drive.segment(1, b"")
+    fill(drive, 0, DETECT_OCTETS + 200_000, 50_000)
+    drive.send(1, CLOSE + CLOSE)
+    drive.send(0, CLOSE + CLOSE)
+    drive.finish()
+    assert drive.names(0) == ["skipped", "close", "close"]
+    assert int(drive.out[-1].frame.offset) == drive.sent[0] - 12
+    assert drive.names(1) == ["close", "close"]
+
+
+@pytest.mark.parametrize("kind", ["random", "header bytes", "performatives", "empty frames", "magic"])
+@pytest.mark.parametrize("syn", [True, False])
+def test_the_search_is_linear(kind: str, syn: bool) -> None:
+    pattern = {
+        "random": GARBAGE[:65_000],
+        "header bytes": b"\0\0\0\x20\x02\x00" * 10_000,
+        "performatives": b"\0\0\1\0\x02\0\0\0\0\x53\x14\xc0\xf0\x0b" * 5_000,
+        "empty frames": b"\0\0\0\x08\x02\0\0\0\xff" * 7_000,
+        "magic": b"AMQP\0\1\0" * 10_000,
+    }[kind]
+
+    def cost(size: int) -> float:
+        best = 1e9
+        for _ in range(3):
+            drive = Drive(syn=syn)
+            if syn:
+                drive.send(0, AMQP_HEADER + b"\xff" * 8)
+            drive.segment(0, b"")
+            drive.segment(1, b"")
+            start = time.process_time()
+            fill(drive, 0, size, 1448, pattern)
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert cost(240_000) < 9 * cost(60_000) + 0.02  # 4 times as long, or 16 times if it were quadratic
+
+
+@pytest.mark.parametrize(
+    "opening", [b"\0\0\x40\0\x02\0\0\0\0\x53\x10\xd0\0\0\xff\xff\0\0\0\x01\xb0\0\0\xff\xf0", b""]
+)
+def test_an_undecided_opening_is_linear(opening: bytes) -> None:
+    """An opening that stays undecided as long as any may, in segments of a few octets."""
+    drive = Drive()
+    drive.send(0, opening)
+    start = time.process_time()
+    fill(drive, 0, MAX_UNDECIDED, 8, b"\x40" * 1000)
+    assert time.process_time() - start < 5
+    assert drive.analysis.first.protocol == "unknown"
+
+
+def test_a_record_of_tls_is_no_evidence() -> None:
+    drive = Drive()
+    _ciphertext(drive)
+    for _ in range(500):
+        drive.send(0, record(0x17, b"x" * 100))
+    assert entries(drive) <= 3
