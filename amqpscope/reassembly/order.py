@@ -244,7 +244,6 @@ class CausalOrder:
         """Nothing follows: all that waits goes out, holes as gaps."""
         first = self.first
         second = self.second
-        self.pump()
         while self.waiting > 0:
             self.imply_fin(first)
             self.imply_fin(second)

@@ -761,6 +761,19 @@ def test_a_fin_that_was_not_captured_is_no_octet() -> None:
     assert connection.facts(0).missing == 0
 
 
+def test_a_fin_that_was_not_captured_and_only_acknowledged_is_no_octet() -> None:
+    wire = opened()
+    wire.data(0, 4)
+    fin = wire.fin(0)
+    wire.ack(1)
+    recorder, connection = replay(without(wire.segments, fin))
+    assert recorder.gaps(0) == []
+    wire.rst(0)
+    recorder, connection = replay(without(wire.segments, fin))
+    assert recorder.gaps(0) == []
+    assert connection.facts(0).ended == "rst"
+
+
 def test_a_fin_taken_for_a_missing_octet_still_ends_its_direction() -> None:
     wire = opened()
     wire.data(0, 4)
