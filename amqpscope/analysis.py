@@ -347,6 +347,8 @@ class _Side(PlainStream):
             for octets in self.held:
                 decoder.feed(octets, 0, len(octets))
         self.held = []
+        if not self.whole and self.assembler is not None:
+            self.assembler.joined_midstream()
         self.decoder = decoder
         if self.ended:
             decoder.end(self.ended)

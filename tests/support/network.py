@@ -245,9 +245,13 @@ def converse(
 def take_turns(network: Network, random: Random, steps: int) -> None:
     """A peer speaks when all that the other one has said was read."""
     network.settle()
+    silence = 0
     for _ in range(steps):
         side = random.randrange(2)
         spoke = network.write(side)
+        silence = 0 if spoke else silence + 1
+        if silence > 20:
+            break
         if spoke and random.random() < 0.2:
             # Several frames in one go: its own, so still no race.
             network.write(side)
@@ -262,7 +266,8 @@ def race(network: Network, random: Random, steps: int, losing: bool) -> None:
     paces = [random.choice([0.3, 1.0, 3.0]) for _ in range(8)]
     happenings = 0
     spoken = 0
-    while spoken < steps and happenings < 12 * steps:
+    silence = 0
+    while spoken < steps and happenings < 8 * steps and silence < 30:
         happenings += 1
         options: list[tuple[float, int, int]] = []
         for side in (CLIENT, SERVER):
@@ -284,8 +289,11 @@ def race(network: Network, random: Random, steps: int, losing: bool) -> None:
             point -= weight
             if point < 0:
                 break
+        silence = silence + 1 if kind == 0 or kind == 4 else 0
         if kind == 0:
-            spoken += network.write(side)
+            if network.write(side):
+                spoken += 1
+                silence = 0
         elif kind == 1:
             network.transmit(side, random.choice([MSS, MSS, MSS, MSS, 1, 9, 60, 400]))
         elif kind == 2:

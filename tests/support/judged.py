@@ -1,0 +1,44 @@
+"""What the product says of a capture's octets: its findings, with their severity."""
+
+from __future__ import annotations
+
+import io
+
+import amqpscope
+from amqpscope.checking import Checker
+from amqpscope.finding import Finding
+from amqpscope.rules.catalogue import severity
+
+__all__ = ["Trickle", "errors", "judged"]
+
+
+class Trickle(io.BytesIO):
+    """A file that gives only so many octets at a time."""
+
+    def __init__(self, octets: bytes, sizes: list[int]) -> None:
+        super().__init__(octets)
+        self.sizes = sizes
+        self.turn = 0
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        most = self.sizes[self.turn % len(self.sizes)]
+        self.turn += 1
+        return super().read(most if size is None or size < 0 else min(size, most))
+
+
+def judged(octets: bytes, sizes: list[int] | None = None) -> tuple[list[Finding], list[Finding]]:
+    """The findings while a capture is read, in pieces of these sizes, and those made when it ended."""
+    checker = Checker(context=False)
+    source = io.BytesIO(octets) if sizes is None else Trickle(octets, sizes)
+    with amqpscope.Capture(source) as capture:
+        for records in capture.blocks():
+            checker.take(records)
+        while_read = list(checker.findings)
+        checker.finish(capture.connections)
+    return while_read, checker.findings[len(while_read) :]
+
+
+def errors(octets: bytes) -> list[Finding]:
+    """All findings of severity error."""
+    while_read, at_end = judged(octets)
+    return [finding for finding in while_read + at_end if severity(finding.rule) == "error"]
