@@ -127,7 +127,7 @@ def test_little_is_kept_of_what_is_not_decoded(begin: Callable[[Drive], None]) -
     assert most_entries <= RESYNC_WINDOW // 300 + 3
 
 
-@pytest.mark.parametrize("begin", [_unanswered, _lost, _huge_frame_with_a_hole], ids=str)
+@pytest.mark.parametrize("begin", [_unanswered, _lost, _huge_frame_with_a_hole])
 def test_nothing_but_holes(begin: Callable[[Drive], None]) -> None:
     """A capture of the headers only: all octets are cut off by the snapshot length."""
     drive = Drive()
