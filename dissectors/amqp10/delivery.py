@@ -56,6 +56,9 @@ class MessageAssembler:
         A message whose first transfer was not seen, or of which octets are missing, is not `complete`.
         """
         body = frame.body
+        if frame.missing > 0 and frame.payload_size == 0:
+            # Fields may be among what is missing, also those that say where a delivery ends.
+            self._lost()
         if isinstance(body, Transfer):
             return self._transfer(frame, body)
         if isinstance(body, Attach):
@@ -67,11 +70,14 @@ class MessageAssembler:
         elif isinstance(body, (Begin, End)):
             self._forget_channel(int(frame.channel))
         elif frame.kind == "skipped":
-            self._gap = True
-            self._between.clear()
-            for delivery in self._open.values():
-                delivery.whole = False
+            self._lost()
         return None
+
+    def _lost(self) -> None:
+        self._gap = True
+        self._between.clear()
+        for delivery in self._open.values():
+            delivery.whole = False
 
     def _transfer(self, frame: Frame, transfer: Transfer) -> Message | None:
         if transfer.handle is None:

@@ -75,7 +75,7 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
     tag = body.delivery_tag
     own = link.attach
     theirs = link.peer_attach
-    if tag is None or body.resume or own is None or own.unsettled is None or theirs is None:
+    if tag is None or body.resume or own is None or own.unsettled is None or theirs is None or not link.whole:
         return
     if theirs.unsettled is None or tag in link.tags:
         return
@@ -161,7 +161,7 @@ def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None
     Silent when: the sender's attach was not captured.
     """
     attach = link.attach
-    if body.settled and not body.aborted and not body.resume and attach is not None:
+    if body.settled and not body.aborted and not body.resume and attach is not None and link.whole:
         if attach.snd_settle_mode == 0:
             case.report(
                 "amqp10/D-SNDMODE-UNSETTLED",
@@ -197,7 +197,9 @@ def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
     Silent when: the receiver's attach was not captured.
     """
     theirs = link.peer_attach
-    if body.rcv_settle_mode == 1 and theirs is not None and not theirs.rcv_settle_mode and not body.settled:
+    if body.rcv_settle_mode != 1 or theirs is None or body.settled or not link.whole:
+        return
+    if not theirs.rcv_settle_mode:
         case.report(
             "amqp10/D-RCVMODE-RAISE",
             "a transfer has rcv-settle-mode second, the receiver attached with first",

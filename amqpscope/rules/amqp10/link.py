@@ -101,7 +101,7 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
     Silent when: the attach was not captured.
     """
     attach = link.attach
-    if attach is not None and attach.source is None and (attach.odd is None or 5 not in attach.odd):
+    if attach is not None and link.whole and attach.source is None and (attach.odd is None or 5 not in attach.odd):
         case.report("amqp10/L-SRC-NULL", "a transfer is sent on a link attached without a source")
 
 
@@ -143,7 +143,7 @@ def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
     Silent when: the receiver's attach was not captured. Possible when it may not have been read.
     """
     theirs = link.peer_attach
-    if theirs is None or not theirs.max_message_size:
+    if theirs is None or not theirs.max_message_size or not link.whole:
         return
     delivery = link.open
     before = delivery.octets if delivery is not None else 0

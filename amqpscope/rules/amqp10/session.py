@@ -176,7 +176,7 @@ def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -
     Why it matters: the peer then counts its window from its first transfer on.
     Silent when: the peer's begin was not captured, or may not have been received.
     """
-    if body.next_incoming_id is None and session.peer_begin is not None:
+    if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
         # A session that answers cannot have missed the begin that it answers.
         own = session.begin
         read = own is not None and own.remote_channel is not None
@@ -262,7 +262,9 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
     Silent when: the peer's begin was not captured. Possible when the peer's begin may not have been read.
     """
     theirs = session.peer_begin
-    if theirs is None or theirs.handle_max is None or body.handle is None or body.handle <= theirs.handle_max:
+    if theirs is None or theirs.handle_max is None or body.handle is None or not session.whole:
+        return
+    if body.handle <= theirs.handle_max:
         return
     own = session.begin
     read = own is not None and own.remote_channel is not None

@@ -148,6 +148,9 @@ class Endpoint:
         """A frame of the peer's reaches this endpoint. `end`: where it ends in the peer's stream."""
         frame = record.frame
         body = frame.body
+        if frame.missing > 0 and frame.payload_size == 0:
+            # Fields may be among what was not captured: what it says is not known.
+            return
         if isinstance(body, Transfer):
             session = self.peer_sessions.get(int(frame.channel))
             if session is not None:
@@ -284,6 +287,8 @@ class Endpoint:
         self.last_packet = record.packet
         self.last = record
         body = frame.body
+        if frame.missing > 0 and frame.payload_size == 0:
+            return
         channel = int(frame.channel)
         if isinstance(body, Transfer):
             session = self.sessions.get(channel)
