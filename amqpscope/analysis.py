@@ -183,7 +183,8 @@ class _Side(PlainStream):
         """Whether octets of this direction are missing that no frame given out so far accounts for."""
         decoder = self.decoder
         if decoder is None and not self.started:
-            return self.analysis.tcp.opener() < 0
+            # Without its SYN it is not known where it begins, nor what was acknowledged of it.
+            return not self.analysis.tcp.facts(self.direction).syn
         return not self.whole or (isinstance(decoder, FrameDecoder) and decoder.lost)
 
     # Detection

@@ -170,6 +170,18 @@ MAX_UNPROVED: Final = 4096
 """Transfers of a session whose place in the stream is kept until the receiver's counters prove that it
 has processed them. A receiver that never says so loses older proofs: verdicts get milder, not wrong."""
 
+ANSWER_PATIENCE: Final = 60_000_000_000
+"""Nanoseconds after which a question that was read and not answered is worth a word. Nothing in the
+specification says how long an answer may take; clients give up after half of it."""
+
+MAX_SPANS: Final = 32
+"""Stretches of delivery-ids that a receiver settled, kept to see whether it settles one again. In order they
+are one stretch; of a receiver that settles at random the oldest are forgotten."""
+
+MAX_STATED: Final = 4096
+"""Deliveries of a session whose outcome a receiver has stated and not settled, kept to see whether it changes
+it. Of more the later ones are not judged."""
+
 MAX_UNANSWERED: Final = 1024
 """Begins on one channel that wait for their answers. Nobody ends and begins a session so often unheard."""
 

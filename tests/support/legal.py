@@ -909,7 +909,9 @@ class Peer:
             del session.sent[each.number]
             if each.remote_settled:
                 each.link.spent.append(each.tag)
-        state = first.remote_state if self.chance(0.7) else None
+        # `received` is the receiver's to say: of a sender, only on the first transfer of a resumed delivery.
+        repeated = first.remote_state if first.remote_state in OUTCOMES else None
+        state = repeated if self.chance(0.7) else None
         self.dispose(session, SENDER, first.number, chosen[-1].number, True, state)
 
     def dispose(

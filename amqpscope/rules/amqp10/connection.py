@@ -14,9 +14,7 @@ def frame_before_header(case: Case) -> None:
     Why it matters: the other side cannot know which protocol, and which version, the octets are.
     Silent when: the start of its stream was not captured.
     """
-    me = case.me
-    if me.whole and me.layer == "":
-        case.report("amqp10/C-HDR-FIRST", f"{case.record.frame.name} is sent before a protocol header")
+    case.report("amqp10/C-HDR-FIRST", f"{case.record.frame.name} is sent before a protocol header")
 
 
 def first_frame_is_not_open(case: Case) -> None:
@@ -25,18 +23,46 @@ def first_frame_is_not_open(case: Case) -> None:
     Why it matters: the open carries the limits that every other frame depends on.
     Silent when: the start of its stream was not captured.
     """
+    case.report("amqp10/C-OPEN-FIRST", f"{case.record.frame.name} is sent before open", CERTAIN, _state(case))
+
+
+def close_before_open(case: Case) -> None:
+    """A peer sends close before its own open.
+
+    Why it matters: also a peer that refuses the other one's open says who it is first.
+    Silent when: the start of its stream was not captured.
+    """
+    case.report(
+        "amqp10/C-CLOSE-AFTEROPEN", "close is sent before the sender's own open", CERTAIN, _state(case)
+    )
+
+
+def empty_frame_before_open(case: Case) -> None:
+    """A peer sends an empty frame before its own open.
+
+    Why it matters: heartbeats belong to an open connection; the first frame is the open.
+    Silent when: the start of its stream was not captured.
+    """
+    case.report("amqp10/C-EMPTY-AFTEROPEN", "an empty frame is sent before the sender's own open")
+
+
+def _judge_before_open(case: Case) -> bool:
+    """The rules about a frame before the sender's open; True if it broke one."""
     me = case.me
-    if not me.whole or me.open is not None or me.closed or me.layer != "AMQP 1.0":
-        return
+    if not me.whole or me.closed:
+        return False
     name = case.record.frame.name
-    if name == "close":
-        case.report(
-            "amqp10/C-CLOSE-AFTEROPEN", "close is sent before the sender's own open", CERTAIN, _state(case)
-        )
+    if me.layer == "":
+        frame_before_header(case)
+    elif me.layer != "AMQP 1.0" or name == "open" or name == "undecodable":
+        return False
+    elif name == "close":
+        close_before_open(case)
     elif name == "empty":
-        case.report("amqp10/C-EMPTY-AFTEROPEN", "an empty frame is sent before the sender's own open")
-    elif name not in ("open", "undecodable"):
-        case.report("amqp10/C-OPEN-FIRST", f"{name} is sent before open", CERTAIN, _state(case))
+        empty_frame_before_open(case)
+    else:
+        first_frame_is_not_open(case)
+    return True
 
 
 def frame_after_close(case: Case) -> None:
@@ -58,84 +84,184 @@ def frame_after_close(case: Case) -> None:
         )
 
 
-def frame_larger_than_agreed(case: Case) -> None:
+def frame_larger_than_agreed(case: Case, limit: int) -> None:
     """A frame is larger than the max-frame-size of the peer's open.
 
     Why it matters: the receiver must close the connection with framing-error.
-    Silent when: the peer's open was not captured, or the sender could not have known it; then the 512
-    octets every peer takes are the limit.
+    Silent when: the peer's open was not captured.
     """
+    size = case.record.frame.size
+    case.report(
+        "amqp10/C-MAXFRAME",
+        f"the frame has {size} octets, the peer's max-frame-size is {limit}",
+        CERTAIN,
+        {"frame_size": int(size), "max_frame_size": limit},
+        [int(case.me.peer_open_packet)],
+    )
+
+
+def open_larger_than_512_octets(case: Case) -> None:
+    """An open sent before the peer's has more than 512 octets.
+
+    Why it matters: before any limit is agreed a peer need not take more.
+    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    """
+    size = case.record.frame.size
+    message = f"an open of {size} octets is sent before the peer's, at most {MIN_MAX_FRAME_SIZE} may be"
+    case.report("amqp10/C-OPEN-SIZE", message, CERTAIN, {"frame_size": int(size)})
+
+
+def pipelined_frame_larger_than_512_octets(case: Case) -> None:
+    """A frame sent before the peer's open was received has more than 512 octets.
+
+    Why it matters: before any limit is agreed a peer need not take more.
+    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    """
+    size = case.record.frame.size
+    message = f"{size} octets are sent before the peer's open, at most {MIN_MAX_FRAME_SIZE} may be"
+    case.report("amqp10/C-PIPE-SIZE", message, CERTAIN, {"frame_size": int(size)})
+
+
+def _judge_size(case: Case) -> None:
     me = case.me
     size = case.record.frame.size
     if size <= MIN_MAX_FRAME_SIZE:
         return
     theirs = me.peer_open
-    if theirs is None:
-        if me.whole and case.peer.whole and me.layer == "AMQP 1.0":
-            rule = "amqp10/C-OPEN-SIZE" if case.record.frame.name == "open" else "amqp10/C-PIPE-SIZE"
-            message = f"{size} octets are sent before the peer's open, at most {MIN_MAX_FRAME_SIZE} may be"
-            case.report(rule, message, CERTAIN, {"frame_size": int(size)})
-        return
-    limit = theirs.max_frame_size
-    if limit is None or size <= limit or limit < MIN_MAX_FRAME_SIZE:
-        return
-    # Without the peer's open the limit would have been smaller still.
-    message = f"the frame has {size} octets, the peer's max-frame-size is {limit}"
-    evidence: dict[str, object] = {"frame_size": int(size), "max_frame_size": limit}
-    case.report("amqp10/C-MAXFRAME", message, CERTAIN, evidence, [int(me.peer_open_packet)])
+    if theirs is not None:
+        limit = theirs.max_frame_size
+        if limit is not None and MIN_MAX_FRAME_SIZE <= limit < size:
+            # Without the peer's open the limit would have been smaller still.
+            frame_larger_than_agreed(case, limit)
+    elif me.whole and case.peer.whole and me.layer == "AMQP 1.0":
+        if case.record.frame.name == "open":
+            open_larger_than_512_octets(case)
+        else:
+            pipelined_frame_larger_than_512_octets(case)
 
 
-def channel_beyond_agreed(case: Case) -> None:
-    """A frame uses a channel above the peer's channel-max, or, before its open, one other than 0.
+def channel_beyond_agreed(case: Case, limit: int) -> None:
+    """A frame uses a channel above the peer's channel-max.
 
     Why it matters: the receiver must close the connection with framing-error.
     Silent when: the peer's open was not captured.
     """
-    me = case.me
     channel = case.record.frame.channel
-    if channel <= 0:
-        return
-    theirs = me.peer_open
-    name = case.record.frame.name
-    if theirs is None:
-        if me.whole and case.peer.whole and me.layer == "AMQP 1.0" and name != "open":
-            rule = "amqp10/C-PIPE-CHANNEL"
-            if name == "empty":
-                rule = "amqp10/C-EMPTY-CH0-PRE"
-            message = f"channel {channel} is used before the peer's open; only channel 0 may be"
-            case.report(rule, message, CERTAIN, {"channel": int(channel)})
-        return
-    limit = theirs.channel_max
-    if limit is not None and channel > limit:
-        message = f"channel {channel} is used, the peer's channel-max is {limit}"
-        evidence: dict[str, object] = {"channel": int(channel), "channel_max": limit}
-        case.report("amqp10/C-CHMAX", message, CERTAIN, evidence, [int(me.peer_open_packet)])
+    case.report(
+        "amqp10/C-CHMAX",
+        f"channel {channel} is used, the peer's channel-max is {limit}",
+        CERTAIN,
+        {"channel": int(channel), "channel_max": limit},
+        [int(case.me.peer_open_packet)],
+    )
+
+
+def pipelined_frame_off_channel_0(case: Case) -> None:
+    """A frame sent before the peer's open was received uses another channel than 0.
+
+    Why it matters: before any limit is agreed a peer need not know more channels.
+    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    """
+    channel = case.record.frame.channel
+    message = f"channel {channel} is used before the peer's open; only channel 0 may be"
+    case.report("amqp10/C-PIPE-CHANNEL", message, CERTAIN, {"channel": int(channel)})
+
+
+def pipelined_close_off_channel_0(case: Case) -> None:
+    """A close sent before the peer's open was received uses another channel than 0.
+
+    Why it matters: before any limit is agreed a peer need not know more channels.
+    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    """
+    channel = case.record.frame.channel
+    message = f"close is sent on channel {channel} before the peer's open; only channel 0 may be used"
+    case.report("amqp10/C-CLOSE-CH0-PIPE", message, CERTAIN, {"channel": int(channel)})
+
+
+def pipelined_empty_frame_off_channel_0(case: Case) -> None:
+    """An empty frame sent before the peer's open was received uses another channel than 0.
+
+    Why it matters: before any limit is agreed a peer need not know more channels.
+    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    """
+    channel = case.record.frame.channel
+    message = f"an empty frame is sent on channel {channel} before the peer's open"
+    case.report("amqp10/C-EMPTY-CH0-PRE", message, CERTAIN, {"channel": int(channel)})
 
 
 def empty_frame_off_channel_0(case: Case) -> None:
     """An empty frame is sent on a channel other than 0.
 
     Why it matters: it is only a heartbeat; its channel is ignored, and a limit might be hit.
+    Silent when: the peer's open was not captured: before it, it would be worse.
+    """
+    case.report("amqp10/C-EMPTY-CH0", f"an empty frame is sent on channel {case.record.frame.channel}")
+
+
+def open_off_channel_0(case: Case) -> None:
+    """open is sent on a channel other than 0.
+
+    Why it matters: before the open no other channel is agreed.
     Silent when: never.
     """
-    frame = case.record.frame
-    if frame.name == "empty" and frame.kind == "amqp" and frame.channel > 0 and case.me.peer_open is not None:
-        case.report("amqp10/C-EMPTY-CH0", f"an empty frame is sent on channel {frame.channel}")
+    case.report("amqp10/C-OPEN-CH0", f"open is sent on channel {case.record.frame.channel}")
+
+
+def close_off_channel_0(case: Case) -> None:
+    """close is sent on a channel other than 0.
+
+    Why it matters: it may be read on any, but channel 0 is always within the limits.
+    Silent when: it breaks a limit besides, which is worse.
+    """
+    case.report("amqp10/C-CLOSE-CH0", f"close is sent on channel {case.record.frame.channel}")
+
+
+def _judge_channel(case: Case) -> bool:
+    """The rules about a channel other than 0; True if it is none that the peer knows."""
+    me = case.me
+    name = case.record.frame.name
+    if name == "open":
+        open_off_channel_0(case)
+        return False
+    theirs = me.peer_open
+    if theirs is not None:
+        limit = theirs.channel_max
+        if limit is not None and case.record.frame.channel > limit:
+            channel_beyond_agreed(case, limit)
+            return True
+    elif me.whole and case.peer.whole and me.layer == "AMQP 1.0":
+        if name == "empty":
+            pipelined_empty_frame_off_channel_0(case)
+        elif name == "close":
+            pipelined_close_off_channel_0(case)
+        else:
+            pipelined_frame_off_channel_0(case)
+        return False
+    if name == "close":
+        close_off_channel_0(case)
+    elif name == "empty" and theirs is not None:
+        empty_frame_off_channel_0(case)
+    return False
 
 
 def idle_too_long(case: Case) -> None:
     """A peer was silent for longer than the other one's idle-time-out.
 
     Why it matters: the other side may take the connection for dead and close it.
-    Silent when: the other side's open was not captured, or octets may be missing. A tenth of the
-    time-out, at least 100 ms, is allowed for the way between the peer and the capture.
+    Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
+    close. A tenth of the time-out, at least 100 ms, is allowed for the way between the peer and the
+    capture.
     """
     me = case.me
     theirs = me.peer_open
-    if theirs is None or not theirs.idle_time_out or not me.whole:
+    if theirs is None or not theirs.idle_time_out or not me.whole or me.closed:
         return
     since = max(me.last_time, me.peer_open_time)
-    silence = case.record.time - since
+    until = case.record.time
+    if case.peer.closed:
+        # Nobody waits for a frame behind the close, which was the peer's last.
+        until = min(until, case.peer.last_time)
+    silence = until - since
     limit = theirs.idle_time_out * 1_000_000
     tolerance = max(limit // 10, 100_000_000)
     if silence > limit + tolerance:
@@ -149,34 +275,18 @@ def idle_too_long(case: Case) -> None:
         )
 
 
-def judge_any(case: Case) -> None:
-    """The rules about every frame that is not of the SASL layer."""
-    frame = case.record.frame
-    if frame.kind != "amqp":
-        return
+def judge_any(case: Case) -> bool:
+    """The rules about every AMQP frame. False if after that no inner layer can make sense of it."""
     me = case.me
+    frame = case.record.frame
     if me.closed:
         frame_after_close(case)
-        return
-    if me.open is None:
-        frame_before_header(case)
-        first_frame_is_not_open(case)
+        return False
+    if me.open is None and _judge_before_open(case):
+        return False
     if frame.missing == 0:
-        frame_larger_than_agreed(case)
-    if frame.channel > 0:
-        channel_beyond_agreed(case)
-        empty_frame_off_channel_0(case)
-
-
-def open_on_another_channel(case: Case) -> None:
-    """open is sent on a channel other than 0.
-
-    Why it matters: before the open no other channel is agreed.
-    Silent when: never.
-    """
-    channel = case.record.frame.channel
-    if channel > 0:
-        case.report("amqp10/C-OPEN-CH0", f"open is sent on channel {channel}")
+        _judge_size(case)
+    return frame.channel <= 0 or not _judge_channel(case)
 
 
 def second_open(case: Case) -> None:
@@ -207,7 +317,7 @@ def max_frame_size_below_the_floor(case: Case, body: Open) -> None:
         case.report("amqp10/C-MAXFRAME-FLOOR", f"max-frame-size is {size}", CERTAIN, {"max_frame_size": size})
 
 
-def locale_with_odd_tag(case: Case, body: Open) -> None:
+def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
     """A locale is not a language tag of BCP 47.
 
     Why it matters: `en_US` is what libraries call it, the tag is `en-US`.
@@ -223,27 +333,33 @@ def locale_with_odd_tag(case: Case, body: Open) -> None:
 
 def judge_open(case: Case, body: Open) -> None:
     """The rules about open."""
-    open_on_another_channel(case)
     second_open(case)
     max_frame_size_below_the_floor(case, body)
-    locale_with_odd_tag(case, body)
+    locale_that_is_no_language_tag(case, body)
 
 
-def close_on_another_channel(case: Case) -> None:
-    """close is sent on a channel other than 0.
+def redirect_without_address(case: Case, body: Close) -> None:
+    """A close redirects the peer, and does not say where to.
 
-    Why it matters: it may be read on any, but channel 0 is always within the limits.
+    Why it matters: without hostname, network-host and port the peer cannot follow.
     Silent when: never.
     """
-    channel = case.record.frame.channel
-    if channel > 0:
-        case.report("amqp10/C-CLOSE-CH0", f"close is sent on channel {channel}")
+    error = body.error
+    if error is None or error.condition != "amqp:connection:redirect":
+        return
+    keys = [] if error.info is None else [str(key) for key, _ in error.info.pairs]
+    if "hostname" not in keys or "network-host" not in keys or "port" not in keys:
+        case.report(
+            "amqp10/C-REDIRECT-INFO",
+            "amqp:connection:redirect lacks hostname, network-host or port in its info",
+            CERTAIN,
+            {"entries": len(keys)},
+        )
 
 
 def judge_close(case: Case, body: Close) -> None:
     """The rules about close."""
-    if not case.me.closed:
-        close_on_another_channel(case)
+    redirect_without_address(case, body)
 
 
 def _state(case: Case) -> dict[str, object]:
@@ -253,20 +369,22 @@ def _state(case: Case) -> dict[str, object]:
 RULES = {
     "amqp10/C-HDR-FIRST": frame_before_header,
     "amqp10/C-OPEN-FIRST": first_frame_is_not_open,
-    "amqp10/C-CLOSE-AFTEROPEN": first_frame_is_not_open,
-    "amqp10/C-EMPTY-AFTEROPEN": first_frame_is_not_open,
+    "amqp10/C-CLOSE-AFTEROPEN": close_before_open,
+    "amqp10/C-EMPTY-AFTEROPEN": empty_frame_before_open,
     "amqp10/C-CLOSE-LAST": frame_after_close,
     "amqp10/C-MAXFRAME": frame_larger_than_agreed,
-    "amqp10/C-OPEN-SIZE": frame_larger_than_agreed,
-    "amqp10/C-PIPE-SIZE": frame_larger_than_agreed,
+    "amqp10/C-OPEN-SIZE": open_larger_than_512_octets,
+    "amqp10/C-PIPE-SIZE": pipelined_frame_larger_than_512_octets,
     "amqp10/C-CHMAX": channel_beyond_agreed,
-    "amqp10/C-PIPE-CHANNEL": channel_beyond_agreed,
-    "amqp10/C-EMPTY-CH0-PRE": channel_beyond_agreed,
+    "amqp10/C-PIPE-CHANNEL": pipelined_frame_off_channel_0,
+    "amqp10/C-CLOSE-CH0-PIPE": pipelined_close_off_channel_0,
+    "amqp10/C-EMPTY-CH0-PRE": pipelined_empty_frame_off_channel_0,
     "amqp10/C-EMPTY-CH0": empty_frame_off_channel_0,
-    "amqp10/C-OPEN-CH0": open_on_another_channel,
+    "amqp10/C-OPEN-CH0": open_off_channel_0,
+    "amqp10/C-CLOSE-CH0": close_off_channel_0,
     "amqp10/C-OPEN-ONCE": second_open,
     "amqp10/C-MAXFRAME-FLOOR": max_frame_size_below_the_floor,
-    "amqp10/C-LOCALE-TAG": locale_with_odd_tag,
-    "amqp10/C-CLOSE-CH0": close_on_another_channel,
+    "amqp10/C-LOCALE-TAG": locale_that_is_no_language_tag,
     "amqp10/C-IDLE-KEEP": idle_too_long,
+    "amqp10/C-REDIRECT-INFO": redirect_without_address,
 }

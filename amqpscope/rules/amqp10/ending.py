@@ -1,36 +1,49 @@
 """What is missing when a stream ends: closes, answers, the rest of a frame.
 
-Nothing absent is certain here: what an endpoint has read just before it ended, no capture shows.
+Nothing absent is certain here: what an endpoint was about to say when it ended, no capture shows. An answer
+is owed once the endpoint has shown that it read what it has to answer, and as long as the session and the
+connection last: who ends these needs to answer nothing else. How long it may take nobody says; it is missed
+when the endpoint went on for a minute without it (`ANSWER_PATIENCE`).
 """
 
+from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import POSSIBLE
 
 __all__ = ["judge_end"]
 
 
 def stream_ended_without_close(case: Case) -> None:
-    """A peer ended its TCP stream without close, or without answering the other one's.
+    """A peer ended its TCP stream without close.
 
     Why it matters: the other side cannot tell an orderly end from a crash.
-    Silent when: the peer had not sent open, its stream is not captured whole, or the other side ended first.
+    Silent when: the peer had not sent open, octets were not captured, or the other side ended first.
     """
-    me = case.me
-    peer = case.peer
-    if me.open is None or me.closed or not me.whole:
-        return
-    if peer.closed:
+    if case.peer.stream_end != "fin" and case.peer.stream_end != "rst":
         case.report(
-            "amqp10/C-CLOSE-ANSWER",
-            f"the stream ends, the peer's close (packet {peer.close_packet}) is not answered",
+            "amqp10/C-CLOSE-SENT",
+            "the stream ends without close",
             POSSIBLE,
-            {"connection_state": me.state},
-            [int(peer.close_packet)],
+            {"connection_state": case.me.state},
         )
-    elif peer.stream_end != "fin" and peer.stream_end != "rst":
-        case.report(
-            "amqp10/C-CLOSE-SENT", "the stream ends without close", POSSIBLE, {"connection_state": me.state}
-        )
+
+
+def close_never_answered(case: Case) -> None:
+    """A peer ended its TCP stream without answering the other one's close.
+
+    Why it matters: the other side waits for the answer until a time-out.
+    Silent when: the peer had not sent open, or octets were not captured.
+    """
+    packet = int(case.peer.close_packet)
+    case.report(
+        "amqp10/C-CLOSE-ANSWER",
+        f"the stream ends, the peer's close (packet {packet}) is not answered",
+        POSSIBLE,
+        {"connection_state": case.me.state},
+        [packet],
+    )
 
 
 def stream_ended_inside_a_frame(case: Case) -> None:
@@ -51,22 +64,19 @@ def stream_ended_inside_a_frame(case: Case) -> None:
             return
 
 
-def begin_never_answered(case: Case) -> None:
+def begin_never_answered_but_another_begun(case: Case) -> None:
     """A peer began a session of its own instead of answering the other one's begin.
 
-    Why it matters: see `begin_beside_the_one_to_answer`.
-    Silent when: the begin was answered after all, or the peer's own one was, so that it did start a session.
+    Why it matters: the session that was asked for stays half open.
+    Silent when: the begin was answered after all, or octets of either peer were not captured. Never more
+    than possible: two sessions may begin at once.
     """
     me = case.me
     record = me.unasked
     if record is None or not me.whole:
         return
-    channel = int(record.frame.channel)
-    own = me.sessions.get(channel) or me.ended.get(channel)
-    if own is not None and own.peer_begin is not None:
-        return
     for asked in me.peer_sessions.values():
-        if asked.peer_begin_end == me.unasked_end and asked.begin is None and asked.state == "BEGIN_RCVD":
+        if asked.peer_begin_end == me.unasked_end and asked.begin is None:
             case.record = record
             case.report(
                 "amqp10/S-BEGIN-REMOTESET",
@@ -79,10 +89,142 @@ def begin_never_answered(case: Case) -> None:
             return
 
 
+def begin_never_answered(case: Case, asked: SessionEnd) -> None:
+    """A peer read a begin and never answered it.
+
+    Why it matters: the other side cannot use the session, and waits.
+    Silent when: it may not have read it, the other side ended the session or the connection, or octets were
+    not captured.
+    """
+    packet = int(asked.peer_begin_packet)
+    case.report(
+        "amqp10/S-BEGIN-ANSWER",
+        f"the begin in packet {packet} is never answered",
+        POSSIBLE,
+        {"session_state": asked.state},
+        [packet],
+    )
+
+
+def end_never_answered(case: Case, session: SessionEnd) -> None:
+    """A peer read an end and never answered it.
+
+    Why it matters: the channel stays in use.
+    Silent when: it may not have read it, the other side closed the connection, or octets were not captured.
+    """
+    case.session = session
+    case.report(
+        "amqp10/S-END-ANSWER",
+        f"the peer's end on channel {session.peer_channel} is never answered",
+        POSSIBLE,
+        {"session_state": session.state},
+    )
+
+
+def attach_never_answered(case: Case, link: LinkEnd) -> None:
+    """A peer read an attach and never answered it.
+
+    Why it matters: also a link that is refused is attached first; the other side waits.
+    Silent when: it may not have read it, the other side detached the link or ended the session or
+    connection, or octets were not captured.
+    """
+    case.link = link
+    case.report(
+        "amqp10/L-ATTACH-ANSWER",
+        "the peer's attach of the link is never answered",
+        POSSIBLE,
+        {"link_state": link.state},
+    )
+
+
+def detach_never_answered(case: Case, link: LinkEnd) -> None:
+    """A peer read a closing detach and never answered it.
+
+    Why it matters: the handle stays in use, and the other side waits.
+    Silent when: it may not have read it, the other side ended the session or connection, or octets were not
+    captured.
+    """
+    case.link = link
+    case.report(
+        "amqp10/L-CLOSE-ANSWER",
+        "the peer's closing detach of the link is never answered",
+        POSSIBLE,
+        {"link_state": link.state},
+    )
+
+
+def link_never_drained(case: Case, link: LinkEnd) -> None:
+    """A sender read that it is to drain a link and never used up or gave back its credit.
+
+    Why it matters: the receiver waits for the flow that says so.
+    Silent when: it may not have read it, the link was detached, the other side ended the session or
+    connection, or octets were not captured.
+    """
+    case.link = link
+    case.report(
+        "amqp10/L-DRAIN-ADVANCE",
+        "the sender never drains the link",
+        POSSIBLE,
+        {"link_credit": int(link.limits.newest() - link.count), "drain": True},
+    )
+
+
+def _judge_answers(case: Case) -> None:
+    """What was read and not answered for long, on a connection that nobody has closed."""
+    me = case.me
+    must = me.knowledge.must
+    since = me.last_time - ANSWER_PATIENCE
+    for session in me.peer_sessions.values():
+        if (
+            session.begin is None
+            and session.state == "BEGIN_RCVD"
+            and me.unasked_end != session.peer_begin_end
+        ):
+            if session.peer_begin_end <= must and session.asked <= since:
+                begin_never_answered(case, session)
+    for session in me.sessions.values():
+        if session.state == "END_RCVD" and session.peer_end_end <= must and session.asked <= since:
+            end_never_answered(case, session)
+        if session.state != "MAPPED" or not session.whole:
+            continue
+        case.session = session
+        for link in session.links.values():
+            if not link.whole or link.asked > since:
+                continue
+            if link.state == "ATTACH_RCVD" and link.handle == UNKNOWN and link.peer_attach_end <= must:
+                attach_never_answered(case, link)
+            elif link.state == "DETACH_RCVD" and link.peer_closed and link.peer_detach_end <= must:
+                detach_never_answered(case, link)
+            elif link.sender and link.drain and link.state == "ATTACHED" and link.drain_end <= must:
+                if link.limits.newest() > link.count:
+                    link_never_drained(case, link)
+
+
 def judge_end(case: Case, reason: str) -> None:
     """The rules about the end of a peer's stream: `fin`, `rst` or `capture`."""
+    me = case.me
+    peer = case.peer
     if reason == "fin" or reason == "rst":
-        stream_ended_without_close(case)
+        if me.open is not None and not me.closed and me.whole:
+            if peer.closed:
+                close_never_answered(case)
+            else:
+                stream_ended_without_close(case)
     if reason == "fin":
         stream_ended_inside_a_frame(case)
-    begin_never_answered(case)
+    begin_never_answered_but_another_begun(case)
+    if reason == "capture" and me.whole and peer.whole and not peer.closed and not me.closed:
+        _judge_answers(case)
+
+
+RULES = {
+    "amqp10/C-CLOSE-SENT": stream_ended_without_close,
+    "amqp10/C-CLOSE-ANSWER": close_never_answered,
+    "amqp10/F-SIZE-TOTAL": stream_ended_inside_a_frame,
+    "amqp10/S-BEGIN-REMOTESET": begin_never_answered_but_another_begun,
+    "amqp10/S-BEGIN-ANSWER": begin_never_answered,
+    "amqp10/S-END-ANSWER": end_never_answered,
+    "amqp10/L-ATTACH-ANSWER": attach_never_answered,
+    "amqp10/L-CLOSE-ANSWER": detach_never_answered,
+    "amqp10/L-DRAIN-ADVANCE": link_never_drained,
+}

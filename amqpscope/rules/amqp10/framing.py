@@ -1,36 +1,97 @@
-"""Types, mandatory fields and framing: what decoding itself proves.
+"""Framing: what the octets of a frame's header, and where its body lies, prove (transport.xml, "framing").
 
-The dissector names the rule that the octets break; each such problem is a finding. Problems that
-accuse nobody (octets not captured, our own bounds) are none.
+Each function is told by the dissector where the octets break its rule.
 """
 
+from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.interface import Problem
 
-__all__ = ["problems_of_frame"]
-
-# Legal octets can look like these: the text leaves it open, or our tables may be too old.
-_ARGUABLE = ("T-COMP-REQUIRES", "M-ADDR-TYPE", "M-ID-TYPE", "M-SECT-KNOWN", "C-HDR-VERMATCH")
+__all__ = ["PROBLEMS"]
 
 
-def problems_of_frame(case: Case) -> None:
-    """Every fault of encoding in the frame, and in the message that it completes."""
-    record = case.record
-    for problem in record.frame.problems:
-        _report(case, problem, "")
-    message = record.message
-    if message is not None and message.complete:
-        message.sections()
-        for problem in message.problems:
-            _report(case, problem, "message ")
+def frame_size_below_8(case: Case, problem: Problem) -> None:
+    """A frame's size is below the 8 octets of its header.
+
+    Why it matters: where the next frame begins is lost.
+    Silent when: octets before it were not captured.
+    """
+    proved(case, "amqp10/F-SIZE-MIN", problem)
 
 
-def _report(case: Case, problem: Problem, where: str) -> None:
-    code = problem.code
-    if not code[:1].isupper():
-        return
-    path = problem.path or f"{where or 'frame '}octet {problem.offset}"
-    certainty = POSSIBLE if code in _ARGUABLE else CERTAIN
-    evidence: dict[str, object] = {"offset": int(problem.offset), "path": problem.path}
-    case.report(f"amqp10/{code}", f"{path}: {problem.reason}", certainty, evidence)
+def data_offset_below_2(case: Case, problem: Problem) -> None:
+    """A frame's data offset is below 2: its body would begin inside its header.
+
+    Why it matters: a receiver must close the connection.
+    Silent when: octets before it were not captured.
+    """
+    proved(case, "amqp10/F-DOFF-MIN", problem)
+
+
+def data_offset_behind_the_frame(case: Case, problem: Problem) -> None:
+    """A frame's data offset lies behind the frame's end.
+
+    Why it matters: it has no place for its body.
+    Silent when: octets before it were not captured.
+    """
+    proved(case, "amqp10/F-DOFF-RANGE", problem)
+
+
+def frame_of_unknown_type(case: Case, problem: Problem) -> None:
+    """A frame's type is neither AMQP's nor SASL's.
+
+    Why it matters: nobody knows how to read it.
+    Silent when: octets before it were not captured.
+    """
+    proved(case, "amqp10/F-TYPE-KNOWN", problem)
+
+
+def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
+    """An AMQP frame's body does not begin with a performative.
+
+    Why it matters: nothing says what the frame is for.
+    Silent when: the frame was not captured whole.
+    """
+    proved(case, "amqp10/F-BODY-PERF", problem)
+
+
+def octets_behind_a_performative_without_payload(case: Case, problem: Problem) -> None:
+    """Octets follow a performative that has no payload.
+
+    Why it matters: only a transfer carries any; these are lost, or a sign of a wrong size.
+    Silent when: the frame was not captured whole.
+    """
+    proved(case, "amqp10/F-BODY-PAYLOAD", problem)
+
+
+def stream_that_begins_with_no_header(case: Case, problem: Problem) -> None:
+    """A stream begins neither with a protocol header nor with a frame.
+
+    Why it matters: the other side cannot know what is spoken.
+    Silent when: the start of the stream was not captured.
+    """
+    proved(case, "amqp10/C-HDR-FORM", problem)
+
+
+def second_header_behind_the_first(case: Case, problem: Problem) -> None:
+    """A protocol header follows another one at once.
+
+    Why it matters: of two headers the other side has only read the first.
+    Silent when: octets between them were not captured. Never more than possible.
+    """
+    proved(case, "amqp10/C-HDR-VERMATCH", problem)
+
+
+# What the dissector's problems break, by their code.
+PROBLEMS = {
+    "F-SIZE-MIN": frame_size_below_8,
+    "F-DOFF-MIN": data_offset_below_2,
+    "F-DOFF-RANGE": data_offset_behind_the_frame,
+    "F-TYPE-KNOWN": frame_of_unknown_type,
+    "F-BODY-PERF": frame_body_that_is_no_performative,
+    "F-BODY-PAYLOAD": octets_behind_a_performative_without_payload,
+    "C-HDR-FORM": stream_that_begins_with_no_header,
+    "C-HDR-VERMATCH": second_header_behind_the_first,
+}
+
+RULES = {"amqp10/" + code: rule for code, rule in PROBLEMS.items()}

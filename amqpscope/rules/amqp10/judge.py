@@ -4,6 +4,9 @@ One fault, one finding. A frame that already broke a rule of an outer layer is n
 inside it: a transfer on a channel without a session has no window to exceed.
 """
 
+from collections.abc import Callable
+from typing import Final
+
 from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
 from amqpscope.rules.amqp10 import (
@@ -15,10 +18,13 @@ from amqpscope.rules.amqp10 import (
     message,
     sasl,
     session,
+    terminus,
     transaction,
+    types,
 )
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.endpoint import Endpoint
+from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
     Attach,
@@ -31,6 +37,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
+from dissectors.interface import Problem
 
 __all__ = ["Judge"]
 
@@ -136,23 +143,34 @@ class Judge:
         said = record.message
         if said is not None and message.plainly_sound(said):
             said = None
-        if frame.problems or said is not None:
-            framing.problems_of_frame(case)
+        if frame.problems:
+            for problem in frame.problems:
+                self.proved(case, problem)
+        if said is not None and said.complete:
+            said.sections()
+            for problem in said.problems:
+                self.proved(case, problem)
+        if frame.kind == "header":
+            if isinstance(body, ProtocolHeader):
+                sasl.judge_header(case, body)
+            return
         if frame.kind == "sasl":
             sasl.judge_frame(case)
             return
         if frame.kind != "amqp":
             return
         if case.me.layer == "SASL":
-            sasl.frame_of_the_other_layer(case)
+            sasl.judge_amqp_frame(case)
             return
-        connection.judge_any(case)
+        if not connection.judge_any(case):
+            return
         if frame.missing > 0 and frame.payload_size == 0:
             # What seems absent among its fields may only not have been captured.
             return
         if isinstance(body, Transfer):
             self.transfer(case, body, said)
         elif isinstance(body, Disposition):
+            delivery.judge_disposition_alone(case, body)
             ends = session.on_session(case)
             if ends is not None:
                 case.session = ends
@@ -160,16 +178,20 @@ class Judge:
         elif isinstance(body, Flow):
             self.flow(case, body)
         elif isinstance(body, Attach):
+            link.judge_attach_alone(case, body)
+            terminus.judge_attach(case, body)
             ends = session.on_session(case)
             if ends is not None:
                 case.session = ends
                 session.judge_attach(case, ends, body)
                 link.judge_attach(case, ends, body)
+                terminus.judge_request(case, ends, body)
         elif isinstance(body, Detach):
             ends = session.on_session(case)
             if ends is not None:
                 case.session = ends
-                link.judge_detach(case, ends, body)
+                if body.handle is not None and body.handle not in ends.handles:
+                    link.detach_on_unattached_handle(case, ends, body.handle)
         elif isinstance(body, Begin):
             session.judge_begin(case, body)
         elif isinstance(body, End):
@@ -179,29 +201,59 @@ class Judge:
         elif isinstance(body, Close):
             connection.judge_close(case, body)
 
+    def proved(self, case: Case, problem: Problem) -> None:
+        """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""
+        rule = _PROVED.get(problem.code)
+        if rule is not None:
+            rule(case, problem)
+
     def transfer(self, case: Case, body: Transfer, said: Message | None) -> None:
-        """A transfer: its session's rules, its link's, its delivery's, its message's (said: one to be decoded)."""
+        """A transfer: its session's rules, its link's, its delivery's, its message's.
+
+        said: the message it completes, if that has to be decoded.
+        """
+        delivery.judge_transfer_alone(case, body)
         ends = session.on_session(case)
         if ends is None:
             return
         case.session = ends
         session.judge_transfer(case, ends)
-        attached = link.on_link(case, ends, body.handle, "amqp10/L-UNATTACHED-TRANSFER")
-        if attached is None:
+        if body.handle is None:
             return
+        attached = ends.handles.get(body.handle)
+        if attached is None:
+            link.transfer_on_unattached_handle(case, ends, body.handle)
+            return
+        case.link = attached
         link.judge_transfer(case, attached, body)
         delivery.judge_transfer(case, ends, attached, body)
-        transaction.judge_transfer(case, body)
+        transaction.judge_transfer(case, attached, body)
         if said is not None:
             message.judge_message(case, said)
 
     def flow(self, case: Case, body: Flow) -> None:
         """A flow: its session's rules, and its link's."""
+        session.judge_flow_alone(case, body)
         ends = session.on_session(case)
         if ends is None:
             return
         case.session = ends
         session.judge_flow(case, ends, body)
-        attached = link.on_link(case, ends, body.handle, "amqp10/L-UNATTACHED-FLOW")
-        if attached is not None:
-            link.judge_flow(case, attached, body)
+        if body.handle is None:
+            return
+        attached = ends.handles.get(body.handle)
+        if attached is None:
+            link.flow_on_unattached_handle(case, ends, body.handle)
+            return
+        case.link = attached
+        link.judge_flow(case, attached, body)
+
+
+# What the dissectors prove, by the problem's code.
+_PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
+    **types.PROBLEMS,
+    **framing.PROBLEMS,
+    **terminus.PROBLEMS,
+    **message.PROBLEMS,
+    **sasl.PROBLEMS,
+}

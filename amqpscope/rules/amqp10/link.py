@@ -1,35 +1,62 @@
 """Links: handles, attaches and credit (transport.xml, "links", "Flow Control")."""
 
 from amqpscope.rules.case import Case
-from amqpscope.tracking.amqp10.link import LinkEnd
+from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.composite import Composite
-from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
+from dissectors.amqp10.performatives import Attach, Flow, Transfer
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Described
 
-__all__ = ["judge_attach", "judge_flow", "judge_transfer", "on_link"]
+__all__ = [
+    "detach_on_unattached_handle",
+    "flow_on_unattached_handle",
+    "judge_attach",
+    "judge_attach_alone",
+    "judge_flow",
+    "judge_transfer",
+    "transfer_on_unattached_handle",
+]
 
 
-def on_link(case: Case, session: SessionEnd, handle: int | None, rule: str) -> LinkEnd | None:
-    """The link of a frame that names one by its handle, judged whether it is attached."""
-    if handle is None:
-        return None
-    link = session.handles.get(handle)
-    if link is None:
-        if session.whole:
-            name = case.record.frame.name
-            case.report(
-                rule,
-                f"{name} names handle {handle}, to which its sender has attached no link",
-                CERTAIN,
-                {"handle": handle, "attached_handles": sorted(session.handles)[:16]},
-            )
-        return None
-    case.link = link
-    return link
+def transfer_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
+    """A transfer names a handle to which its sender has no link attached.
+
+    Why it matters: it belongs to no link; the receiver ends the session with unattached-handle.
+    Silent when: octets since the session's begin were not captured, so an attach may be among them.
+    """
+    _unattached(case, session, handle, "amqp10/L-UNATTACHED-TRANSFER")
+
+
+def flow_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
+    """A flow names a handle to which its sender has no link attached.
+
+    Why it matters: it belongs to no link; the receiver ends the session with unattached-handle.
+    Silent when: octets since the session's begin were not captured, so an attach may be among them.
+    """
+    _unattached(case, session, handle, "amqp10/L-UNATTACHED-FLOW")
+
+
+def detach_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
+    """A detach names a handle to which its sender has no link attached.
+
+    Why it matters: it belongs to no link; the receiver ends the session with unattached-handle.
+    Silent when: octets since the session's begin were not captured, so an attach may be among them.
+    """
+    _unattached(case, session, handle, "amqp10/L-UNATTACHED-DETACH")
+
+
+def _unattached(case: Case, session: SessionEnd, handle: int, rule: str) -> None:
+    if session.whole:
+        name = case.record.frame.name
+        case.report(
+            rule,
+            f"{name} names handle {handle}, to which its sender has attached no link",
+            CERTAIN,
+            {"handle": handle, "attached_handles": sorted(session.handles)[:16]},
+        )
 
 
 def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
@@ -62,36 +89,83 @@ def sender_without_initial_delivery_count(case: Case, body: Attach) -> None:
             case.report("amqp10/L-ATTACH-IDC", "a sender's attach has no initial-delivery-count")
 
 
-def unsettled_map_of_wrong_types(case: Case, body: Attach) -> None:
+def unsettled_map_with_null_key(case: Case) -> None:
+    """The unsettled map has a null key.
+
+    Why it matters: no delivery can have it as its tag.
+    Silent when: never.
+    """
+    case.report("amqp10/L-UNSETTLED-NULLKEY", "the unsettled map has a null key")
+
+
+def unsettled_map_of_other_types(case: Case, what: str) -> None:
     """The unsettled map has a key that is no delivery-tag, or a value that is no delivery state.
 
     Why it matters: resuming rests on it.
+    Silent when: a value is of a described type that is not the specification's.
+    """
+    case.report("amqp10/L-UNSETTLED-TYPES", what)
+
+
+def unsettled_map_of_receiver_with_null(case: Case) -> None:
+    """A receiver's unsettled map lists a delivery of which it has nothing.
+
+    Why it matters: the sender has to send all of it again under the old tag, as if it were resumed.
     Silent when: never.
     """
+    case.report("amqp10/M-RES-NULLRCV-KEEP", "a receiver's unsettled map has a null value")
+
+
+def _judge_unsettled_map(case: Case, body: Attach) -> None:
     if body.unsettled is None:
         return
     for key, value in body.unsettled.pairs:
         if key is None:
-            case.report("amqp10/L-UNSETTLED-NULLKEY", "the unsettled map has a null key")
+            unsettled_map_with_null_key(case)
         elif not isinstance(key, bytes):
-            case.report(
-                "amqp10/L-UNSETTLED-TYPES", f"a key of the unsettled map is {type_name(key)}, not binary"
-            )
+            unsettled_map_of_other_types(case, f"a key of the unsettled map is {type_name(key)}, not binary")
         elif len(key) > 32:
             case.report(
                 "amqp10/D-TAG-LEN", f"a delivery-tag of {len(key)} octets stands in the unsettled map"
             )
-        if value is None or isinstance(value, Described):
-            continue
-        if not isinstance(value, Composite) or "delivery-state" not in value.definition().provides:
-            case.report("amqp10/L-UNSETTLED-TYPES", "a value of the unsettled map is no delivery state")
+        if value is None:
+            if body.role is True:
+                unsettled_map_of_receiver_with_null(case)
+        elif not isinstance(value, Described):
+            if not isinstance(value, Composite) or "delivery-state" not in value.definition().provides:
+                unsettled_map_of_other_types(case, "a value of the unsettled map is no delivery state")
+
+
+def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
+    """A peer attaches a link under a name that another of its links in this direction has on the session.
+
+    Why it matters: the name is all that tells links apart; the two ends may be joined wrongly.
+    Silent when: octets since the first attach were not captured. Never more than possible: it may take its
+    own link back.
+    """
+    if body.name is None or body.role is None:
+        return
+    link = session.links.get((body.name, not body.role))
+    if link is not None and link.handle != UNKNOWN and link.handle != body.handle and link.whole:
+        case.report(
+            "amqp10/L-NAME-UNIQUE",
+            f"the link's name is in use on handle {link.handle} since packet {link.attach_packet}",
+            POSSIBLE,
+            {"handle": int(link.handle)},
+            [int(link.attach_packet)],
+        )
+
+
+def judge_attach_alone(case: Case, body: Attach) -> None:
+    """The rules that an attach breaks by itself."""
+    sender_without_initial_delivery_count(case, body)
+    _judge_unsettled_map(case, body)
 
 
 def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     """The rules about attach."""
     handle_in_use(case, session, body)
-    sender_without_initial_delivery_count(case, body)
-    unsettled_map_of_wrong_types(case, body)
+    name_in_use(case, session, body)
 
 
 def transfer_without_source(case: Case, link: LinkEnd) -> None:
@@ -101,30 +175,41 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
     Silent when: the attach was not captured.
     """
     attach = link.attach
-    if attach is not None and link.whole and attach.source is None and (attach.odd is None or 5 not in attach.odd):
+    if (
+        attach is not None
+        and link.whole
+        and attach.source is None
+        and (attach.odd is None or 5 not in attach.odd)
+    ):
         case.report("amqp10/L-SRC-NULL", "a transfer is sent on a link attached without a source")
+
+
+def transfer_before_any_credit(case: Case, link: LinkEnd) -> None:
+    """A delivery is started before the receiver has granted any credit.
+
+    Why it matters: credit begins at zero; the receiver may detach the link with transfer-limit-exceeded.
+    Silent when: octets of either peer since the attach were not captured.
+    """
+    case.report(
+        "amqp10/L-CREDIT-INIT",
+        "a delivery is sent before the receiver has granted any credit",
+        CERTAIN,
+        {"link_credit": 0, "delivery_count": int(raw(link.count))},
+    )
 
 
 def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
     """A delivery is started that the receiver has granted no credit for.
 
     Why it matters: the receiver may detach the link with transfer-limit-exceeded.
-    Silent when: an attach or flow may not have been captured. Possible when only the newest of several
-    credits that the sender may have known is exceeded.
+    Silent when: octets since the attach were not captured. Possible when only the newest of several credits
+    that the sender may have known is exceeded, or when aborted or resumed deliveries make the difference:
+    whether these count nobody says.
     """
-    if link.open is not None or not link.whole:
-        return
     limits = link.limits
-    if len(limits) == 0:
-        if case.peer.whole:
-            case.report(
-                "amqp10/L-CREDIT-INIT",
-                "a delivery is sent before the receiver has granted any credit",
-                CERTAIN,
-                {"link_credit": 0, "delivery_count": int(raw(link.count))},
-            )
-        return
     certainty = limits.judge(link.count)
+    if certainty == CERTAIN and link.uncounted > 0 and limits.judge(link.count - link.uncounted) != CERTAIN:
+        certainty = POSSIBLE
     if certainty != LEGAL:
         credit = limits.newest() - link.count
         case.report(
@@ -133,6 +218,29 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
             f"the receiver's limit {raw(limits.newest())}",
             certainty,
             {"link_credit": int(credit), "delivery_count": int(raw(link.count))},
+        )
+
+
+def _judge_credit(case: Case, link: LinkEnd) -> None:
+    if link.open is None and link.whole:
+        if len(link.limits) > 0:
+            transfer_beyond_credit(case, link)
+        elif case.peer.whole:
+            transfer_before_any_credit(case, link)
+
+
+def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer) -> None:
+    """A new delivery is sent on a link whose receiver could not list all that it holds unsettled.
+
+    Why it matters: the sender does not know yet whether the receiver has it already.
+    Silent when: the receiver's attach was not captured. Possible when it may not have been read.
+    """
+    theirs = link.peer_attach
+    if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
+        case.report(
+            "amqp10/L-INCOMPLETE-NONEW",
+            "a new delivery is sent, the receiver's attach has incomplete-unsettled",
+            case.me.knowledge.certainty(link.peer_attach_end),
         )
 
 
@@ -160,7 +268,8 @@ def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
 def judge_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
     """The link's rules about transfer."""
     transfer_without_source(case, link)
-    transfer_beyond_credit(case, link)
+    _judge_credit(case, link)
+    new_delivery_beside_incomplete_map(case, link, body)
     frame = case.record.frame
     message_larger_than_agreed(case, link, frame.payload_size + frame.missing)
 
@@ -205,12 +314,114 @@ def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: 
         )
 
 
+def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> None:
+    """A sender's flow has no delivery-count, or one that is not what it has sent.
+
+    Why it matters: the receiver takes it for its own, and grants credit from it.
+    Silent when: octets since the attach were not captured. More than was sent is right up to the limit of a
+    flow with drain; aborted and resumed deliveries may count or not.
+    """
+    if not link.sender or not link.whole:
+        return
+    value = body.delivery_count
+    if value is None:
+        if body.odd is None or 5 not in body.odd:
+            case.report("amqp10/L-DC-SENDER", "a sender's flow has no delivery-count")
+        return
+    count = nearest(value, link.count)
+    most = link.count
+    if link.drain_end != UNKNOWN and link.drain_limit > most:
+        most = link.drain_limit
+    if count > most or count < link.count - link.uncounted:
+        case.report(
+            "amqp10/L-DC-SENDER",
+            f"delivery-count is {value}, the sender's is {raw(link.count)}",
+            CERTAIN,
+            {"delivery_count": int(raw(link.count))},
+        )
+
+
+def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
+    """A sender's flow has more link-credit than the receiver has granted.
+
+    Why it matters: only the receiver grants credit; it would have to doubt its own books.
+    Silent when: octets of either peer since the attach were not captured. Possible when an earlier grant of
+    the receiver's allows for it.
+    """
+    if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
+        return
+    if len(link.limits) == 0 and not case.peer.whole:
+        return
+    count = nearest(body.delivery_count, link.count)
+    certainty = link.limits.judge(count + body.link_credit - 1)
+    case.report(
+        "amqp10/L-CREDIT-OWNER",
+        f"a sender's flow has link-credit {body.link_credit}, the receiver has not granted as much",
+        certainty,
+        {"link_credit": body.link_credit, "delivery_count": body.delivery_count},
+    )
+
+
+def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
+    """A sender's flow has drain set, which the receiver never has.
+
+    Why it matters: drain is the receiver's request; it may take its credit for gone.
+    Silent when: octets of either peer since the attach were not captured.
+    """
+    if link.sender and body.drain and link.drain_end == UNKNOWN and link.whole and case.peer.whole:
+        case.report("amqp10/L-DRAIN-OWNER", "a sender's flow has drain, which the receiver has not set")
+
+
+def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow) -> None:
+    """A sender advances its delivery-count to drain the link, and says that it has credit left.
+
+    Why it matters: drained means that all credit is used; the receiver waits for the rest.
+    Silent when: octets since the attach were not captured.
+    """
+    if not link.sender or not link.whole or body.delivery_count is None or not body.link_credit:
+        return
+    if link.drain_end != UNKNOWN and nearest(body.delivery_count, link.count) > link.count:
+        case.report(
+            "amqp10/L-DRAIN-STATE",
+            f"delivery-count advances to {body.delivery_count}, but link-credit {body.link_credit} is left",
+            CERTAIN,
+            {"delivery_count": int(raw(link.count)), "drain": True},
+        )
+
+
 def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
     """The link's rules about flow."""
-    receiver_with_delivery_count_too_soon(case, link, body)
-    receiver_with_delivery_count_never_reached(case, link, body)
+    if link.sender:
+        sender_with_other_delivery_count(case, link, body)
+        found = case.found
+        drained_with_credit_left(case, link, body)
+        if case.found == found:
+            sender_with_credit_of_its_own(case, link, body)
+        sender_with_drain_of_its_own(case, link, body)
+    else:
+        receiver_with_delivery_count_too_soon(case, link, body)
+        receiver_with_delivery_count_never_reached(case, link, body)
 
 
-def judge_detach(case: Case, session: SessionEnd, body: Detach) -> None:
-    """The rules about detach."""
-    on_link(case, session, body.handle, "amqp10/L-UNATTACHED-DETACH")
+RULES = {
+    "amqp10/L-UNATTACHED-TRANSFER": transfer_on_unattached_handle,
+    "amqp10/L-UNATTACHED-FLOW": flow_on_unattached_handle,
+    "amqp10/L-UNATTACHED-DETACH": detach_on_unattached_handle,
+    "amqp10/L-HANDLE-INUSE": handle_in_use,
+    "amqp10/L-NAME-UNIQUE": name_in_use,
+    "amqp10/L-ATTACH-IDC": sender_without_initial_delivery_count,
+    "amqp10/L-UNSETTLED-NULLKEY": unsettled_map_with_null_key,
+    "amqp10/L-UNSETTLED-TYPES": unsettled_map_of_other_types,
+    "amqp10/M-RES-NULLRCV-KEEP": unsettled_map_of_receiver_with_null,
+    "amqp10/L-SRC-NULL": transfer_without_source,
+    "amqp10/L-CREDIT-INIT": transfer_before_any_credit,
+    "amqp10/L-CREDIT": transfer_beyond_credit,
+    "amqp10/L-INCOMPLETE-NONEW": new_delivery_beside_incomplete_map,
+    "amqp10/L-MAXMSG": message_larger_than_agreed,
+    "amqp10/L-DC-UNSET": receiver_with_delivery_count_too_soon,
+    "amqp10/L-DC-RECEIVER": receiver_with_delivery_count_never_reached,
+    "amqp10/L-DC-SENDER": sender_with_other_delivery_count,
+    "amqp10/L-CREDIT-OWNER": sender_with_credit_of_its_own,
+    "amqp10/L-DRAIN-OWNER": sender_with_drain_of_its_own,
+    "amqp10/L-DRAIN-STATE": drained_with_credit_left,
+}

@@ -2,13 +2,15 @@
 
 from typing import Final
 
+from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.outline import outline
+from dissectors.interface import Problem
 from dissectors.wire import i64
 
-__all__ = ["judge_message", "plainly_sound"]
+__all__ = ["PROBLEMS", "judge_message", "plainly_sound"]
 
 _ORDER = {
     "header": 0,
@@ -54,44 +56,135 @@ def plainly_sound(message: Message) -> bool:
     return body != 0
 
 
-def sections_out_of_order(case: Case, names: list[str]) -> None:
-    """The sections of a message are not in their order, or one that stands once stands twice.
+def section_out_of_order(case: Case, name: str, last: str, names: list[str]) -> None:
+    """A section of a message stands behind one that it belongs before.
 
     Why it matters: a receiver reads them in order; what comes too late is lost or an error.
     Silent when: the message was not captured whole, or has another format.
     """
+    case.report("amqp10/M-SECT-ORDER", f"{name} stands behind {last}", CERTAIN, {"sections": names[:16]})
+
+
+def section_twice(case: Case, name: str, names: list[str]) -> None:
+    """A section of a message that may stand there once stands twice.
+
+    Why it matters: which of them holds is left to chance.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    case.report("amqp10/M-SECT-ONCE", f"{name} stands twice", CERTAIN, {"sections": names[:16]})
+
+
+def message_without_body(case: Case, names: list[str]) -> None:
+    """A message has no body.
+
+    Why it matters: an empty message has an empty body section, too.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    case.report("amqp10/M-BODY-PRESENT", "the message has no body section", CERTAIN, {"sections": names[:16]})
+
+
+def bodies_of_several_kinds(case: Case, names: list[str]) -> None:
+    """A message mixes data, sequences and values in its body.
+
+    Why it matters: the body is one kind of these.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    case.report(
+        "amqp10/M-BODY-NOMIX", "the message mixes kinds of body sections", CERTAIN, {"sections": names[:16]}
+    )
+
+
+def several_values_as_body(case: Case, names: list[str], count: int) -> None:
+    """A message has several amqp-value sections.
+
+    Why it matters: the body is one value.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    case.report(
+        "amqp10/M-BODY-ONEVALUE",
+        f"the message has {count} amqp-value sections",
+        CERTAIN,
+        {"sections": names[:16]},
+    )
+
+
+def _judge_order(case: Case, names: list[str]) -> None:
     before = -1
     last = ""
     for name in names:
         place = _ORDER[name]
         if place < before:
-            case.report(
-                "amqp10/M-SECT-ORDER", f"{name} stands behind {last}", CERTAIN, {"sections": names[:16]}
-            )
+            section_out_of_order(case, name, last, names)
             return
         if place == before and place != 5:
-            case.report("amqp10/M-SECT-ONCE", f"{name} stands twice", CERTAIN, {"sections": names[:16]})
+            section_twice(case, name, names)
             return
         before = place
         last = name
 
 
-def body_of_wrong_kind(case: Case, names: list[str]) -> None:
-    """A message has no body, bodies of several kinds, or several amqp-value sections.
+def _judge_body(case: Case, names: list[str]) -> None:
+    kinds = [name for name in names if _ORDER[name] == 5]
+    if not kinds:
+        message_without_body(case, names)
+    elif any(kind != kinds[0] for kind in kinds):
+        bodies_of_several_kinds(case, names)
+    elif kinds[0] == "amqp-value" and len(kinds) > 1:
+        several_values_as_body(case, names, len(kinds))
 
-    Why it matters: the body is data, or sequences, or one value.
+
+def value_that_is_no_section(case: Case, problem: Problem) -> None:
+    """A value in a message is none of the nine sections.
+
+    Why it matters: a receiver does not know where it belongs.
+    Silent when: the message was not captured whole, or has another format. Never more than possible.
+    """
+    proved(case, "amqp10/M-SECT-KNOWN", problem)
+
+
+def section_of_another_type(case: Case, problem: Problem) -> None:
+    """A section wraps a value of another type than its own.
+
+    Why it matters: a receiver can only refuse the message.
     Silent when: the message was not captured whole, or has another format.
     """
-    kinds = [name for name in names if _ORDER[name] == 5]
-    evidence: dict[str, object] = {"sections": names[:16]}
-    if not kinds:
-        case.report("amqp10/M-BODY-PRESENT", "the message has no body section", CERTAIN, evidence)
-    elif any(kind != kinds[0] for kind in kinds):
-        case.report("amqp10/M-BODY-NOMIX", "the message mixes kinds of body sections", CERTAIN, evidence)
-    elif kinds[0] == "amqp-value" and len(kinds) > 1:
-        case.report(
-            "amqp10/M-BODY-ONEVALUE", f"the message has {len(kinds)} amqp-value sections", CERTAIN, evidence
-        )
+    proved(case, "amqp10/M-SECT-TYPE", problem)
+
+
+def annotation_with_key_of_another_type(case: Case, problem: Problem) -> None:
+    """A key of annotations or of a footer is neither symbol nor ulong.
+
+    Why it matters: nobody will find the entry.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    proved(case, "amqp10/M-ANN-KEYTYPE", problem)
+
+
+def application_property_with_key_that_is_no_string(case: Case, problem: Problem) -> None:
+    """A key of the application properties is no string.
+
+    Why it matters: selectors and receivers cannot name it.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    proved(case, "amqp10/M-AP-KEY", problem)
+
+
+def application_property_with_compound_value(case: Case, problem: Problem) -> None:
+    """The value of an application property is a map, list or array.
+
+    Why it matters: only simple values can be compared and filtered.
+    Silent when: the message was not captured whole, or has another format.
+    """
+    proved(case, "amqp10/M-AP-VALUE", problem)
+
+
+def message_id_of_another_type(case: Case, problem: Problem) -> None:
+    """A message-id or correlation-id is none of ulong, uuid, binary, string.
+
+    Why it matters: it cannot be matched.
+    Silent when: the message was not captured whole, or has another format. Never more than possible.
+    """
+    proved(case, "amqp10/M-ID-TYPE", problem)
 
 
 def judge_message(case: Case, message: Message) -> None:
@@ -104,5 +197,32 @@ def judge_message(case: Case, message: Message) -> None:
             return
     if any(name not in _ORDER for name in names):
         return
-    sections_out_of_order(case, names)
-    body_of_wrong_kind(case, names)
+    found = case.found
+    _judge_order(case, names)
+    if case.found == found:
+        _judge_body(case, names)
+
+
+# What the dissector's problems break, by their code.
+PROBLEMS = {
+    "M-SECT-KNOWN": value_that_is_no_section,
+    "M-SECT-TYPE": section_of_another_type,
+    "M-ANN-KEYTYPE": annotation_with_key_of_another_type,
+    "M-AP-KEY": application_property_with_key_that_is_no_string,
+    "M-AP-VALUE": application_property_with_compound_value,
+    "M-ID-TYPE": message_id_of_another_type,
+}
+
+RULES = {
+    "amqp10/M-SECT-ORDER": section_out_of_order,
+    "amqp10/M-SECT-ONCE": section_twice,
+    "amqp10/M-BODY-PRESENT": message_without_body,
+    "amqp10/M-BODY-NOMIX": bodies_of_several_kinds,
+    "amqp10/M-BODY-ONEVALUE": several_values_as_body,
+    "amqp10/M-SECT-KNOWN": value_that_is_no_section,
+    "amqp10/M-SECT-TYPE": section_of_another_type,
+    "amqp10/M-ANN-KEYTYPE": annotation_with_key_of_another_type,
+    "amqp10/M-AP-KEY": application_property_with_key_that_is_no_string,
+    "amqp10/M-AP-VALUE": application_property_with_compound_value,
+    "amqp10/M-ID-TYPE": message_id_of_another_type,
+}

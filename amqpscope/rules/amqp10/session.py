@@ -7,7 +7,7 @@ from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Attach, Begin, Flow
 
-__all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_transfer", "on_session"]
+__all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_flow_alone", "judge_transfer", "on_session"]
 
 
 def frame_without_session(case: Case) -> None:
@@ -227,22 +227,54 @@ def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body:
         )
 
 
-def session_flow_with_link_state(case: Case, body: Flow) -> None:
-    """A flow without a handle carries the state of a link.
+def session_flow_with_delivery_count(case: Case) -> None:
+    """A flow without a handle has delivery-count.
 
-    Why it matters: no link is named that it could be about.
+    Why it matters: no link is named whose deliveries it could count.
     Silent when: never.
     """
-    if body.handle is not None:
+    case.report("amqp10/S-FLOW-NOHANDLE-DC", "a flow without handle has delivery-count")
+
+
+def session_flow_with_link_credit(case: Case) -> None:
+    """A flow without a handle has link-credit.
+
+    Why it matters: no link is named that it could be credit for.
+    Silent when: never.
+    """
+    case.report("amqp10/S-FLOW-NOHANDLE-CREDIT", "a flow without handle has link-credit")
+
+
+def session_flow_with_available(case: Case) -> None:
+    """A flow without a handle has available.
+
+    Why it matters: no link is named whose messages wait.
+    Silent when: never.
+    """
+    case.report("amqp10/S-FLOW-NOHANDLE-AVAIL", "a flow without handle has available")
+
+
+def session_flow_with_drain(case: Case) -> None:
+    """A flow without a handle has drain.
+
+    Why it matters: no link is named that is to be drained.
+    Silent when: never.
+    """
+    case.report("amqp10/S-FLOW-NOHANDLE-DRAIN", "a flow without handle has drain")
+
+
+def judge_flow_alone(case: Case, body: Flow) -> None:
+    """The rules that a flow breaks by itself."""
+    if body.handle is not None or (body.odd is not None and 4 in body.odd):
         return
     if body.delivery_count is not None:
-        case.report("amqp10/S-FLOW-NOHANDLE-DC", "a flow without handle has delivery-count")
+        session_flow_with_delivery_count(case)
     if body.link_credit is not None:
-        case.report("amqp10/S-FLOW-NOHANDLE-CREDIT", "a flow without handle has link-credit")
+        session_flow_with_link_credit(case)
     if body.available is not None:
-        case.report("amqp10/S-FLOW-NOHANDLE-AVAIL", "a flow without handle has available")
+        session_flow_with_available(case)
     if body.drain:
-        case.report("amqp10/S-FLOW-NOHANDLE-DRAIN", "a flow without handle has drain")
+        session_flow_with_drain(case)
 
 
 def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
@@ -251,8 +283,6 @@ def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
     flow_without_next_incoming_id(case, session, body)
     flow_with_next_incoming_id_too_soon(case, session, body)
     flow_with_next_incoming_id_never_sent(case, session, body)
-    if body.handle is None:
-        session_flow_with_link_state(case, body)
 
 
 def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
@@ -281,7 +311,54 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
     )
 
 
+def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
+    """A peer attaches a link on a session while its own end of it is attached on another.
+
+    Why it matters: a link is on one session at a time; the other side takes it for stolen.
+    Silent when: octets since the first attach were not captured. Never more than possible: a peer may take
+    its own link back from a session that it has given up.
+    """
+    if body.name is None or body.role is None:
+        return
+    key = (body.name, not body.role)
+    for other in case.me.sessions.values():
+        if other is session or not other.whole:
+            continue
+        link = other.links.get(key)
+        if link is not None and link.handle != UNKNOWN and link.peer_handle != UNKNOWN:
+            case.report(
+                "amqp10/S-LINK-ONE",
+                f"the link is attached on channel {other.channel} since packet {link.attach_packet}",
+                POSSIBLE,
+                {"link_state": link.state},
+                [int(link.attach_packet)],
+            )
+            return
+
+
 def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     """The session's rules about attach."""
+    if len(case.me.sessions) > 1:
+        link_on_two_sessions(case, session, body)
     if session.peer_begin_end != UNKNOWN:
         handle_beyond_agreed(case, session, body)
+
+
+RULES = {
+    "amqp10/S-BEGIN-FIRST": frame_without_session,
+    "amqp10/S-END-LAST": frame_after_end,
+    "amqp10/S-BEGIN-REUSE": begin_on_used_channel,
+    "amqp10/S-BEGIN-REMOTEVALID": remote_channel_of_no_begin,
+    "amqp10/S-BEGIN-REMOTESET": begin_beside_the_one_to_answer,
+    "amqp10/S-WIN-IN": transfer_beyond_window,
+    "amqp10/S-FLOW-NEXTOUT": flow_with_other_next_outgoing_id,
+    "amqp10/S-FLOW-NEXTIN-SET": flow_without_next_incoming_id,
+    "amqp10/S-FLOW-NEXTIN-UNSET": flow_with_next_incoming_id_too_soon,
+    "amqp10/S-FLOW-NEXTIN-VALUE": flow_with_next_incoming_id_never_sent,
+    "amqp10/S-FLOW-NOHANDLE-DC": session_flow_with_delivery_count,
+    "amqp10/S-FLOW-NOHANDLE-CREDIT": session_flow_with_link_credit,
+    "amqp10/S-FLOW-NOHANDLE-AVAIL": session_flow_with_available,
+    "amqp10/S-FLOW-NOHANDLE-DRAIN": session_flow_with_drain,
+    "amqp10/S-HANDLEMAX": handle_beyond_agreed,
+    "amqp10/S-LINK-ONE": link_on_two_sessions,
+}

@@ -41,7 +41,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
-from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
+from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.amqp10.transactions import Declared, Discharge
 from dissectors.wire import i64
 
@@ -68,7 +68,7 @@ class Endpoint:
         self.last_packet: i64 = 0
         self.last: FrameRecord | None = None
         self.stream_end: str = ""
-        # The layer that its newest protocol header opened, and SASL.
+        # The layer that its newest protocol header opened, and SASL. challenges: without a response yet.
         self.layer: str = ""
         self.state: str = "START"
         self.mechanisms: SaslMechanisms | None = None
@@ -95,8 +95,8 @@ class Endpoint:
         self.peer_sessions: dict[int, SessionEnd] = {}
         self.ended: dict[int, SessionEnd] = {}
         self.begun: i64 = 0
-        # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A session
-        # may be begun, ended and begun again before the first answer comes.
+        # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
+        # session may be begun, ended and begun again before the first answer comes.
         self.unanswered: dict[int, list[SessionEnd]] = {}
         self.peer_unanswered: dict[int, list[SessionEnd]] = {}
 
@@ -168,24 +168,28 @@ class Endpoint:
                 if body.handle is not None:
                     link = session.peer_handles.get(body.handle)
                     if link is not None:
+                        if body.drain and not link.drain:
+                            link.asked = record.last_time
                         link.receive_flow(body, end)
         elif isinstance(body, Attach):
             session = self.peer_sessions.get(int(frame.channel))
             if session is not None:
-                self.receive_attach(session, body, end)
+                self.receive_attach(session, body, end, record.last_time)
         elif isinstance(body, Detach):
             session = self.peer_sessions.get(int(frame.channel))
             if session is not None and body.handle is not None:
                 link = session.peer_handles.pop(body.handle, None)
                 if link is not None:
-                    link.receive_detach(body)
+                    link.receive_detach(body, end)
+                    link.asked = record.last_time
                     link.peer_handle = UNKNOWN
         elif isinstance(body, Begin):
-            self.receive_begin(body, frame.channel, end, record.packet)
+            self.receive_begin(body, frame.channel, end, record)
         elif isinstance(body, End):
             session = self.peer_sessions.pop(int(frame.channel), None)
             if session is not None:
-                session.receive_end()
+                session.receive_end(end)
+                session.asked = record.last_time
         elif isinstance(body, Open):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
             self.peer_open = body
@@ -199,12 +203,16 @@ class Endpoint:
                 self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
         elif isinstance(body, SaslMechanisms):
             self.mechanisms = body
+        elif isinstance(body, SaslInit):
+            self.init = body
+        elif isinstance(body, SaslChallenge):
+            self.challenges += 1
         elif isinstance(body, SaslOutcome):
             self.outcome = body
         elif frame.kind == "skipped":
             self.lost()
 
-    def receive_begin(self, begin: Begin, channel: i64, end: i64, packet: i64) -> None:
+    def receive_begin(self, begin: Begin, channel: i64, end: i64, record: FrameRecord) -> None:
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
             session = _oldest(self.unanswered, begin.remote_channel)
@@ -214,10 +222,11 @@ class Endpoint:
             self.begun += 1
             if begin.remote_channel is None:
                 _wait(self.peer_unanswered, int(channel), session)
-        session.receive_begin(begin, channel, end, packet)
+        session.receive_begin(begin, channel, end, record.packet)
+        session.asked = record.last_time
         self.peer_sessions[int(channel)] = session
 
-    def receive_attach(self, session: SessionEnd, attach: Attach, end: i64) -> None:
+    def receive_attach(self, session: SessionEnd, attach: Attach, end: i64, time: i64) -> None:
         if attach.name is None or attach.role is None:
             return
         # A receiver at the other end is a sender at this one.
@@ -228,6 +237,7 @@ class Endpoint:
             link.whole = session.whole
             session.links[key] = link
         link.receive_attach(attach, end)
+        link.asked = time
         if attach.handle is not None:
             link.peer_handle = attach.handle
             session.peer_handles[attach.handle] = link
@@ -340,6 +350,8 @@ class Endpoint:
             self.init = body
         elif isinstance(body, SaslMechanisms):
             self.mechanisms = body
+        elif isinstance(body, SaslResponse):
+            self.challenges -= 1
         elif isinstance(body, SaslOutcome):
             self.outcome = body
         elif frame.kind == "skipped":
@@ -402,10 +414,12 @@ class Endpoint:
 
     def send_disposition(self, channel: int, body: Disposition) -> None:
         self.learn_transaction(body)
-        if body.role is not False or body.first is None:
-            return
         session = self.sessions.get(channel)
         if session is None:
+            return
+        if body.role is True:
+            session.send_outcome(body)
+        if body.role is not False or body.first is None:
             return
         for delivery in self.named(session, body):
             if body.state is not None:

@@ -46,6 +46,7 @@ class Delivery:
         self.aborted: bool = False
         self.resumed: bool = False
         self.octets: i64 = 0
+        self.rcv_settle_mode: int | None = None
         self.state: object = None
         self.receiver_state: object = None
 
@@ -54,7 +55,8 @@ class LinkEnd:
     """One end of a link, in the session of the endpoint that it belongs to.
 
     sender: this end sends. whole: everything since its attach was captured, so that what was not seen
-    was not sent. attach: its own; peer_attach: the other end's, once received at `could`.
+    was not sent. attach: its own; peer_attach: the other end's, once received at `could`. asked: time (ns)
+    of the other end's last attach, detach or request to drain.
     """
 
     def __init__(self, name: str, sender: bool, handle: i64) -> None:
@@ -65,6 +67,7 @@ class LinkEnd:
         self.handle: i64 = handle
         self.attach: Attach | None = None
         self.attach_packet: i64 = 0
+        self.attaches: i64 = 0
         self.coordinator: bool = False
         self.peer_attach: Attach | None = None
         self.peer_attach_end: i64 = UNKNOWN
@@ -73,6 +76,8 @@ class LinkEnd:
         # How the last detach of each end was: closed, and with an error.
         self.closed: bool = False
         self.peer_closed: bool = False
+        self.peer_detach_end: i64 = UNKNOWN
+        self.asked: i64 = 0
         self.failed: bool = False
         # The sending end's flow control.
         self.initial_count: i64 = 0
@@ -80,6 +85,10 @@ class LinkEnd:
         self.limits: Limits = Limits()
         self.drain: bool = False
         self.drain_end: i64 = UNKNOWN
+        # The largest limit that a flow with drain has set: up to it the sender may advance its count.
+        self.drain_limit: i64 = UNKNOWN
+        # Deliveries that were aborted or resumed: whether they count nobody says.
+        self.uncounted: i64 = 0
         # The delivery under way, and those whose tags may not be used again.
         self.open: Delivery | None = None
         self.tags: dict[bytes, Delivery] = {}
@@ -89,6 +98,11 @@ class LinkEnd:
 
     def send_attach(self, attach: Attach, packet: i64) -> None:
         """This end sends attach."""
+        self.attaches += 1
+        if self.peer_attaches < self.attaches:
+            self.forget_credit()
+        self.tags = {}
+        self.uncounted = 0
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
         self.attach = attach
         self.attach_packet = packet
@@ -100,9 +114,19 @@ class LinkEnd:
             self.count = self.initial_count
         if self.sender:
             self.limits.rebase(self.initial_count)
+            if self.drain_limit < UNBASED // 2:
+                self.drain_limit += self.initial_count - UNBASED
 
     def receive_attach(self, attach: Attach, end: i64) -> None:
         """This end received the other end's attach."""
+        following = self.peer_attaches + 1
+        if self.attaches == following or (self.attaches == following - 1 and self.handle == UNKNOWN):
+            self.forget_credit()
+        else:
+            # Attached again by one end before the other one was heard: which flow belongs to which attachment
+            # cannot be told.
+            self.whole = False
+        self.receiving = False
         self.state = advance(LINK, LINK_REPAIR, self.state, "R:ATTACH")
         self.peer_attach = attach
         self.peer_attach_end = end
@@ -112,6 +136,13 @@ class LinkEnd:
             self.initial_count = attach.initial_delivery_count
             self.received = self.initial_count
 
+    def forget_credit(self) -> None:
+        """Credit belongs to one attachment."""
+        self.limits = Limits()
+        self.drain = False
+        self.drain_end = UNKNOWN
+        self.drain_limit = UNKNOWN
+
     def send_detach(self, detach: Detach) -> None:
         """This end sends detach."""
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:DETACH")
@@ -119,10 +150,12 @@ class LinkEnd:
         self.failed = detach.error is not None
         self.open = None
 
-    def receive_detach(self, detach: Detach) -> None:
-        """This end received the other end's detach."""
+    def receive_detach(self, detach: Detach, end: i64) -> None:
+        """This end received the other end's detach, which ends at `end` of the peer's stream."""
+        self.peer_detach_end = end
         self.state = advance(LINK, LINK_REPAIR, self.state, "R:DETACH")
         self.peer_closed = detach.closed is True
+        self.receiving = False
 
     def send_flow(self, flow: Flow) -> None:
         """This end sends a flow for the link. A sender may raise its delivery-count by one (drain)."""
@@ -140,8 +173,11 @@ class LinkEnd:
                 if flow.delivery_count is not None:
                     base = nearest(flow.delivery_count, self.count)
                 self.limits.set(end, base + flow.link_credit)
+                if flow.drain and (self.drain_end == UNKNOWN or base + flow.link_credit > self.drain_limit):
+                    self.drain_limit = base + flow.link_credit
             self.drain = flow.drain is True
-            self.drain_end = end if self.drain else UNKNOWN
+            if self.drain:
+                self.drain_end = end
         elif flow.delivery_count is not None:
             self.received = nearest(flow.delivery_count, self.received)
 
@@ -151,10 +187,15 @@ class LinkEnd:
         if delivery is None:
             delivery = Delivery(self, number, transfer.delivery_tag, packet)
             delivery.message_format = transfer.message_format
+            delivery.rcv_settle_mode = transfer.rcv_settle_mode
             delivery.resumed = transfer.resume is True
+            if delivery.resumed or transfer.aborted:
+                self.uncounted += 1
             self.count += 1
             if transfer.delivery_tag is not None:
                 self.tags[transfer.delivery_tag] = delivery
+        elif transfer.aborted and not delivery.resumed:
+            self.uncounted += 1
         delivery.octets += octets
         if transfer.settled:
             delivery.settled = True

@@ -16,12 +16,13 @@ stream each of its latest transfers ended, for that.
 Sources: transport.xml, "Sessions", "Session Flow Control".
 """
 
-from amqpscope.limits import MAX_UNPROVED
+from amqpscope.limits import MAX_STATED, MAX_UNPROVED
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
 from amqpscope.tracking.knowledge import UNBASED, Limits
 from amqpscope.tracking.serial import nearest
-from dissectors.amqp10.performatives import Begin, End, Flow
+from amqpscope.tracking.spans import Spans
+from dissectors.amqp10.performatives import Begin, Disposition, End, Flow
 from dissectors.wire import i64
 
 __all__ = ["SessionEnd"]
@@ -31,7 +32,8 @@ class SessionEnd:
     """One end of a session.
 
     number: counts begins on the connection, for reports. channel: on which it sends, UNKNOWN while it
-    has not begun. peer_channel: on which the peer sends. whole: everything since its begin was
+    has not begun. peer_channel: on which the peer sends. asked: time (ns) of the peer's last begin or end.
+    whole: everything since its begin was
     captured, so that what was not seen was not sent.
     """
 
@@ -46,6 +48,8 @@ class SessionEnd:
         self.peer_begin: Begin | None = None
         self.peer_begin_end: i64 = UNKNOWN
         self.peer_begin_packet: i64 = 0
+        self.peer_end_end: i64 = UNKNOWN
+        self.asked: i64 = 0
         # What this end sends: transfer-ids as counts, and the bound the peer's windows set.
         self.initial_id: i64 = 0
         self.next_id: i64 = 0
@@ -59,6 +63,9 @@ class SessionEnd:
         # Deliveries sent by this end: the last id, and those the peer may still settle.
         self.last_delivery: i64 = UNKNOWN
         self.unsettled: dict[int, Delivery] = {}
+        # Of those it has received: which it has settled, and what it has stated of others.
+        self.settled: Spans = Spans()
+        self.stated: dict[int, object] = {}
         # Links by this end's handle and by the peer's, and by name and whether this end sends.
         self.handles: dict[int, LinkEnd] = {}
         self.peer_handles: dict[int, LinkEnd] = {}
@@ -94,8 +101,9 @@ class SessionEnd:
         action = "S:END(error)" if end.error is not None else "S:END"
         self.state = advance(SESSION, SESSION_REPAIR, self.state, action)
 
-    def receive_end(self) -> None:
-        """This end received the peer's end."""
+    def receive_end(self, end: i64) -> None:
+        """This end received the peer's end, which ends at `end` of its stream."""
+        self.peer_end_end = end
         self.state = advance(SESSION, SESSION_REPAIR, self.state, "R:END")
 
     def send_flow(self, flow: Flow) -> None:
@@ -141,6 +149,36 @@ class SessionEnd:
         """The id of the newest delivery that was received, UNKNOWN if there was none."""
         numbers = self.received_deliveries
         return numbers[len(numbers) - 1] if len(numbers) > 0 else UNKNOWN
+
+    def received(self, delivery_id: i64) -> i64:
+        """The count that a delivery-id of the peer's stands for, UNKNOWN if it has not sent that many."""
+        size: i64 = len(self.received_deliveries)
+        if size == 0:
+            return UNKNOWN
+        last: i64 = self.received_deliveries[size - 1]
+        number = nearest(delivery_id, last)
+        return number if number <= last else UNKNOWN
+
+    def send_outcome(self, body: Disposition) -> None:
+        """This end, as receiver, sends a disposition."""
+        if body.first is None:
+            return
+        first = self.received(body.first)
+        if first == UNKNOWN:
+            return
+        last = first if body.last is None else self.received(body.last)
+        stated = self.stated
+        if body.settled:
+            if last >= first:
+                self.settled.add(first, last)
+            if stated:
+                for number in [number for number in stated if first <= number <= last]:
+                    del stated[number]
+        elif body.state is not None and 0 <= last - first < MAX_STATED:
+            number = first
+            while number <= last and len(stated) < MAX_STATED:
+                stated[int(number)] = body.state
+                number += 1
 
     def delivery_end(self, delivery_id: i64) -> i64:
         """Where the first transfer of a delivery that was received ended, -1 if it is not known."""

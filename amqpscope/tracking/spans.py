@@ -1,0 +1,36 @@
+"""Which numbers of a sequence have been seen, as spans: what is settled in order is one span."""
+
+from amqpscope.limits import MAX_SPANS
+from dissectors.wire import i64
+
+__all__ = ["Spans"]
+
+
+class Spans:
+    """Numbers from `firsts[n]` to `lasts[n]`, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.lasts: list[int] = []
+
+    def add(self, first: i64, last: i64) -> None:
+        """All from `first` to `last`."""
+        size: i64 = len(self.firsts)
+        if size > 0 and self.firsts[size - 1] <= first <= self.lasts[size - 1] + 1:
+            if last > self.lasts[size - 1]:
+                self.lasts[size - 1] = last
+            return
+        self.firsts.append(first)
+        self.lasts.append(last)
+        if size >= MAX_SPANS:
+            del self.firsts[0]
+            del self.lasts[0]
+
+    def cover(self, first: i64, last: i64) -> bool:
+        """Whether one span holds all of these."""
+        at: i64 = len(self.firsts) - 1
+        while at >= 0:
+            if self.firsts[at] <= first and last <= self.lasts[at]:
+                return True
+            at -= 1
+        return False
