@@ -1,7 +1,6 @@
 """`amqpscope read`: what was said, frame by frame."""
 
 import enum
-import sys
 from typing import Annotated
 
 import typer
@@ -207,11 +206,9 @@ def read(
     return worst(statuses)
 
 
-def open_capture(path: str, messages: bool = True) -> Capture:
-    """A capture to read. Raises CaptureError."""
-    if path == "-" and (sys.stdin is None or sys.stdin.closed):
-        raise CaptureError("standard input: is closed, or was read already")
-    return Capture(path, messages=messages)
+def open_capture(path: str, messages: bool = True, keep: bool = True) -> Capture:
+    """A capture named on the command line; see `Capture`. Raises CaptureError."""
+    return Capture(path, messages=messages, keep=keep)
 
 
 def _read_one(
@@ -225,7 +222,7 @@ def _read_one(
     shown = 0
     seen = 0
     try:
-        with open_capture(path, writer.messages or selection.messages) as capture:
+        with open_capture(path, writer.messages or selection.messages, keep=False) as capture:
             writer.begin(capture, names)
             with progress(capture, writer.streaming) as meter:
                 for records in capture.blocks():
@@ -252,7 +249,9 @@ def _read_one(
                     if left == 0:
                         break
             writer.finish(capture)
-            status = capture_status(capture, allow_empty, stopped=left == 0)
+            if left == 0:
+                return Status.FINE, left
+            status = capture_status(capture, allow_empty)
             if status is Status.FINE and seen and not shown:
                 say(f"{capture.name}: none of its {seen} frames is asked for")
             return status, left
@@ -262,28 +261,24 @@ def _read_one(
         return Status.FAILURE, left
 
 
-def capture_status(capture: Capture, allow_empty: bool, stopped: bool = False) -> Status:
-    """What the capture as a whole amounts to; says so if there was nothing to decode."""
-    connections = [analysis.connection for analysis in capture.connections]
-    if stopped or any(one.protocol == "amqp10" and one.frames for one in connections):
+def capture_status(capture: Capture, allow_empty: bool) -> Status:
+    """What a capture that was read to its end amounts to; says so if there was nothing to decode."""
+    protocols = capture.protocols
+    if protocols.get("amqp10"):
         return Status.FINE
-    others: dict[str, int] = {}
-    for one in connections:
-        if one.protocol:
-            others[one.protocol] = others.get(one.protocol, 0) + 1
+    total = sum(protocols.values())
     found = []
-    for protocol, count in others.items():
-        remark = " (encrypted)" if protocol == "tls" else ""
-        if protocol.startswith("amqp"):
-            remark = " (not decoded)"
-        found.append(f"{count} of {protocol_name(protocol)}{remark}")
-    if not connections:
+    for protocol, count in protocols.items():
+        if protocol:
+            remark = " (encrypted)" if protocol == "tls" else ""
+            if protocol.startswith("amqp"):
+                remark = " (not decoded)"
+            found.append(f"{count} of {protocol_name(protocol)}{remark}")
+    if not total:
         what = "no TCP in it"
     elif not found:
-        what = f"{len(connections)} TCP connections without data"
+        what = f"{total} TCP connections, none with data"
     else:
-        what = f"of its {len(connections)} TCP connections are {', '.join(found)}"
-        if len(connections) == 1:
-            what = f"its TCP connection is {found[0][5:]}"
-    say(f"{capture.name}: no AMQP 1.0 to read: {what}")
+        what = f"{total} TCP connections, {', '.join(found)}"
+    say(f"{capture.name}: no AMQP 1.0 to read: {what.replace('1 TCP connections', '1 TCP connection')}")
     return Status.FINE if allow_empty else Status.NO_AMQP

@@ -6,7 +6,7 @@ import sys
 from amqpscope.analysis import Note
 from amqpscope.census import Census
 from amqpscope.cli.output import note_lines, notes_to_stderr, painter
-from amqpscope.model import FrameRecord
+from amqpscope.model import Connection, FrameRecord
 from amqpscope.reading import Capture
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
@@ -154,19 +154,22 @@ class CensusWriter(Writer):
     def __init__(self, as_json: bool) -> None:
         self._json = as_json
         self._census = Census()
+        self._selected: set[Connection] = set()
 
     def begin(self, capture: Capture, names: LinkNames) -> None:
         self._census = Census()
+        self._selected = set()
 
     def block(self, records: list[FrameRecord]) -> None:
         self._census.add(records)
 
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
         self._census.add([record])
+        self._selected.add(record.connection)
 
     def finish(self, capture: Capture) -> None:
         census = self._census
-        connections = sum(1 for analysis in capture.connections if analysis.connection.frames)
+        connections = len(self._selected) or int(capture.spoken)
         if self._json:
             counted = {
                 "schema": "amqpscope/census/1",

@@ -8,6 +8,7 @@ from amqpscope.report.secrets import (
     hides_raw,
     is_odd,
     is_secret_key,
+    is_unclear,
     problem_path,
 )
 from amqpscope.report.value_text import field_text, format_name, hidden_text, typed_text, value_text
@@ -96,11 +97,12 @@ def content(message: Message, hidden: bool, verbosity: int, depth: int = 0, numb
         head += ", not all of it captured"
     lines: list[Line] = [[_margin(depth), ("key", head)]]
     depth += 1
+    unclear = is_unclear(message)
     for section in message.sections():
         value = section.value
         name = section.name
         is_body = name in ("data", "amqp-sequence", "amqp-value", "unknown")
-        if hidden and (is_body or message.problems or not isinstance(value, (Composite, Map))):
+        if hidden and (is_body or unclear or not isinstance(value, (Composite, Map))):
             text = f"(hidden, {section.size} octets)"
             lines.append([_margin(depth), ("key", f"{name}: "), ("", text)])
         elif is_body and verbosity < 2:

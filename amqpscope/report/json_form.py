@@ -19,7 +19,7 @@ as in a field of free type, a value is written so that its AMQP type can be told
     {"hidden": 12}                                    12 octets that are a secret (0: no octets, or unknown)
 
 Values behind a composite's last field are in `extra`. A timestamp outside the years 1 to 9999 is its
-milliseconds, as in "-62135596800001ms"; a number that JSON has no form for (inf, nan) is a string.
+milliseconds, as in "-62135596800001ms"; what JSON has no number for is {"double": "inf"} or {"float": "nan"}.
 The text is ASCII throughout.
 """
 
@@ -36,6 +36,7 @@ from amqpscope.report.secrets import (
     hides_octets,
     hides_raw,
     is_secret_key,
+    is_unclear,
     problem_path,
     size_of,
     without_password,
@@ -87,10 +88,12 @@ _DECIMALS: dict[type, str] = {Decimal32: "decimal32", Decimal64: "decimal64", De
 # Values
 
 
-def _float_json(number: float) -> str:
-    if math.isfinite(number):
-        return repr(float(number))
-    return f'"{float(number)!r}"'
+def _float_json(number: float, name: str) -> str:
+    """A float or double. JSON has no form for infinity and for what is no number."""
+    text = repr(float(number))
+    if not math.isfinite(number):
+        return '{"' + name + '": "' + text + '"}'
+    return text if name == "double" else '{"float": ' + text + "}"
 
 
 def _text_json(text: str) -> str:
@@ -127,8 +130,7 @@ def _rarer_json(value: object) -> str:
     if isinstance(value, Timestamp):
         return f'{{"timestamp": "{value.iso()}"}}'
     if isinstance(value, float):
-        text = _float_json(value)
-        return f'{{"float": {text}}}' if isinstance(value, Float) else text
+        return _float_json(value, "float" if isinstance(value, Float) else "double")
     if isinstance(value, list):
         return "[" + ", ".join([value_json(item) for item in value]) + "]"
     if isinstance(value, Map):
@@ -356,7 +358,7 @@ def message_json(message: Message, hidden: bool, bodies: bool) -> str:
     body: list[str] = []
     names: list[str] = []
     sections = message.sections()
-    unclear = hidden and bool(message.problems)
+    unclear = hidden and is_unclear(message)
     for section in sections:
         name = section.name
         is_body = name == "data" or name == "amqp-value" or name == "amqp-sequence" or name == "unknown"
@@ -452,8 +454,7 @@ class FrameForm:
         message = record.message
         if message is not None:
             message.sections()
-            doubtful = not message.complete or bool(message.problems)
-            doubtful = doubtful and self._names.may_hold_token(record, link)
+            doubtful = is_unclear(message) and self._names.may_hold_token(record, link)
             text += ', "message": ' + message_json(message, hides_body(message, link, doubtful), self._bodies)
         return text + "}"
 

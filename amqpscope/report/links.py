@@ -60,6 +60,13 @@ class LinkOf:
             return "coordinator"
         return self.source if self.target is None or self._of_source else self.target
 
+    @property
+    def anonymous(self) -> bool:
+        """The server's end has no address: messages say themselves where they go (and it may be anywhere)."""
+        if self.coordinator:
+            return False
+        return (self.target if self.sender == "client" else self.source) is None
+
     def learn(self, attach: Attach) -> None:
         """Take the addresses of one side's attach."""
         source = attach.source
@@ -226,7 +233,7 @@ class LinkNames:
         """
         known = self._connections.get(record.connection)
         if link is not None:
-            return link.tokens or (known is not None and known.tokens and known.gap)
+            return link.tokens or link.anonymous or (known is not None and known.tokens and known.gap)
         if known is None or known.tokens or known.gap:
             return True
         # Before its AMQP layer begins a peer speaks SASL.

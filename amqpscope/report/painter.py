@@ -114,6 +114,12 @@ def _wrapped(line: Line, width: int, hang: int) -> Line:
         pieces = wrap(text, width - column, width - hang)
         for index, piece in enumerate(pieces):
             if index:
+                # Spaces before the break would stand beyond the width.
+                while wrapped and not wrapped[-1][1].rstrip(" "):
+                    wrapped.pop()
+                if wrapped:
+                    before, last = wrapped.pop()
+                    wrapped.append((before, last.rstrip(" ")))
                 wrapped.append(("", indent))
                 column = hang
             wrapped.append((style, piece))

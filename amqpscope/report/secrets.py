@@ -29,6 +29,7 @@ __all__ = [
     "hides_raw",
     "is_odd",
     "is_secret_key",
+    "is_unclear",
     "problem_path",
     "size_of",
     "without_password",
@@ -125,12 +126,17 @@ def hides_raw(frame: Frame) -> bool:
     return False
 
 
+def is_unclear(message: Message) -> bool:
+    """Whether one section of a message may hold what belongs to another. To be asked after `sections`."""
+    return not message.complete or bool(message.problems)
+
+
 def hides_body(message: Message, link: LinkOf | None, doubtful: bool) -> bool:
     """Whether a message's body is never shown. doubtful: see `LinkNames.may_hold_token`."""
     if link is not None and link.tokens:
         return True
     sections = message.sections()
-    if doubtful and (not message.complete or message.problems):
+    if doubtful and is_unclear(message):
         # What would tell may be missing, or not be readable.
         return True
     for section in sections:

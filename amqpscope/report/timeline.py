@@ -12,7 +12,7 @@ from amqpscope.report import brief, details
 from amqpscope.report.brief import Line
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from amqpscope.report.secrets import hides_body, hides_raw
+from amqpscope.report.secrets import hides_body, hides_raw, is_unclear
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Transfer
 
@@ -115,8 +115,16 @@ class Timeline:
                 or not body.definition().is_frame
             ):
                 guarded = self._names.may_hold_token(record, link)
+        hidden = False
+        if message is not None:
+            message.sections()
+            unclear = is_unclear(message)
+            if self._verbosity or unclear:
+                doubtful = unclear and self._names.may_hold_token(record, link)
+                hidden = hides_body(message, link, doubtful)
         line, width = self._head(record)
-        told = brief.details(frame, link, message, guarded)
+        vague = guarded or (hidden and message is not None and is_unclear(message))
+        told = brief.details(frame, link, message, vague)
         line += told
         # What went wrong is worth another line on a narrow terminal; the rest is cut.
         hang = width if any(style == "error" for style, _ in told) else -1
@@ -125,17 +133,12 @@ class Timeline:
         if not frame.problems and not verbosity and (message is None or not message.problems):
             return shown
         below: list[Line] = []
-        hidden = False
         if verbosity:
             below.append(_evidence(record))
             if isinstance(body, Composite):
                 below += details.fields(body, guarded, verbosity)
-        if message is not None:
-            doubtful = bool(message.problems or not message.complete)
-            doubtful = doubtful and self._names.may_hold_token(record, link)
-            hidden = hides_body(message, link, doubtful)
-            if verbosity:
-                below += details.content(message, hidden, verbosity)
+        if message is not None and verbosity:
+            below += details.content(message, hidden, verbosity)
         for problem in frame.problems:
             below.append(details.problem_line(problem, frame.name, guarded))
         if message is not None:

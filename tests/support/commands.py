@@ -1,0 +1,53 @@
+"""Run the command line in this process, and look at what it writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from amqpscope.cli.main import run
+
+# Select Graphic Rendition: the one control sequence that output may have, where colour is asked for.
+SGR = re.compile("\x1b\\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended, and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+def amqpscope(capsys: pytest.CaptureFixture[str], *arguments: object) -> Result:
+    """`amqpscope ARGUMENTS`."""
+    capsys.readouterr()
+    status = run([str(argument) for argument in arguments])
+    written = capsys.readouterr()
+    return Result(int(status), written.out, written.err)
+
+
+def every_way(path: object) -> Iterator[list[str]]:
+    """Every command, form and verbosity for one capture, as arguments."""
+    for verbosity in ((), ("-v",), ("-vv",), ("--bodies",)):
+        yield ["read", *verbosity, str(path)]
+        for form in ("json", "ndjson"):
+            yield ["read", "--format", form, *verbosity, str(path)]
+    yield ["read", "--only", "problem", "-vv", str(path)]
+    yield ["read", "--count", str(path)]
+    yield ["read", "--count", "--format", "json", str(path)]
+    yield ["summary", "--all", str(path)]
+    yield ["summary", "--all", "--format", "json", str(path)]
+
+
+def unprintable(text: str) -> list[str]:
+    """Characters that may not reach a terminal: anything that is not plainly visible, but line ends."""
+    return sorted({character for character in text if character != "\n" and not character.isprintable()})
