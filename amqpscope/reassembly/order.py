@@ -99,7 +99,6 @@ class CausalOrder:
         own.aim()
         if upto > own.high:
             own.high = upto
-            own.cover()
         self.sink.gap(own.index, offset, upto - offset, packet, time)
 
     def _end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
@@ -247,9 +246,6 @@ class CausalOrder:
         while self.waiting > 0:
             self.imply_fin(first)
             self.imply_fin(second)
-            self.pump()
-            if self.waiting == 0:
-                break
             # A piece in order says for certain what is missing; of two holes, the one captured first.
             own = first
             a = first.first()

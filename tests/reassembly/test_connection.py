@@ -629,6 +629,13 @@ def test_copies_of_what_waits_are_compared_too_and_fill_what_is_missing() -> Non
     assert recorder.packets[0] == [4, 4, 8, 7, 5, 5, 7, 7, 6, 6, 7, 7]
 
 
+def test_copies_of_the_very_first_octets_are_compared_while_they_wait() -> None:
+    wire = opened()
+    early = Segment(0, 0, b"abcd", 5, packet=9)
+    recorder, _ = feed([*wire.segments, early, replace(early, payload=b"xbcd")])
+    assert len(recorder.notes) == 1
+
+
 def test_what_is_kept_for_comparison_is_bounded() -> None:
     wire = opened()
     first = wire.data(0, 100)
