@@ -56,11 +56,12 @@ class MessageAssembler:
         A message whose first transfer was not seen, or of which octets are missing, is not `complete`.
         """
         body = frame.body
-        if frame.missing > 0 and frame.payload_size == 0:
-            # Fields may be among what is missing, also those that say where a delivery ends.
-            self._lost()
         if isinstance(body, Transfer):
-            return self._transfer(frame, body)
+            message = self._transfer(frame, body)
+            if frame.missing > 0 and frame.payload_size == 0:
+                # Fields may be among what is missing, also the one that says where the delivery ends.
+                self._lost()
+            return message
         if isinstance(body, Attach):
             if body.handle is not None and self._gap:
                 self._over((int(frame.channel) << 32) | body.handle)
@@ -69,7 +70,7 @@ class MessageAssembler:
                 self._forget((int(frame.channel) << 32) | body.handle)
         elif isinstance(body, (Begin, End)):
             self._forget_channel(int(frame.channel))
-        elif frame.kind == "skipped":
+        elif frame.kind == "skipped" or frame.missing > 0:
             self._lost()
         return None
 

@@ -55,12 +55,14 @@ def tap(seed: str, conversation: Conversation) -> Tap:
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_legal_conversations_are_not_accused(batch: int) -> None:
+    wrong: list[str] = []
     for seed in seeds(batch):
         conversation = converse(seed)
         seen = tap(seed, conversation)
         for finding in errors(captured(conversation, seen).octets):
-            suspected = conversation.races or not seen.whole
-            assert suspected and not finding.certain, f"{seed}: {finding} {seen}"
+            if finding.certain or (not conversation.races and seen.whole):
+                wrong.append(f"{seed}: {finding} {seen}")
+    assert not wrong, "\n".join(wrong[:20])
 
 
 def test_the_conversations_have_everything_in_them() -> None:
