@@ -63,6 +63,11 @@ def pair(*rules: str, cut: Cut | None = None, then: str = SILENT) -> Callable[[T
     return keep
 
 
+def add_pair(name: str, tell: Tell, *rules: str, cut: Cut | None = None, then: str = SILENT) -> None:
+    """The same for a dialogue out of a table."""
+    _add(Scenario(name, "pair", tell, rules, cut or from_the_fault, then))
+
+
 def legal(guard: str = "") -> Callable[[Tell], Tell]:
     def keep(tell: Tell) -> Tell:
         _add(Scenario(tell.__name__, "legal", tell, (guard,) if guard else ()))

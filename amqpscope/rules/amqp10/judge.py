@@ -37,7 +37,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
-from dissectors.interface import Problem
+from dissectors.interface import Frame, Problem
 
 __all__ = ["Judge"]
 
@@ -89,7 +89,7 @@ class Judge:
             self.pending.setdefault(peer.peer, []).extend(case.findings[-case.found :])
         me.send(record)
         peer.deliver(record)
-        if frame.name == "undecodable":
+        if frame.problems and _obscure(frame):
             # What it was to set up is not known: what follows rests on it.
             me.lost()
             peer.lost()
@@ -247,6 +247,26 @@ class Judge:
             return
         case.link = attached
         link.judge_flow(case, attached, body)
+
+
+# Faults after which it is not known what a frame says.
+_OBSCURING: Final = (
+    "T-SIZE-OVERRUN",
+    "T-LIST-FIT",
+    "T-COMP-TYPE",
+    "T-CODE-UNKNOWN",
+    "T-CODE-EXT",
+    "T-DESC-CTOR",
+)
+
+
+def _obscure(frame: Frame) -> bool:
+    if frame.name == "undecodable":
+        return True
+    for problem in frame.problems:
+        if problem.code in _OBSCURING or problem.code.startswith("P-"):
+            return True
+    return False
 
 
 # What the dissectors prove, by the problem's code.
