@@ -180,8 +180,8 @@ class Network:
         self.talk.peers[side].hear(theirs[at])
         return True
 
-    def settle(self) -> None:
-        """Everything said so far is sent, arrives and is read."""
+    def settle(self, *, read: bool = True) -> None:
+        """Everything said so far is sent, arrives and is read (or not)."""
         busy = True
         while busy:
             busy = False
@@ -193,7 +193,7 @@ class Network:
                 while self.wire[side]:
                     self.deliver(side)
                     busy = True
-                while self.read_next(side):
+                while read and self.read_next(side):
                     busy = True
 
     def goodbye(self) -> None:

@@ -1,0 +1,55 @@
+"""One fault in a legal conversation, where no doubt is possible: exactly that rule, packet and peer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from support.faults import FAULTS, Planted, plant
+from support.judged import judged
+from support.legal import NAMES
+from support.network import Tap, captured
+
+from amqpscope.rules.catalogue import severity
+
+PLANTED = 5  # of each fault
+TRIES = 60
+
+
+def planted(name: str) -> list[Planted]:
+    many = settings.get_current_profile_name() == "fuzz"
+    wanted = 100 if many else PLANTED
+    found: list[Planted] = []
+    for n in range(TRIES * wanted // PLANTED):
+        one = plant(name, str(n))
+        if one is not None:
+            found.append(one)
+            if len(found) == wanted:
+                break
+    return found
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
+    found = planted(name)
+    assert len(found) >= PLANTED, f"only {len(found)} occasions"
+    for one in found:
+        capture = captured(one.conversation, Tap())
+        packet = next(
+            number
+            for number, at in enumerate(capture.segments, 1)
+            for segment in [one.conversation.segments[at]]
+            if segment.side == one.said.side
+            and segment.start <= one.said.start < segment.start + len(segment.octets)
+        )
+        while_read, at_end = judged(capture.octets)
+        expected = (f"amqp10/{one.rule}", True, NAMES[one.said.side], packet)
+        own = [f for f in while_read if f.record.frame.offset == one.said.start and f.peer == NAMES[one.said.side]]
+        assert [(f.rule, f.certain, f.peer, f.packet) for f in own if severity(f.rule) != "note"] == [
+            expected
+        ], one.conversation.seed
+        others = [
+            finding
+            for finding in while_read + at_end
+            if finding not in own and finding.certain and severity(finding.rule) == "error"
+        ]
+        assert not others, (one.conversation.seed, others)
