@@ -1,5 +1,6 @@
 """Deliveries: ids, tags, settlement (transport.xml, "Transferring a Message", performatives)."""
 
+from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -338,7 +339,7 @@ def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
         case.report(
             "amqp10/D-RCVMODE-RAISE",
             "a transfer has rcv-settle-mode second, the receiver attached with first",
-            POSSIBLE if body.more else case.me.knowledge.certainty(link.peer_attach_end),
+            POSSIBLE if body.more else attach_read(case, link),
             {"rcv_settle_mode": "first"},
         )
 

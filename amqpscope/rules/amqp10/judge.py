@@ -263,10 +263,7 @@ _OBSCURING: Final = (
 def _obscure(frame: Frame) -> bool:
     if frame.name == "undecodable":
         return True
-    for problem in frame.problems:
-        if problem.code in _OBSCURING or problem.code.startswith("P-"):
-            return True
-    return False
+    return any(problem.code in _OBSCURING or problem.code.startswith("P-") for problem in frame.problems)
 
 
 # What the dissectors prove, by the problem's code.

@@ -9,8 +9,10 @@ from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Attach, Flow, Transfer
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Described
+from dissectors.wire import i64
 
 __all__ = [
+    "attach_read",
     "detach_on_unattached_handle",
     "flow_on_unattached_handle",
     "judge_attach",
@@ -140,13 +142,15 @@ def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link under a name that another of its links in this direction has on the session.
 
     Why it matters: the name is all that tells links apart; the two ends may be joined wrongly.
-    Silent when: octets since the first attach were not captured. Never more than possible: it may take its
-    own link back.
+    Silent when: it answers an attach, or octets since the first were not captured. Never more than possible:
+    it may take its own link back.
     """
     if body.name is None or body.role is None:
         return
     link = session.links.get((body.name, not body.role))
-    if link is not None and link.handle != UNKNOWN and link.handle != body.handle and link.whole:
+    if link is None or link.peer_attaches > link.attaches:
+        return
+    if link.handle != UNKNOWN and link.handle != body.handle and link.whole:
         case.report(
             "amqp10/L-NAME-UNIQUE",
             f"the link's name is in use on handle {link.handle} since packet {link.attach_packet}",
@@ -229,6 +233,16 @@ def _judge_credit(case: Case, link: LinkEnd) -> None:
             transfer_before_any_credit(case, link)
 
 
+def attach_read(case: Case, link: LinkEnd) -> i64:
+    """How certain it is that a sender had read the receiver's attach when it sent this transfer.
+
+    Credit comes behind the attach: who uses any lawfully has read that.
+    """
+    if link.open is not None or (len(link.limits) > 0 and link.limits.judge(link.count) != CERTAIN):
+        return CERTAIN
+    return case.me.knowledge.certainty(link.peer_attach_end)
+
+
 def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A new delivery is sent on a link whose receiver could not list all that it holds unsettled.
 
@@ -240,7 +254,7 @@ def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer
         case.report(
             "amqp10/L-INCOMPLETE-NONEW",
             "a new delivery is sent, the receiver's attach has incomplete-unsettled",
-            case.me.knowledge.certainty(link.peer_attach_end),
+            attach_read(case, link),
         )
 
 
@@ -260,7 +274,7 @@ def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
             "amqp10/L-MAXMSG",
             f"the message has {before + octets} octets or more, the receiver's max-message-size is "
             f"{theirs.max_message_size}",
-            case.me.knowledge.certainty(link.peer_attach_end),
+            attach_read(case, link),
             {"message_size": int(before + octets), "max_message_size": theirs.max_message_size},
         )
 

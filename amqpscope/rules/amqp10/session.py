@@ -315,12 +315,15 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link on a session while its own end of it is attached on another.
 
     Why it matters: a link is on one session at a time; the other side takes it for stolen.
-    Silent when: octets since the first attach were not captured. Never more than possible: a peer may take
-    its own link back from a session that it has given up.
+    Silent when: it answers an attach, or octets since the first were not captured. Never more than possible:
+    a peer may take its own link back from a session that it has given up.
     """
     if body.name is None or body.role is None:
         return
     key = (body.name, not body.role)
+    asked = session.links.get(key)
+    if asked is not None and asked.peer_attach is not None:
+        return  # the other side asked for it
     for other in case.me.sessions.values():
         if other is session or not other.whole:
             continue
