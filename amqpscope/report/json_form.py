@@ -28,6 +28,7 @@ import uuid
 from json.encoder import encode_basestring_ascii as quote
 
 from amqpscope.model import Connection, FrameRecord
+from amqpscope.report.json_quick import QuickMessages
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import (
@@ -398,6 +399,7 @@ class FrameForm:
         self._capture: str = '{"capture": ' + quote(capture) + ', "packet": '
         self._bodies: bool = bodies
         self._names: LinkNames = names
+        self._quick: QuickMessages = QuickMessages()
         # What the last frame's line had in common with nearly every next one's.
         self._time: i64 = -1
         self._moment: str = ""
@@ -453,10 +455,18 @@ class FrameForm:
             text += self._link(link)
         message = record.message
         if message is not None:
-            message.sections()
-            doubtful = is_unclear(message) and self._names.may_hold_token(record, link)
-            text += ', "message": ' + message_json(message, hides_body(message, link, doubtful), self._bodies)
+            text += ', "message": '
+            quick = ""
+            if message.complete and message.message_format == 0 and (link is None or not link.tokens):
+                quick = self._quick.text(message.octets, self._bodies)
+            text += quick or self._message(record, message, link)
         return text + "}"
+
+    def _message(self, record: FrameRecord, message: Message, link: LinkOf | None) -> str:
+        """A message that is not for the quick way."""
+        message.sections()
+        doubtful = is_unclear(message) and self._names.may_hold_token(record, link)
+        return message_json(message, hides_body(message, link, doubtful), self._bodies)
 
     def _meet(self, connection: Connection) -> None:
         """Prepare what is the same in all frames of a connection."""

@@ -4,7 +4,7 @@ import datetime
 
 from dissectors.wire import i64
 
-__all__ = ["iso"]
+__all__ = ["Moments", "iso"]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _LAST = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)
@@ -12,28 +12,31 @@ _LAST = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)
 _SECOND = 1_000_000_000
 
 
-class _Second:
-    """A second as text. Frames come in the order of time, so the next one mostly is of the same second."""
+class Moments:
+    """Writes times of one kind. They mostly come in order, so the next one is mostly of the same second."""
 
     def __init__(self) -> None:
-        self.number: i64 = 0
-        self.text: str = "1970-01-01T00:00:00"
+        self._second: i64 = 0
+        self._text: str = "1970-01-01T00:00:00"
+
+    def iso(self, time: i64) -> str:
+        """Nanoseconds since 1970 as ISO 8601 in UTC with nine decimals."""
+        second = time // _SECOND
+        if second != self._second:
+            try:
+                moment = _EPOCH + datetime.timedelta(seconds=int(second))
+            except OverflowError:
+                moment = _LAST
+            # Not strftime: that writes the year 1 with one digit.
+            self._text = moment.isoformat(timespec="seconds")[:19]
+            self._second = second
+        # With a leading 1 the decimals keep their zeros.
+        return self._text + "." + str(time - second * _SECOND + _SECOND)[1:] + "Z"
 
 
-_second = _Second()
+_moments = Moments()
 
 
 def iso(time: i64) -> str:
     """Nanoseconds since 1970 as ISO 8601 in UTC with nine decimals."""
-    number = time // _SECOND
-    rest = time - number * _SECOND
-    if number != _second.number:
-        try:
-            moment = _EPOCH + datetime.timedelta(seconds=int(number))
-        except OverflowError:
-            moment = _LAST
-        # Not strftime: that writes the year 1 with one digit.
-        _second.text = moment.isoformat(timespec="seconds")[:19]
-        _second.number = number
-    # With a leading 1 the decimals keep their zeros.
-    return _second.text + "." + str(rest + _SECOND)[1:] + "Z"
+    return _moments.iso(time)
