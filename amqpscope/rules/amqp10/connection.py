@@ -133,7 +133,7 @@ def _judge_size(case: Case) -> None:
         if limit is not None and MIN_MAX_FRAME_SIZE <= limit < size:
             # Without the peer's open the limit would have been smaller still.
             frame_larger_than_agreed(case, limit)
-    elif me.whole and case.peer.whole and me.layer == "AMQP 1.0":
+    elif me.whole and me.layer == "AMQP 1.0":
         if case.record.frame.name == "open":
             open_larger_than_512_octets(case)
         else:
@@ -229,7 +229,7 @@ def _judge_channel(case: Case) -> bool:
         if limit is not None and case.record.frame.channel > limit:
             channel_beyond_agreed(case, limit)
             return True
-    elif me.whole and case.peer.whole and me.layer == "AMQP 1.0":
+    elif me.whole and me.layer == "AMQP 1.0":
         if name == "empty":
             pipelined_empty_frame_off_channel_0(case)
         elif name == "close":

@@ -102,7 +102,7 @@ def tag_in_use(case: Case, link: LinkEnd, body: Transfer) -> None:
     if tag is None or body.resume:
         return
     earlier = link.tags.get(tag)
-    if earlier is not None and link.whole and case.peer.whole:
+    if earlier is not None and link.whole and case.me.whole:
         # Settled by the peer beyond what this end can have known: the tag was not free for it.
         case.report(
             "amqp10/D-TAG-UNIQUE",
@@ -441,7 +441,7 @@ def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: s
 def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
     """Whether a disposition names deliveries there are."""
     first = body.first
-    if first is None or body.role is None or not session.whole or not case.peer.whole or not case.me.whole:
+    if first is None or body.role is None or not session.whole or not case.me.whole:
         return
     sent = session.last_delivery
     received = session.last_received()
@@ -541,7 +541,7 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
 
 def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> None:
     """The rules about what a receiver says of deliveries it has received."""
-    if body.first is None or not session.whole or not case.peer.whole:
+    if body.first is None or not session.whole or not case.me.whole:
         return
     first = session.received(body.first)
     last = first if body.last is None else session.received(body.last)

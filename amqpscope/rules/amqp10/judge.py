@@ -23,7 +23,7 @@ from amqpscope.rules.amqp10 import (
     types,
 )
 from amqpscope.rules.case import Case
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
@@ -37,7 +37,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
-from dissectors.interface import Frame, Problem
+from dissectors.interface import Problem
 
 __all__ = ["Judge"]
 
@@ -81,7 +81,6 @@ class Judge:
         if frame.missing > 0 and frame.payload_size == 0:
             # Fields may be among what was not captured: what it set up is not known.
             me.lost()
-            peer.lost()
         if self.pending:
             self.react(me, record)
         self.judge(case, record)
@@ -89,10 +88,10 @@ class Judge:
             self.pending.setdefault(peer.peer, []).extend(case.findings[-case.found :])
         me.send(record)
         peer.deliver(record)
-        if frame.problems and _obscure(frame):
-            # What it was to set up is not known: what follows rests on it.
+        if frame.problems and obscure(frame):
+            # What it was to set up is not known: what follows rests on it. The peer's frames do once it
+            # can have received this one.
             me.lost()
-            peer.lost()
 
     def react(self, me: Endpoint, record: FrameRecord) -> None:
         """A frame with an error is this peer's reaction to what the other one did before."""
@@ -247,23 +246,6 @@ class Judge:
             return
         case.link = attached
         link.judge_flow(case, attached, body)
-
-
-# Faults after which it is not known what a frame says.
-_OBSCURING: Final = (
-    "T-SIZE-OVERRUN",
-    "T-LIST-FIT",
-    "T-COMP-TYPE",
-    "T-CODE-UNKNOWN",
-    "T-CODE-EXT",
-    "T-DESC-CTOR",
-)
-
-
-def _obscure(frame: Frame) -> bool:
-    if frame.name == "undecodable":
-        return True
-    return any(problem.code in _OBSCURING or problem.code.startswith("P-") for problem in frame.problems)
 
 
 # What the dissectors prove, by the problem's code.

@@ -229,7 +229,7 @@ def _judge_credit(case: Case, link: LinkEnd) -> None:
     if link.open is None and link.whole:
         if len(link.limits) > 0:
             transfer_beyond_credit(case, link)
-        elif case.peer.whole:
+        elif case.me.whole:
             transfer_before_any_credit(case, link)
 
 
@@ -296,7 +296,7 @@ def receiver_with_delivery_count_too_soon(case: Case, link: LinkEnd, body: Flow)
     """
     if link.sender or body.delivery_count is None or link.peer_attach is not None:
         return
-    if link.whole and case.me.whole and case.peer.whole:
+    if link.whole and case.me.whole:
         case.report(
             "amqp10/L-DC-UNSET",
             f"delivery-count is {body.delivery_count}, but the sender's attach is not received yet",
@@ -313,7 +313,7 @@ def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: 
     again and the receiver may not have read that.
     """
     value = body.delivery_count
-    if link.sender or value is None or link.peer_attach is None or not link.whole or not case.peer.whole:
+    if link.sender or value is None or link.peer_attach is None or not link.whole or not case.me.whole:
         return
     ahead = nearest(value, link.received) - link.received
     behind = nearest(value, link.received) - link.initial_count
@@ -364,7 +364,7 @@ def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None
     """
     if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
         return
-    if len(link.limits) == 0 and not case.peer.whole:
+    if len(link.limits) == 0 and not case.me.whole:
         return
     count = nearest(body.delivery_count, link.count)
     certainty = link.limits.judge(count + body.link_credit - 1)
@@ -382,7 +382,7 @@ def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
     Why it matters: drain is the receiver's request; it may take its credit for gone.
     Silent when: octets of either peer since the attach were not captured.
     """
-    if link.sender and body.drain and link.drain_end == UNKNOWN and link.whole and case.peer.whole:
+    if link.sender and body.drain and link.drain_end == UNKNOWN and link.whole and case.me.whole:
         case.report("amqp10/L-DRAIN-OWNER", "a sender's flow has drain, which the receiver has not set")
 
 

@@ -81,7 +81,7 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     Silent when: octets of the peer's were not captured.
     """
     number = body.remote_channel
-    if number is None or not case.me.whole or not case.peer.whole:
+    if number is None or not case.me.whole:
         return
     if number in case.me.peer_unanswered:
         return
@@ -197,7 +197,7 @@ def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: F
     Silent when: octets of the peer's were not captured.
     """
     if body.next_incoming_id is not None and session.peer_begin is None:
-        if session.whole and case.me.whole and case.peer.whole:
+        if session.whole and case.me.whole:
             case.report(
                 "amqp10/S-FLOW-NEXTIN-UNSET",
                 f"next-incoming-id is {body.next_incoming_id}, but the peer's begin is not received yet",
@@ -213,7 +213,7 @@ def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body:
     Silent when: the peer's begin was not captured, or octets since.
     """
     value = body.next_incoming_id
-    if value is None or session.peer_begin is None or not session.whole or not case.peer.whole:
+    if value is None or session.peer_begin is None or not session.whole or not case.me.whole:
         return
     ahead = nearest(value, session.peer_next_id) - session.peer_next_id
     behind = nearest(value, session.peer_next_id) - session.peer_initial_id

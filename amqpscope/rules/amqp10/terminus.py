@@ -118,7 +118,7 @@ def judge_request(case: Case, session: SessionEnd, body: Attach) -> None:
     """The rules about an attach that is the first of its link."""
     if body.name is None or body.role is None or body.unsettled is not None:
         return
-    if not case.me.whole or not case.peer.whole or (body.name, not body.role) in session.links:
+    if not case.me.whole or (body.name, not body.role) in session.links:
         return
     if body.role:
         source = body.source

@@ -21,7 +21,7 @@ def work_in_no_transaction(case: Case, txn_id: bytes) -> None:
         case.report(
             "amqp10/TX-STATE-KNOWN", "a transfer is posted under a transaction that its sender has discharged"
         )
-    elif txn_id not in me.declared and me.whole and case.peer.whole:
+    elif txn_id not in me.declared and me.whole:
         case.report(
             "amqp10/TX-STATE-KNOWN",
             "a transfer is posted under a transaction that was not declared",
@@ -48,7 +48,7 @@ def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
     me = case.me
     if txn_id in me.discharged:
         case.report("amqp10/TX-DISCHARGE-KNOWN", "a transaction is discharged twice")
-    elif txn_id not in me.declared and me.whole and case.peer.whole:
+    elif txn_id not in me.declared and me.whole:
         case.report(
             "amqp10/TX-DISCHARGE-KNOWN",
             "a transaction is discharged that was not declared",

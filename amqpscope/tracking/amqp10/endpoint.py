@@ -21,6 +21,8 @@ faults of all that follows: a frame on a channel or handle never opened changes 
 on a channel in use is ignored, a second attach on a handle replaces the first.
 """
 
+from typing import Final
+
 from amqpscope.limits import MAX_INBOX, MAX_TRANSACTIONS, MAX_UNANSWERED
 from amqpscope.model import FrameRecord
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
@@ -43,16 +45,34 @@ from dissectors.amqp10.performatives import (
 )
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.amqp10.transactions import Declared, Discharge
+from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "obscure"]
+
+# Faults after which it is not known what a frame says.
+_OBSCURING: Final = (
+    "T-SIZE-OVERRUN",
+    "T-LIST-FIT",
+    "T-COMP-TYPE",
+    "T-CODE-UNKNOWN",
+    "T-CODE-EXT",
+    "T-DESC-CTOR",
+)
+
+
+def obscure(frame: Frame) -> bool:
+    """Whether a frame has faults of encoding after which it is not known what it says."""
+    if frame.name == "undecodable":
+        return True
+    return any(problem.code in _OBSCURING or problem.code.startswith("P-") for problem in frame.problems)
 
 
 class Endpoint:
     """One end of an AMQP 1.0 connection.
 
-    peer: `client` or `server`. whole: its stream was captured from its start without a hole, so that
-    what was not seen was not sent.
+    peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was
+    what it can have received of the other's, so that what was not seen was not said.
     """
 
     def __init__(self, peer: str) -> None:
@@ -150,6 +170,7 @@ class Endpoint:
         body = frame.body
         if frame.missing > 0 and frame.payload_size == 0:
             # Fields may be among what was not captured: what it says is not known.
+            self.lost()
             return
         if isinstance(body, Transfer):
             session = self.peer_sessions.get(int(frame.channel))
@@ -210,6 +231,8 @@ class Endpoint:
         elif isinstance(body, SaslOutcome):
             self.outcome = body
         elif frame.kind == "skipped":
+            self.lost()
+        if frame.problems and obscure(frame):
             self.lost()
 
     def receive_begin(self, begin: Begin, channel: i64, end: i64, record: FrameRecord) -> None:
