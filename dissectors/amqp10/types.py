@@ -14,6 +14,7 @@ One fault gives one problem: what only follows from a size that overran is not r
 
 import struct
 import uuid
+from decimal import Decimal
 
 from dissectors.amqp10.decimals import read_decimal
 from dissectors.amqp10.values import (
@@ -486,7 +487,8 @@ class ValueReader:
                 pairs.append((key, Raw(b"")))
                 break
             if not isinstance(key, (list, Map, Array, Described)):
-                marked = (type(key), key)
+                # By its digits: a signaling NaN refuses to be compared.
+                marked = (type(key), key.as_tuple() if isinstance(key, Decimal) else key)
                 if marked in seen:
                     self.problem("T-MAP-DUPKEY", key_at, f"the {type_name(key)} key of entry {len(pairs)} stands twice")
                 seen.add(marked)
