@@ -259,15 +259,13 @@ class _Side(PlainStream):
         self.evidence.add(offset, packet, time, -1)
         if self.protocol == MORE:
             self.whole = False
-        probe = self.prober()
-        self.feed_held(probe)
-        if self.found(probe):
-            self.decide("amqp10")
-            decoder = self.decoder
-            if decoder is not None:
-                decoder.gap(size)
-                self.collect(decoder)
+        self.search_held()
+        decoder = self.decoder
+        if decoder is not None:
+            decoder.gap(size)
+            self.collect(decoder)
             return
+        probe = self.prober()
         probe.gap(size)
         self.evidence.thin(probe.offset + probe.skipped)
 
@@ -282,33 +280,40 @@ class _Side(PlainStream):
             self.probe = probe
         return probe
 
-    def feed_held(self, probe: FrameDecoder) -> None:
-        """What was held is searched, if that was not done already."""
-        if self.searched == 0:
-            for octets in self.held:
-                probe.feed(octets, 0, len(octets))
-                self.searched += len(octets)
-        self.held = []
-
     def found(self, probe: FrameDecoder) -> bool:
-        """Whether the search has come upon a frame."""
-        return any(frame.kind != "skipped" for frame in probe.frames)
+        """Whether the search has come upon a frame, or its begin."""
+        return not probe.lost or any(frame.kind != "skipped" for frame in probe.frames)
 
     def search(self, buf: bytes, start: i64, end: i64) -> None:
-        """Look for a frame in the middle of a stream."""
+        """Look for a frame in the middle of a stream, in so many of its octets."""
         probe = self.prober()
-        probe.feed(buf, start, end)
-        self.searched += end - start
+        most: i64 = MAX_UNDECIDED if self.whole else DETECT_OCTETS
+        stop: i64 = start + most - self.searched
+        if stop > end:
+            stop = end
+        probe.feed(buf, start, stop)
+        self.searched += stop - start
         if self.found(probe):
             self.decide("amqp10")
+            decoder = self.decoder
+            if decoder is not None and stop < end:
+                decoder.feed(buf, stop, end)
+                self.collect(decoder)
             return
         self.evidence.thin(probe.offset + probe.skipped)
         if not self.whole:
             self.decide(detect_midstream(buf, start, end))
-            if self.searched > DETECT_OCTETS:
-                self.rest(True)
-        elif self.searched > MAX_UNDECIDED:
+        if stop < end and not self.resting:
             self.rest(True)
+            probe.skipped += end - stop
+
+    def search_held(self) -> None:
+        """What was held is searched, if that was not done already."""
+        held = self.held
+        self.held = []
+        if self.searched == 0:
+            for octets in held:
+                self.search(octets, 0, len(octets))
 
     def decide(self, protocol: str) -> None:
         """The octets say which protocol this is."""
@@ -323,11 +328,9 @@ class _Side(PlainStream):
             self.give_headers(headers)
         elif protocol != UNKNOWN:
             self.rest(False)
-        elif self.held:
-            probe = self.prober()
-            self.feed_held(probe)
-            if self.found(probe):
-                self.decide("amqp10")
+        else:
+            self.search_held()
+            if self.protocol != UNKNOWN:
                 return
         self.analysis.decided(self.direction)
 
@@ -690,6 +693,8 @@ def _dump_record(record: FrameRecord) -> tuple[object, ...]:
             record.last_packet,
             record.last_time,
             record.acknowledged,
+            record.started,
+            record.unseen,
         ),
         (frame.offset, frame.size, frame.kind, frame.name, frame.missing, frame.raw),
         problems,
@@ -700,7 +705,7 @@ def _load_record(connection: Connection, state: tuple[object, ...]) -> FrameReco
     """What `_dump_record` gave, as an object again."""
     evidence, about, problems = state
     assert isinstance(evidence, tuple) and isinstance(about, tuple) and isinstance(problems, tuple)
-    direction, packet, time, last_packet, last_time, acknowledged = evidence
+    direction, packet, time, last_packet, last_time, acknowledged, started, unseen = evidence
     offset, size, kind, name, missing, raw = about
     frame = Frame(offset, size, kind, name, -1)
     frame.missing = missing
@@ -711,4 +716,7 @@ def _load_record(connection: Connection, state: tuple[object, ...]) -> FrameReco
     frame.place(raw, 0, body, len(raw), len(raw))
     for code, at, path, reason in problems:
         frame.add_problem(Problem(code, at, path, reason))
-    return FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+    record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+    record.started = started
+    record.unseen = unseen
+    return record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -557,6 +558,18 @@ def test_a_shifted_direction_says_the_same(side: str, milliseconds: float) -> No
 
 def _without_place(one: Any) -> Any:
     return one._replace(packet=0, last_packet=0, time=0, last_time=0)
+
+
+def test_a_key_that_refuses_to_be_compared() -> None:
+    """A signaling NaN twice as a key of a map."""
+    capture = Capture()
+    talk = Talk(capture)
+    talk.tcp.handshake()
+    keys = amqp.map_([(amqp.decimal64(Decimal("sNaN")), amqp.uint(1))] * 2)
+    talk.client(AMQP_HEADER, frame(amqp.open_(container_id="c", properties=keys)))
+    records = read(capture)
+    assert told(records) == talk.expected()
+    assert "T-MAP-DUPKEY" in [problem.code for problem in records[1].frame.problems]
 
 
 # ---- where a connection begins and ends -------------------------------------------------------------------
