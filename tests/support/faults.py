@@ -19,7 +19,7 @@ from support import amqp10_encode as amqp
 from support.legal import RECEIVER, SENDER, WRAP, Fields, Link, Peer, Said, Session, Talk, encoded
 from support.network import Conversation, Network
 
-__all__ = ["FAULTS", "Planted", "plant"]
+__all__ = ["FAULTS", "Planted", "mischief", "plant"]
 
 Fault = Callable[[Peer], Said | None]
 
@@ -69,6 +69,15 @@ def plant(name: str, seed: str) -> Planted | None:
                 return Planted(Conversation(talk, network.segments, False, f"{name} {seed}"), rule, said)
         network.write(peer.side)
         network.settle()
+    return None
+
+
+def mischief(peer: Peer) -> Said | None:
+    """Any fault there is an occasion for, of some that are tried. For `converse`."""
+    for name in peer.random.sample(list(FAULTS), 6):
+        said = FAULTS[name][1](peer)
+        if said is not None:
+            return said
     return None
 
 
@@ -301,7 +310,8 @@ def begin_answers_no_begin(peer: Peer) -> Said | None:
     heard = {said.channel for said in peer.talk.said[1 - peer.side] if said.name == "begin"}
     if free is None:
         return None
-    return peer.say("begin", free, **begin_fields(remote_channel=max(heard, default=0) + 1))
+    never = next(channel for channel in range(99) if channel not in heard)
+    return peer.say("begin", free, **begin_fields(remote_channel=never))
 
 
 @breaks("C-CHMAX")
@@ -645,7 +655,12 @@ def disposition_with_the_other_role(peer: Peer) -> Said | None:
         known = [each for each in session.sent.values() if each.link.live]
         if known and not session.received and session.next_in == heard_initial(peer, session):
             assert session.out is not None
-            fields: Fields = {"role": RECEIVER, "first": known[0].number, "settled": True, "state": "accepted"}
+            fields: Fields = {
+                "role": RECEIVER,
+                "first": known[0].number,
+                "settled": True,
+                "state": "accepted",
+            }
             return peer.say("disposition", session.out, **fields)
     return None
 

@@ -27,15 +27,17 @@ class Trickle(io.BytesIO):
 
 
 def judged(octets: bytes, sizes: list[int] | None = None) -> tuple[list[Finding], list[Finding]]:
-    """The findings while a capture is read, in pieces of these sizes, and those made when it ended."""
+    """The findings while a capture is read, in pieces of these sizes, and those made because it ended."""
     checker = Checker(context=False)
     source = io.BytesIO(octets) if sizes is None else Trickle(octets, sizes)
+    before = 0
     with amqpscope.Capture(source) as capture:
         for records in capture.blocks():
+            # The last ones are those that its end brings out.
+            before = len(checker.findings)
             checker.take(records)
-        while_read = list(checker.findings)
         checker.finish(capture.connections)
-    return while_read, checker.findings[len(while_read) :]
+    return checker.findings[:before], checker.findings[before:]
 
 
 def errors(octets: bytes) -> list[Finding]:

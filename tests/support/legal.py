@@ -61,6 +61,7 @@ class Said:
     octets: bytes
     start: int
     end: int
+    wrong: bool = False  # not legal: the other peer does not take it in
 
     def __str__(self) -> str:
         shown = ", ".join(f"{k}={v!r:.40}" for k, v in self.fields.items() if v is not None)
@@ -274,6 +275,8 @@ class Talk:
         # A peer answers a begin before it begins a session itself: two that are never answered cannot be
         # told from one peer that answers without remote-channel.
         self.polite = False
+        # Now and then a peer may do something else first; then it says nothing legal in that turn.
+        self.mischief: Callable[[Peer], Said | None] | None = None
         self.peers = (Peer(self, CLIENT), Peer(self, SERVER))
 
 
@@ -337,6 +340,11 @@ class Peer:
 
     def act(self) -> bool:
         """Say something that is legal now. False if there is nothing it may or wants to say."""
+        if self.talk.mischief is not None and self.chance(0.1) and not self.close_sent:
+            said = self.talk.mischief(self)
+            if said is not None:
+                said.wrong = True
+                return True
         choices = self.choices()
         if sum(weight for weight, _ in choices) < 0.5 and self.chance(0.9):
             return False  # nothing worth saying

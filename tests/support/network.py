@@ -16,10 +16,11 @@ acknowledges all that its writer knew, and often more.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from support.legal import CLIENT, SERVER, Said, Talk
+from support.legal import CLIENT, SERVER, Peer, Said, Talk
 from support.tcp_writer import ACK, FIN, PSH, SYN, Capture
 
 __all__ = ["Captured", "Conversation", "Network", "Segment", "Tap", "captured", "converse"]
@@ -177,7 +178,8 @@ class Network:
         if at >= len(theirs) or theirs[at].end > self.heard[side]:
             return False
         self.read[side] += 1
-        self.talk.peers[side].hear(theirs[at])
+        if not theirs[at].wrong:
+            self.talk.peers[side].hear(theirs[at])
         return True
 
     def settle(self, *, read: bool = True) -> None:
@@ -212,15 +214,21 @@ class Network:
 
 
 def converse(
-    seed: str, *, races: bool | None = None, lossy: bool | None = None, length: int = 0
+    seed: str,
+    *,
+    races: bool | None = None,
+    lossy: bool | None = None,
+    length: int = 0,
+    mischief: Callable[[Peer], Said | None] | None = None,
 ) -> Conversation:
-    """One legal conversation.
+    """One legal conversation; unless there is `mischief`, which a peer does now and then.
 
     races: whether peers speak while something is under way to them; else each waits for the other.
     lossy: whether the network loses segments (they are sent again). length: how many things happen.
     """
     random = Random(seed)
     talk = Talk(random)
+    talk.mischief = mischief
     network = Network(talk, random)
     racing = random.random() < 0.7 if races is None else races
     losing = (racing and random.random() < 0.3) if lossy is None else lossy

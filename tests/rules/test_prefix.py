@@ -1,0 +1,66 @@
+"""A capture that was stopped earlier has the same findings up to there.
+
+What is absent is another matter: that it does not come any more only the end tells, and the end of a file that
+was cut short tells less. What other octets were waited for is given out at the end too; nothing of that may
+accuse a peer that the whole capture does not accuse.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+
+from hypothesis import settings
+from support.faults import mischief
+from support.judged import judged
+from support.network import Tap, captured, converse
+
+from amqpscope.finding import Finding
+from amqpscope.rules.catalogue import severity
+
+CONVERSATIONS = 40
+CUTS = 6
+
+
+def conversations() -> int:
+    return 2000 if settings.get_current_profile_name() == "fuzz" else CONVERSATIONS
+
+
+def cut(octets: bytes, packets: int) -> bytes:
+    """The first packets of a pcap file."""
+    at = 24
+    for _ in range(packets):
+        at += 16 + struct.unpack_from("<I", octets, at + 8)[0]
+    return octets[:at]
+
+
+def named(finding: Finding) -> tuple[object, ...]:
+    return (
+        finding.rule,
+        finding.certain,
+        finding.peer,
+        finding.packet,
+        finding.record.frame.offset,
+        finding.message,
+    )
+
+
+def test_findings_of_a_prefix_are_a_prefix_of_the_findings() -> None:
+    chance = random.Random("cuts")
+    compared = 0
+    for n in range(conversations()):
+        conversation = converse(f"prefix {n}", mischief=mischief if n % 2 else None)
+        delays = (chance.choice([0, 0, 20_000_000]), chance.choice([0, 0, 20_000_000]))
+        capture = captured(conversation, Tap(delays=delays, repeat=chance.choice([0.0, 0.1])))
+        while_read, at_end = judged(capture.octets)
+        everything = [named(finding) for finding in while_read + at_end]
+        accused = {(finding.rule, finding.peer) for finding in while_read + at_end}
+        for _ in range(CUTS):
+            packets = chance.randrange(1, len(capture.segments) + 1)
+            before, rest = judged(cut(capture.octets, packets))
+            assert [named(finding) for finding in before] == everything[: len(before)], (n, packets)
+            compared += len(before)
+            for finding in rest:
+                if finding.certain and severity(finding.rule) == "error":
+                    assert (finding.rule, finding.peer) in accused, (n, packets, finding)
+    assert compared > 100

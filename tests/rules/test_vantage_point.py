@@ -1,0 +1,95 @@
+"""Where and how a conversation was captured changes nothing in what is found, but what is about time.
+
+The conversations are full of faults and of races, so that there is something to find, and something that the
+order of the packets could be mistaken for. The network loses nothing: then each tap sees the same octets, each
+with the same acknowledgement, only in another order between the two directions.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import settings
+from support.faults import mischief
+from support.judged import judged
+from support.network import Captured, Conversation, Tap, captured, converse
+
+from amqpscope.finding import Finding
+
+ABOUT_TIME = ("amqp10/C-IDLE-KEEP",)
+
+# Whose FIN came first: the end of a stream carries no acknowledgement yet by which that could be told.
+ABOUT_THE_END = ("amqp10/C-CLOSE-SENT", "amqp10/C-CLOSE-ANSWER")
+
+SECOND = 1_000_000_000
+
+
+def conversations() -> list[Conversation]:
+    many = settings.get_current_profile_name() == "fuzz"
+    found = [converse(f"vantage {n}", lossy=False, mischief=mischief) for n in range(1000 if many else 40)]
+    return found + [converse(f"vantage legal {n}", lossy=False) for n in range(1000 if many else 20)]
+
+
+def findings(capture: Captured, sizes: list[int] | None = None) -> list[Finding]:
+    while_read, at_end = judged(capture.octets, sizes)
+    left_out = ABOUT_TIME + ABOUT_THE_END
+    return [finding for finding in while_read + at_end if finding.rule not in left_out]
+
+
+def about(finding: Finding) -> tuple[object, ...]:
+    """What does not depend on where packets stand in the file."""
+    frame = finding.record.frame
+    message = re.sub(r"packet \d+", "packet", finding.message)
+    return (finding.rule, finding.certain, finding.peer, frame.offset, frame.name, message)
+
+
+def seen(conversation: Conversation, tap: Tap) -> list[tuple[object, ...]]:
+    return sorted((about(finding) for finding in findings(captured(conversation, tap))), key=repr)
+
+
+def test_there_is_something_to_find() -> None:
+    rules = {about(finding)[0:2] for c in conversations()[:40] for finding in findings(captured(c, Tap()))}
+    assert len(rules) > 50
+    assert any(not certain for _, certain in rules)
+
+
+@pytest.mark.parametrize(
+    "tap",
+    [
+        Tap(position=0.0),
+        Tap(position=1.0),
+        Tap(delays=(SECOND, 0)),
+        Tap(delays=(0, SECOND)),
+        Tap(delays=(40 * SECOND, 0)),
+        Tap(delays=(0, 40 * SECOND)),
+        Tap(delays=(-3_000_000, 0)),
+        Tap(delays=(0, -3_000_000)),
+        Tap(repeat=0.3),
+        Tap(position=0.0, delays=(0, 7_000_000), repeat=0.1),
+    ],
+    ids=str,
+)
+def test_the_same_is_found_from_everywhere(tap: Tap) -> None:
+    for conversation in conversations():
+        assert seen(conversation, tap) == seen(conversation, Tap()), conversation.seed
+
+
+def test_initial_sequence_numbers_change_nothing() -> None:
+    chance = random.Random("isns")
+    for conversation in conversations():
+        here = [(about(f), f.packet) for f in findings(captured(conversation, Tap()))]
+        octets = sum(len(segment.octets) for segment in conversation.segments)
+        isns = (chance.randrange(1 << 32), (0xFFFFFFFF - chance.randrange(octets)) & 0xFFFFFFFF)
+        there = [(about(f), f.packet) for f in findings(captured(conversation, Tap(isns=isns)))]
+        assert here == there, conversation.seed
+
+
+def test_the_pieces_in_which_a_file_is_read_change_nothing() -> None:
+    chance = random.Random("pieces")
+    for conversation in conversations():
+        capture = captured(conversation, Tap())
+        sizes = [chance.choice([1, 2, 3, 17, 100, 1000, 5000]) for _ in range(50)]
+        here = [(about(f), f.packet) for f in findings(capture)]
+        assert [(about(f), f.packet) for f in findings(capture, sizes)] == here, conversation.seed
