@@ -211,7 +211,7 @@ def close_off_channel_0(case: Case) -> None:
     """close is sent on a channel other than 0.
 
     Why it matters: it may be read on any, but channel 0 is always within the limits.
-    Silent when: it breaks a limit besides, which is worse.
+    Silent when: the peer's open was not captured: before it, it would be worse.
     """
     case.report("amqp10/C-CLOSE-CH0", f"close is sent on channel {case.record.frame.channel}")
 
@@ -237,10 +237,11 @@ def _judge_channel(case: Case) -> bool:
         else:
             pipelined_frame_off_channel_0(case)
         return False
-    if name == "close":
-        close_off_channel_0(case)
-    elif name == "empty" and theirs is not None:
-        empty_frame_off_channel_0(case)
+    if theirs is not None:
+        if name == "empty":
+            empty_frame_off_channel_0(case)
+        elif name == "close":
+            close_off_channel_0(case)
     return False
 
 

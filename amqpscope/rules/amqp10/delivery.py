@@ -486,7 +486,7 @@ def receiver_changes_its_outcome(case: Case, number: i64) -> None:
     )
 
 
-def settled_before_the_sender(case: Case, delivery: Delivery) -> None:
+def settled_before_the_sender(case: Case, number: i64) -> None:
     """A receiver settles a delivery before its sender has, on a link with rcv-settle-mode second.
 
     Why it matters: the sender counts on being asked; the delivery cannot be made exactly once.
@@ -496,12 +496,11 @@ def settled_before_the_sender(case: Case, delivery: Delivery) -> None:
         "amqp10/D-RCVMODE-SECOND",
         "a delivery is settled by its receiver first, on a link with rcv-settle-mode second",
         CERTAIN,
-        {"rcv_settle_mode": "second", "delivery_id": int(raw(delivery.number))},
-        [int(delivery.packet)],
+        {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
     )
 
 
-def outcome_not_offered(case: Case, delivery: Delivery, name: str) -> None:
+def outcome_not_offered(case: Case, number: i64, name: str) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
     Why it matters: the source cannot do what is asked.
@@ -511,16 +510,8 @@ def outcome_not_offered(case: Case, delivery: Delivery, name: str) -> None:
         "amqp10/M-OUTCOMES-USE",
         f"the outcome is {name}, which is not among those of the sender's source",
         CERTAIN,
-        {"delivery_id": int(raw(delivery.number))},
-        [int(delivery.link.attach_packet)],
+        {"delivery_id": int(raw(number))},
     )
-
-
-def _mode_second(delivery: Delivery, own: Attach | None) -> bool:
-    """Whether the receiver, whose attach is `own`, agreed to settle the delivery second."""
-    if own is None or own.rcv_settle_mode != 1:
-        return False
-    return delivery.rcv_settle_mode is None or delivery.rcv_settle_mode == 1
 
 
 def _offers(attach: Attach | None, outcome: Composite) -> bool:
@@ -555,26 +546,18 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
             if first <= number <= last and _changes(before, state):
                 receiver_changes_its_outcome(case, number)
                 break
-    theirs = case.peer.sessions.get(int(session.peer_channel))
-    if theirs is None or theirs.begin is not session.peer_begin or not theirs.unsettled:
-        return
-    named = last - first < 64
-    unsettled = theirs.unsettled
-    numbers = list(range(int(first), int(last) + 1)) if named else list(unsettled)
     outcome = state.outcome if isinstance(state, TransactionalState) else state
-    for number in numbers:
-        delivery = unsettled.get(number)
-        if delivery is None or number < first or number > last or delivery.settled:
+    for number, link in session.held.items():
+        if number < first or number > last:
             continue
-        link = session.peer_handles.get(int(delivery.link.handle))
-        if link is None or link.name != delivery.link.name:
-            continue
-        if body.settled and _mode_second(delivery, link.attach):
-            settled_before_the_sender(case, delivery)
+        case.link = link
+        if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
+            settled_before_the_sender(case, number)
             return
-        if isinstance(outcome, Composite) and not _offers(delivery.link.attach, outcome):
-            outcome_not_offered(case, delivery, outcome.definition().name)
+        if isinstance(outcome, Composite) and not _offers(link.peer_attach, outcome):
+            outcome_not_offered(case, number, outcome.definition().name)
             return
+    case.link = None
 
 
 def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None:

@@ -74,10 +74,9 @@ class Judge:
         case.link = None
         case.found = 0
         frame = record.frame
-        if (record.unseen or not record.started) and (me.whole or peer.whole):
+        if (record.unseen or not record.started) and me.whole:
             # What is missing lies before this frame, whenever the capture comes to say so.
             me.lost()
-            peer.lost()
         if frame.missing > 0 and frame.payload_size == 0:
             # Fields may be among what was not captured: what it set up is not known.
             me.lost()

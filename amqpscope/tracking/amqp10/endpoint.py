@@ -232,7 +232,7 @@ class Endpoint:
             self.outcome = body
         elif frame.kind == "skipped":
             self.lost()
-        if frame.problems and obscure(frame):
+        if (frame.problems and obscure(frame)) or not record.started:
             self.lost()
 
     def receive_begin(self, begin: Begin, channel: i64, end: i64, record: FrameRecord) -> None:
@@ -270,6 +270,8 @@ class Endpoint:
         link = session.peer_handles.get(transfer.handle)
         if transfer.delivery_id is not None and (link is None or not link.receiving):
             session.receive_delivery(transfer.delivery_id, end)
+            if link is not None and link.watched:
+                session.hold(link, transfer)
         if link is not None and not link.receiving:
             link.received += 1
         if link is not None:
@@ -277,6 +279,8 @@ class Endpoint:
 
     def receive_disposition(self, session: SessionEnd, body: Disposition) -> None:
         self.learn_transaction(body)
+        if body.role is False and body.settled and session.held:
+            session.release(body)
         if body.role is not True or body.first is None:
             return
         for delivery in self.named(session, body):

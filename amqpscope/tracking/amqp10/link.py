@@ -18,6 +18,7 @@ from typing import Final
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
 from amqpscope.tracking.knowledge import UNBASED, Limits
 from amqpscope.tracking.serial import nearest
+from dissectors.amqp10.messaging import Source
 from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.wire import i64
@@ -95,6 +96,8 @@ class LinkEnd:
         # The receiving end's: what it has counted, of deliveries received at `could`.
         self.received: i64 = 0
         self.receiving: bool = False
+        # As receiver: what it says of deliveries is limited, by its own settle mode or the source's outcomes.
+        self.watched: bool = False
 
     def send_attach(self, attach: Attach, packet: i64) -> None:
         """This end sends attach."""
@@ -109,6 +112,7 @@ class LinkEnd:
         self.coordinator = isinstance(attach.target, Coordinator)
         self.closed = False
         self.failed = False
+        self.watch()
         if self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
             self.count = self.initial_count
@@ -132,9 +136,20 @@ class LinkEnd:
         self.peer_attach_end = end
         self.peer_attaches += 1
         self.peer_closed = False
+        self.watch()
         if not self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
             self.received = self.initial_count
+
+    def watch(self) -> None:
+        """Whether what this receiver says of deliveries has to be looked at."""
+        if self.sender:
+            return
+        own = self.attach
+        theirs = self.peer_attach
+        self.watched = own is not None and own.rcv_settle_mode == 1
+        if theirs is not None and isinstance(theirs.source, Source) and theirs.source.outcomes:
+            self.watched = True
 
     def forget_credit(self) -> None:
         """Credit belongs to one attachment."""

@@ -22,7 +22,7 @@ from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
 from amqpscope.tracking.knowledge import UNBASED, Limits
 from amqpscope.tracking.serial import nearest
 from amqpscope.tracking.spans import Spans
-from dissectors.amqp10.performatives import Begin, Disposition, End, Flow
+from dissectors.amqp10.performatives import Begin, Disposition, End, Flow, Transfer
 from dissectors.wire import i64
 
 __all__ = ["SessionEnd"]
@@ -66,6 +66,8 @@ class SessionEnd:
         # Of those it has received: which it has settled, and what it has stated of others.
         self.settled: Spans = Spans()
         self.stated: dict[int, object] = {}
+        # Of links that limit what may be said of them: those that neither end has settled yet.
+        self.held: dict[int, LinkEnd] = {}
         # Links by this end's handle and by the peer's, and by name and whether this end sends.
         self.handles: dict[int, LinkEnd] = {}
         self.peer_handles: dict[int, LinkEnd] = {}
@@ -159,6 +161,25 @@ class SessionEnd:
         number = nearest(delivery_id, last)
         return number if number <= last else UNKNOWN
 
+    def hold(self, link: LinkEnd, transfer: Transfer) -> None:
+        """A transfer with a delivery-id was received on a link whose deliveries are watched."""
+        number = int(self.last_received())
+        if transfer.settled or transfer.aborted:
+            self.held.pop(number, None)
+        elif len(self.held) < MAX_STATED:
+            own = link.attach
+            if transfer.rcv_settle_mode != 0 or own is None or own.rcv_settle_mode != 1:
+                self.held[number] = link
+
+    def release(self, body: Disposition) -> None:
+        """A disposition settles deliveries that this end has received."""
+        if body.first is None:
+            return
+        first = self.received(body.first)
+        last = first if body.last is None else self.received(body.last)
+        for number in [number for number in self.held if first <= number <= last]:
+            del self.held[number]
+
     def send_outcome(self, body: Disposition) -> None:
         """This end, as receiver, sends a disposition."""
         if body.first is None:
@@ -169,6 +190,8 @@ class SessionEnd:
         last = first if body.last is None else self.received(body.last)
         stated = self.stated
         if body.settled:
+            if self.held:
+                self.release(body)
             if last >= first:
                 self.settled.add(first, last)
             if stated:

@@ -203,7 +203,7 @@ def locale_with_underscore(d: Dialogue) -> None:
     d.goodbye()
 
 
-@pair("C-CLOSE-CH0", then=SAME)
+@pair("C-CLOSE-CH0")
 def close_on_another_channel(d: Dialogue) -> None:
     d.begun()
     said = d.client.close(channel=1 if d.wrong else 0)
@@ -360,3 +360,30 @@ def pipelined_to_the_end(d: Dialogue) -> None:
     d.client.transfer()
     d.server.disposition(0)
     d.goodbye()
+
+
+@pair("C-CLOSE-CH0-PIPE", cut=without("server header"))
+def pipelined_close_off_channel_0(d: Dialogue) -> None:
+    d.client.header()
+    d.server.header().called("server header")
+    d.client.open()
+    said = d.client.close(channel=1 if d.wrong else 0)
+    if d.wrong:
+        said.breaks("C-CLOSE-CH0-PIPE")
+    d.server.open()
+    d.server.close()
+    d.tcp.goodbye()
+
+
+@pair("C-REDIRECT-INFO", then=SAME)
+def redirect_without_address(d: Dialogue) -> None:
+    d.opened()
+    info = {"hostname": "h", "network-host": "n"}
+    if not d.wrong:
+        info["port"] = amqp.ushort(5672)
+    error = amqp.error(condition="amqp:connection:redirect", info=info)
+    said = d.server.frame(amqp.close(error=error))
+    if d.wrong:
+        said.breaks("C-REDIRECT-INFO")
+    d.client.close()
+    d.tcp.goodbye()

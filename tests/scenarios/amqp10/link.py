@@ -253,7 +253,7 @@ def drained_with_credit_left(d: Dialogue) -> None:
     d.goodbye()
 
 
-# ---- legal --------------------------------------------------------------------------------------------------
+# ---- legal -----------------------------------------------------------------------------------------------
 
 
 @legal("L-HANDLE-ASYM")
@@ -430,7 +430,7 @@ def drain_taken_back(d: Dialogue) -> None:
     d.goodbye()
 
 
-# ---- what the sender may have known -----------------------------------------------------------------------------
+# ---- what the sender may have known ----------------------------------------------------------------------
 
 
 @told("credit lowered from ten to three")

@@ -12,7 +12,7 @@ from support.dialogue import RECEIVER, SENDER, Dialogue, Said
 Words = Callable[[Dialogue], Said]
 
 
-# ---- values, as an entry of the open's properties -------------------------------------------------------------
+# ---- values, as an entry of the open's properties --------------------------------------------------------
 
 # Rule: a wrong value, and one as near to it as possible.
 VALUES: dict[str, tuple[bytes, bytes]] = {
@@ -51,7 +51,7 @@ for _rule, (_wrong, _right) in VALUES.items():
     _value(_rule, _wrong, _right)
 
 
-# ---- fields ---------------------------------------------------------------------------------------------------
+# ---- fields ----------------------------------------------------------------------------------------------
 
 
 def _open(rule: str, wrong: bytes, right: bytes, then: str = SILENT) -> None:
@@ -249,7 +249,7 @@ _sasl("P-SASLOUT-MAND", lambda d, w: d.server.sasl_frame(amqp.sasl_outcome()), 4
 _sasl("T-ENUM-SASLCODE", lambda d, w: d.server.sasl_frame(amqp.sasl_outcome(code=5)), 4)
 
 
-# ---- guards ---------------------------------------------------------------------------------------------------
+# ---- guards ----------------------------------------------------------------------------------------------
 
 
 @legal("T-LIST0")

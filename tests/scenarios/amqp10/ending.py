@@ -1,0 +1,74 @@
+"""Answers that are owed and never come. Nobody closes these connections: the capture just ends."""
+
+from __future__ import annotations
+
+from scenarios.pairs import pair, without
+from support.dialogue import RECEIVER, SENDER, Dialogue
+
+
+def _go_on(d: Dialogue) -> None:
+    """The server shows that it has read what the client said, and goes on for two minutes."""
+    d.client.transfer()
+    d.wait(seconds=120)
+    d.server.flow()
+
+
+@pair("S-BEGIN-ANSWER", cut=without("client begin"))
+def begin_never_answered(d: Dialogue) -> None:
+    d.linked()
+    d.client.begin(channel=1)
+    if not d.wrong:
+        d.server.begin(channel=1)
+    _go_on(d)
+    if d.wrong:
+        d.said[-1].may_break("S-BEGIN-ANSWER")
+
+
+@pair("S-END-ANSWER", cut=without("client begin"))
+def end_never_answered(d: Dialogue) -> None:
+    d.linked()
+    d.client.begin(channel=1)
+    d.server.begin(channel=1)
+    d.client.end_session(channel=1)
+    if not d.wrong:
+        d.server.end_session(channel=1)
+    _go_on(d)
+    if d.wrong:
+        d.said[-1].may_break("S-END-ANSWER")
+
+
+@pair("L-ATTACH-ANSWER", cut=without("client begin"))
+def attach_never_answered(d: Dialogue) -> None:
+    d.linked()
+    d.client.attach(SENDER, handle=1, name="r")
+    if not d.wrong:
+        d.server.attach(RECEIVER, handle=1, name="r")
+    _go_on(d)
+    if d.wrong:
+        d.said[-1].may_break("L-ATTACH-ANSWER")
+
+
+@pair("L-CLOSE-ANSWER", cut=without("client begin"))
+def detach_never_answered(d: Dialogue) -> None:
+    d.linked()
+    d.client.attach(SENDER, handle=1, name="r")
+    d.server.attach(RECEIVER, handle=1, name="r")
+    d.client.detach(handle=1)
+    if not d.wrong:
+        d.server.detach(handle=1)
+    _go_on(d)
+    if d.wrong:
+        d.said[-1].may_break("L-CLOSE-ANSWER")
+
+
+@pair("L-DRAIN-ADVANCE", cut=without("client begin"))
+def link_never_drained(d: Dialogue) -> None:
+    d.linked()
+    d.server.attach(SENDER, handle=1, name="back")
+    d.client.attach(RECEIVER, handle=1, name="back")
+    d.client.flow(handle=1, drain=True)
+    if not d.wrong:
+        d.server.flow(handle=1, delivery_count=10, link_credit=0, drain=True)
+    _go_on(d)
+    if d.wrong:
+        d.said[-1].may_break("L-DRAIN-ADVANCE")
