@@ -1,8 +1,8 @@
 """A capture that was stopped earlier has the same findings up to there.
 
-What is absent is another matter: that it does not come any more only the end tells, and the end of a file that
-was cut short tells less. What other octets were waited for is given out at the end too; nothing of that may
-accuse a peer that the whole capture does not accuse.
+What is absent is another matter: that it does not come any more only the end tells, and the end of a file
+that was cut short tells less. What other octets were waited for is given out at the end too; nothing of that
+may accuse a peer that the whole capture does not accuse.
 """
 
 from __future__ import annotations

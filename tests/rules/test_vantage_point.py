@@ -1,8 +1,8 @@
 """Where and how a conversation was captured changes nothing in what is found, but what is about time.
 
-The conversations are full of faults and of races, so that there is something to find, and something that the
-order of the packets could be mistaken for. The network loses nothing: then each tap sees the same octets, each
-with the same acknowledgement, only in another order between the two directions.
+The conversations are full of faults and of races, so that there is something to find, and something that
+the order of the packets could be mistaken for. The network loses nothing: then each tap sees the same octets,
+each with the same acknowledgement, only in another order between the two directions.
 """
 
 from __future__ import annotations

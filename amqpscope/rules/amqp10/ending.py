@@ -68,12 +68,16 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
     """A peer began a session of its own instead of answering the other one's begin.
 
     Why it matters: the session that was asked for stays half open.
-    Silent when: the begin was answered after all, or octets of either peer were not captured. Never more
-    than possible: two sessions may begin at once.
+    Silent when: the begin was answered after all, or the peer's own one was, so that it did begin a session,
+    or octets of either peer were not captured. Never more than possible: two sessions may begin at once.
     """
     me = case.me
     record = me.unasked
     if record is None or not me.whole:
+        return
+    channel = int(record.frame.channel)
+    own = me.sessions.get(channel) or me.ended.get(channel)
+    if own is not None and own.peer_begin is not None:
         return
     for asked in me.peer_sessions.values():
         if asked.peer_begin_end == me.unasked_end and asked.begin is None:

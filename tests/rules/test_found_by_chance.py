@@ -1,0 +1,149 @@
+"""What random conversations found: each a correct peer that was accused, told as short as it goes."""
+
+from __future__ import annotations
+
+from support import amqp10_encode as amqp
+from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue, Said
+from support.judged import judged
+
+from amqpscope.rules.catalogue import severity
+
+
+def found(d: Dialogue) -> list[tuple[str, str, bool]]:
+    """All but notes."""
+    while_read, at_end = judged(d.capture.pcap(nanoseconds=True))
+    return [(f.rule, f.peer, f.certain) for f in while_read + at_end if severity(f.rule) != "note"]
+
+
+def certain(d: Dialogue) -> list[tuple[str, str, bool]]:
+    return [each for each in found(d) if each[2]]
+
+
+def cut(said: Said, octets: int) -> None:
+    """The capture lacks the last octets of a frame."""
+    assert said.packet is not None
+    said.packet.data = said.packet.data[:-octets]
+
+
+def test_credit_given_before_the_sender_attaches_counts_from_its_attach() -> None:
+    d = Dialogue()
+    d.begun()
+    d.server.attach(RECEIVER)
+    d.server.flow(handle=0, delivery_count=None, link_credit=2)
+    d.client.attach(SENDER, initial_delivery_count=0xFFFFFFFE)
+    d.client.transfer()
+    d.client.transfer()
+    assert found(d) == []
+    d.client.transfer()
+    assert found(d) == [("amqp10/L-CREDIT", "client", True)]
+
+
+def test_a_window_given_before_the_session_is_answered_counts_from_the_answer() -> None:
+    d = Dialogue()
+    d.opened()
+    d.client.begin(incoming_window=2)
+    d.client.attach(RECEIVER)
+    d.client.flow(handle=0, link_credit=10)
+    d.server.begin(next_outgoing_id=0xFFFFFFFE)
+    d.server.attach(SENDER)
+    d.server.transfer()
+    d.server.transfer()
+    assert found(d) == []
+    d.server.transfer()
+    assert found(d) == [("amqp10/S-WIN-IN", "server", True)]
+
+
+def test_a_receiver_may_not_have_read_that_the_link_was_attached_again() -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.transfer()
+    d.client.detach(closed=None)
+    d.client.attach(SENDER, initial_delivery_count=1)
+    d.server.flow(handle=0, delivery_count=0, link_credit=5)
+    assert certain(d) == []
+
+
+def test_a_session_begun_and_ended_at_once_may_still_be_answered() -> None:
+    d = Dialogue()
+    d.opened()
+    d.client.begin()
+    d.client.end_session()
+    d.server.begin(remote_channel=0)
+    d.server.flow(next_incoming_id=0)
+    d.server.end_session()
+    assert found(d) == []
+
+
+def test_two_sessions_begun_at_once_of_which_one_is_answered() -> None:
+    d = Dialogue()
+    d.opened()
+    d.client.begin(0)
+    d.server.begin(1, remote_channel=None)
+    d.client.begin(1, remote_channel=1)
+    assert found(d) == []
+
+
+def test_a_disposition_on_a_session_whose_channel_the_peer_has_begun_again() -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.transfer()
+    d.client.end_session()
+    d.client.begin(remote_channel=None)
+    d.server.disposition(0)
+    assert certain(d) == []
+
+
+def test_naming_a_delivery_does_not_show_that_all_of_it_was_read() -> None:
+    """The flow between its transfers lowers the window; who names the delivery may have read only the first."""
+    d = Dialogue()
+    d.begun()
+    d.attached(client={"name": "a"}, server={"name": "a"})
+    d.client.attach(RECEIVER, 1, name="b")
+    d.server.attach(SENDER, 1, name="b")
+    d.client.flow(handle=1, link_credit=10)
+    d.client.transfer(more=True)
+    d.client.flow(incoming_window=1)
+    d.client.transfer(delivery_id=0, more=True)
+    state = amqp.received(section_number=0, section_offset=0)
+    d.server.disposition(0, settled=None, state=state)
+    d.server.transfer(handle=1)
+    d.server.transfer(handle=1)
+    assert found(d) == [("amqp10/S-WIN-IN", "server", False)]
+
+
+def test_the_fields_of_an_attach_that_was_cut_are_not_known() -> None:
+    for octets in (1, 12, 20, 30):
+        d = Dialogue()
+        d.begun()
+        cut(d.client.attach(SENDER), octets)
+        d.server.attach(RECEIVER)
+        d.server.flow(handle=0)
+        d.client.transfer()
+        assert certain(d) == [], octets
+
+
+def test_a_transfer_that_repeats_its_delivery_need_not_be_its_first() -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.transfer(MESSAGE[:6], more=True)
+    last = d.client.transfer(MESSAGE[6:], delivery_id=0, delivery_tag=bytes(4), message_format=0)
+    d.capture.packets = [packet for packet in d.capture.packets if packet is last.packet]
+    assert found(d) == []
+
+
+def test_a_transfer_that_was_cut_does_not_end_its_delivery() -> None:
+    d = Dialogue()
+    d.linked()
+    cut(d.client.transfer(MESSAGE[:6], more=True), 8)
+    d.client.transfer(MESSAGE[6:])
+    assert found(d) == []
+
+
+def test_what_was_missed_may_have_begun_the_channel_again() -> None:
+    d = Dialogue()
+    d.begun()
+    with d.missed():
+        d.server.end_session()
+        d.server.begin(remote_channel=None)
+    d.server.flow(next_incoming_id=None)
+    assert certain(d) == []
