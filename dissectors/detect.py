@@ -93,8 +93,7 @@ def detect(buf: bytes) -> str:
     if size < 11 and buf[0] in (1, 2, 8):
         more = True
     # Alone: what follows a frame may have come already or not, and must make no difference.
-    end = u32(buf, 0) + 7
-    verdict = credible_frame(buf, 0, size if size < end else end)
+    verdict = credible_frame(buf, 0, size)
     if verdict == CREDIBLE:
         return "amqp10"
     if verdict > 0:

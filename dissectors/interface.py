@@ -38,12 +38,13 @@ class Problem:
 class Frame:
     """One frame (or protocol header, or skipped stretch) as it stands in the stream.
 
-    offset: stream offset of its first octet. size: its octets on the wire.
+    offset: stream offset of its first octet. size: its octets in the stream; `declared_size` is more
+        where the stream ended inside it.
     kind: `header`, `amqp`, `sasl`, `skipped`, or a kind of another protocol.
     name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
     channel: -1 where the kind has none.
     body: the typed body, or None. Its type depends on the protocol.
-    missing: octets of it that were not captured or not kept.
+    missing: octets of it that were not captured, not kept, or never sent.
     problems: in the order of their discovery; empty for nearly every frame.
     """
 
@@ -76,8 +77,15 @@ class Frame:
         return self._octets[self._start : self._end]
 
     @property
+    def declared_size(self) -> i64:
+        """The size that the frame's own header tells."""
+        return self._end - self._start + self.missing
+
+    @property
     def extended_header(self) -> bytes:
         """The octets between the eight of the frame header and the body."""
+        if self._body_start <= self._start + 8:
+            return b""
         return self._octets[self._start + 8 : self._body_start]
 
     @property

@@ -24,6 +24,10 @@ MAX_CREDIBLE_FRAME: Final = 64 * 1024 * 1024
 """Largest frame size that is believed while looking for a frame boundary after lost octets. It only
 decides what is a candidate; a frame met in sequence may be of any size."""
 
+MAX_WRONG_FRAME: Final = 4096
+"""Size up to which a frame whose header is wrong is waited for, to see whether its size at least is
+right. Frames behind it are held back that long."""
+
 RESYNC_WINDOW: Final = 64 * 1024
 """Octets held back while a candidate boundary cannot be judged yet, because its performative is not
 complete. Performatives of real peers are below 4 KiB; frames with payload need no more than those."""

@@ -212,7 +212,8 @@ def test_a_start_inside_a_frame(start: int, tmp_path: Path) -> None:
         told(lines, "missing", "peer", "connection", "protocol")
         == [(None, "client", f"{CLIENT}>{SERVER}#0", "amqp10")] * 5
     )
-    assert [line["message"]["complete"] for line in lines[1:-1]] == [True] * 3
+    # The first transfer seen may be the last of a delivery that began before: its id may be repeated.
+    assert [line["message"]["complete"] for line in lines[1:-1]] == [False, True, True]
     assert lines[0]["problems"][0]["reason"] == "the capture begins in the middle of the stream"
 
 

@@ -4,7 +4,8 @@ A composite is a class generated from the specification. It has one attribute a 
 field is absent or null, and a `read` that asks the `Reader` for each field in turn, by its type. The
 reader checks what the definition demands (type, mandatory, closed choices, the archetype a wildcard
 requires). A value of another type than the field's is kept aside in `odd`, so that what was really
-sent can be shown; fields beyond the definition are kept in `extra`.
+sent can be shown; fields beyond the definition are kept in `extra`. Of a composite with a secret field
+neither is kept, only that something stood there: where a field is wrong, any of them may be the secret.
 
 Which descriptors are known is a `TypeTable`. A dialect with other field lists is another table.
 """
@@ -12,7 +13,7 @@ Which descriptors are known is a `TypeTable`. A dialect with other field lists i
 import uuid
 from typing import Final
 
-from dissectors.amqp10.types import ValueReader, type_name
+from dissectors.amqp10.types import FORMAT_CODES, ValueReader, type_name
 from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol, ULong
 from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
@@ -76,6 +77,7 @@ class CompositeType:
         self.size: i64 = len(fields)
         self.is_frame: bool = "frame" in provides
         self.is_sasl_frame: bool = "sasl-frame" in provides
+        self.secret: bool = any(field.secret for field in fields)
 
 
 class Composite:
@@ -99,15 +101,13 @@ class Composite:
     def fields(self) -> list[tuple[Field, object]]:
         """The fields that are present (not null), with what was sent, whether of the right type or not."""
         present: list[tuple[Field, object]] = []
-        index = 0
         values = self.values()
-        for field in self.definition().fields:
+        for index, field in enumerate(self.definition().fields):
             value = values[index]
             if value is None and self.odd is not None:
                 value = self.odd.get(index)
             if value is not None:
                 present.append((field, value))
-            index += 1
         return present
 
     def __eq__(self, other: object) -> bool:
@@ -152,109 +152,178 @@ class Reader(ValueReader):
     ) -> None:
         super().__init__(buf, pos, end, origin, budget)
         self.table: TypeTable = table
+        # Of the composite being read: where its first element stands, how many it counts, how many
+        # problems there were before it; whether its size is known to be wrong or too small, and then how
+        # many elements there is room for.
+        self.first: i64 = 0
+        self.count: i64 = 0
+        self.found: i64 = 0
+        self.short: bool = False
+        self.room: i64 = 0
 
     # Described values of known types
 
     def described(self, start: i64) -> object:
         # The way nearly every descriptor goes: smallulong, so that no object is made for it.
         if self.end - self.pos >= 3 and self.buf[self.pos] == 0x53 and self.depth < 32:
-            code: i64 = self.buf[self.pos + 1]
-            composite = self.table.new(code)
+            number: i64 = self.buf[self.pos + 1]
+            composite = self.table.new(number)
             if composite is not None:
-                self.pos += 2
+                code: i64 = self.buf[self.pos + 2]
+                self.pos += 3
                 self.budget -= 1
                 self.depth += 1
-                result = self.composite(composite, None, start)
+                result = self.composite(composite, None, code, start)
                 self.depth -= 1
                 if isinstance(result, Described):
-                    result.descriptor = ULong(code)
+                    result.descriptor = ULong(number)
                 return result
         return super().described(start)
 
     def described_by(self, descriptor: object, start: i64) -> object:
+        composite = self.known(descriptor)
+        if composite is None:
+            return Described(descriptor, self.value())
+        code: i64 = self.buf[self.pos]
+        self.pos += 1
+        return self.composite(composite, descriptor, code, start)
+
+    def known(self, descriptor: object) -> Composite | None:
+        """An empty composite of the type that a descriptor stands for, or None."""
         code: i64 = -1
         if isinstance(descriptor, ULong):
             if descriptor < 0x1_0000_0000:
                 code = int(descriptor)
         elif isinstance(descriptor, Symbol):
             code = self.table.code_of(descriptor)
-        composite = self.table.new(code) if code >= 0 else None
-        if composite is None:
-            return Described(descriptor, self.value())
-        return self.composite(composite, descriptor, start)
+        return self.table.new(code) if code >= 0 else None
 
-    def composite(self, composite: Composite, descriptor: object, start: i64) -> object:
-        """The list behind a known descriptor, into `composite`; `Described` where there is none."""
-        name = composite.definition().name
-        code: i64 = self.buf[self.pos]
+    def composite(self, composite: Composite, descriptor: object, code: i64, start: i64) -> object:
+        """The list behind a known descriptor, into `composite`; `Described` where there is none.
+
+        code: the format code behind the descriptor, already stepped over.
+        """
+        definition = composite.definition()
+        hiding = self.hiding
         top = not self.path
-        self.path.append(name if top else "")
+        if definition.secret:
+            self.hiding = True
+        elif top and definition.is_sasl_frame:
+            self.hiding = False
+        first = self.first
+        counted = self.count
+        found = self.found
+        short = self.short
         outer = self.end
+        cut = self.cut
+        self.path.append(definition.name if top else "")
+        self.found = len(self.problems)
+        self.short = False
+        result: object = composite
         if code == 0x45:
-            self.pos += 1
+            self.first = self.pos
+            self.count = 0
             composite.read(self, 0)
         elif code == 0xC0 or code == 0xD0:
-            self.pos += 1
-            found = len(self.problems)
             count = self.compound_head(code, start)
             if count < 0:
-                self.path.pop()
-                return Described(descriptor, Raw(self.buf[start:outer]))
-            composite.read(self, count)
-            self.beyond(composite, count, start, found)
-            self.pos = self.end
-            self.end = outer
+                result = Described(descriptor, Raw(b"" if definition.secret else self.buf[start:outer]))
+            else:
+                self.first = self.pos
+                self.count = count
+                self.short = self.cut or len(self.problems) > self.found
+                composite.read(self, count)
+                self.beyond(composite, count, start)
+                self.pos = self.end
+                self.end = outer
+                self.cut = cut
         else:
-            at = self.pos
-            found = len(self.problems)
-            value = self.value()
-            if len(self.problems) == found:
-                self.problem("T-COMP-LIST", at, f"{name} is encoded as {type_name(value)}, not as list")
-            self.path.pop()
-            return Described(descriptor, value)
+            result = Described(descriptor, self.no_list(definition, code))
+        if definition.secret:
+            self.hide(composite)
         self.path.pop()
-        return composite
+        self.first = first
+        self.count = counted
+        self.found = found
+        self.short = short
+        self.hiding = hiding
+        return result
 
-    def beyond(self, composite: Composite, count: i64, start: i64, found: i64) -> None:
+    def no_list(self, definition: CompositeType, code: i64) -> object:
+        """What stands behind a composite's descriptor where its list should; `code` is behind us."""
+        at = self.pos - 1
+        found = len(self.problems)
+        value = self.described(at) if code == 0 else self.data(code, at)
+        if self.sound(found):
+            self.problem(
+                "T-COMP-LIST", at, f"{definition.name} is encoded as {sent_name(value)}, not as list"
+            )
+        return Raw(b"") if definition.secret else value
+
+    def hide(self, composite: Composite) -> None:
+        """Keep of the values that are not what they should be only that they were there."""
+        if composite.odd is not None:
+            composite.odd = {index: Raw(b"") for index in composite.odd}
+        if composite.extra is not None:
+            composite.extra = [Raw(b"") for _ in composite.extra]
+
+    def beyond(self, composite: Composite, count: i64, start: i64) -> None:
         """What stands in a composite's list behind its last defined field, and whether it fits."""
-        name = composite.definition().name
-        defined = composite.definition().size
-        read: i64 = defined if count > defined else count
+        definition = composite.definition()
+        defined = definition.size
         if count > defined and self.pos < self.end:
-            at = self.pos
+            self.problem(
+                "T-COMP-EXTRA",
+                self.pos,
+                f"{definition.name} has {count} elements, its definition {defined} fields",
+            )
             extra: list[object] = []
-            while read < count and self.pos < self.end:
+            while defined + len(extra) < count and self.pos < self.end:
+                self.path.append(f"[{defined + len(extra)}]")
                 extra.append(self.value())
-                read += 1
+                self.path.pop()
             composite.extra = extra
-            self.problem("T-COMP-EXTRA", at, f"{name} has {count} elements, its definition {defined} fields")
-            found += 1
-        if self.short or len(self.problems) > found:
-            self.short = False
             return
-        self.fits("T-LIST-FIT", "list", read, count, start, found)
+        if self.short:
+            if len(self.problems) == self.found and not self.cut:
+                reason = f"the list counts {count} items, there is room for {self.room}"
+                self.problem("T-LIST-FIT", start, reason)
+            return
+        self.fits("T-LIST-FIT", "list", defined if count > defined else count, count, start, self.found)
+
+    # Arrays of composites
+
+    def is_composite(self, descriptor: object, code: i64, at: i64) -> bool:
+        composite = self.known(descriptor)
+        if composite is None:
+            return False
+        if code == 0x45 or code == 0xC0 or code == 0xD0:
+            return True
+        name = composite.definition().name
+        self.problem("T-COMP-LIST", at, f"{name} is encoded as {FORMAT_CODES[int(code)]}, not as list")
+        return False
+
+    def element(self, descriptor: object, code: i64) -> object:
+        composite = self.known(descriptor)
+        if composite is None:
+            return self.data(code, self.pos)
+        self.budget -= 1
+        return self.composite(composite, descriptor, code, self.pos)
 
     # Fields by type. Each gives None for null, and for a value of another type, which goes to `odd`.
 
     def absent(self, owner: Composite, index: i64) -> bool:
         """True if there is no element for this field, or it is null (then stepped over)."""
         if self.pos >= self.end:
-            self.ran_out(owner, index)
+            # The list's count promised it, its size left no room.
+            if not self.short:
+                self.short = True
+                self.room = index
             return True
         if self.buf[self.pos] == 0x40:
             self.pos += 1
             return True
         return False
-
-    def ran_out(self, owner: Composite, index: i64) -> None:
-        """The list's count promised this field; its size left no room. Reported once a composite."""
-        if not self.short:
-            self.short = True
-            name = owner.definition().name
-            if not self.problems or self.problems[-1].code != "T-SIZE-OVERRUN":
-                self.problem("T-LIST-FIT", self.pos, f"{name} counts more elements than its {index} there is room for")
-
-    short: bool = False
 
     def leaf(self, owner: Composite, index: i64) -> str:
         return "." + owner.definition().fields[index].name
@@ -266,8 +335,8 @@ class Reader(ValueReader):
         self.path.append(self.leaf(owner, index))
         value = self.value()
         self.keep(owner, index, value)
-        if len(self.problems) == found:
-            self.problem("T-COMP-TYPE", start, f"the field is {wanted}, the value sent is {type_name(value)}")
+        if self.sound(found):
+            self.problem("T-COMP-TYPE", start, f"the field is {wanted}, the value sent is {sent_name(value)}")
         self.path.pop()
 
     def keep(self, owner: Composite, index: i64, value: object) -> None:
@@ -425,13 +494,16 @@ class Reader(ValueReader):
             if len(symbols) == len(value.items):
                 return symbols
         self.keep(owner, index, value)
-        if len(self.problems) == found:
+        if self.sound(found):
             leaf = self.leaf(owner, index)
             if isinstance(value, list):
-                self.problem("T-COMP-MULT-ARRAY", start, "several values stand in a list, not in an array", leaf)
+                self.problem(
+                    "T-COMP-MULT-ARRAY", start, "several values stand in a list, not in an array", leaf
+                )
             else:
-                what = f"array of {value.element}" if isinstance(value, Array) else type_name(value)
-                self.problem("T-COMP-TYPE", start, f"the field is symbol, the value sent is {what}", leaf)
+                self.problem(
+                    "T-COMP-TYPE", start, f"the field is symbol, the value sent is {sent_name(value)}", leaf
+                )
         return None
 
     def typed(self, owner: Composite, index: i64, name: str) -> Composite | None:
@@ -444,11 +516,9 @@ class Reader(ValueReader):
         if isinstance(value, Composite) and value.definition().name == name:
             return value
         self.keep(owner, index, value)
-        if len(self.problems) == found:
-            sent = value.definition().name if isinstance(value, Composite) else type_name(value)
-            self.problem(
-                "T-COMP-TYPE", start, f"the field is {name}, the value sent is {sent}", self.leaf(owner, index)
-            )
+        if self.sound(found):
+            reason = f"the field is {name}, the value sent is {sent_name(value)}"
+            self.problem("T-COMP-TYPE", start, reason, self.leaf(owner, index))
         return None
 
     def map(self, owner: Composite, index: i64, keys: str) -> Map | None:
@@ -459,39 +529,32 @@ class Reader(ValueReader):
         if code != 0xC1 and code != 0xD1:
             self.other(owner, index, "map")
             return None
-        start = self.pos
-        self.path.append(self.leaf(owner, index))
-        value = self.value()
-        result: Map | None = None
+        self.keys = "" if keys == "map" else keys
+        value = self.named_value(owner, index)
+        self.keys = ""
         if isinstance(value, Map):
-            self.check_keys(value, keys, start)
-            result = value
-        else:
-            self.keep(owner, index, value)
-        self.path.pop()
-        return result
+            return value
+        self.keep(owner, index, value)
+        return None
 
-    def check_keys(self, value: Map, keys: str, start: i64) -> None:
-        """Check the keys (and for some maps the values) that the map's restricted type allows."""
-        if keys == "map":
-            return
-        for key, item in value.pairs:
-            if isinstance(key, Raw):
-                continue
-            sent = type_name(key)
-            if keys == "annotations":
-                if sent not in ("symbol", "ulong"):
-                    self.problem("M-ANN-KEYTYPE", start, f"an annotation's key is {sent}, not symbol or ulong")
-            elif keys == "application-properties":
-                if sent != "string":
-                    self.problem("M-AP-KEY", start, f"a key of the application properties is {sent}, not string")
-                if isinstance(item, (Map, list, Array)):
-                    self.problem("M-AP-VALUE", start, f"the value of an application property is {type_name(item)}")
-            elif sent != "symbol":
-                code = "M-FILTER-KEY" if keys == "filter-set" else "T-FIELDS-KEY"
-                self.problem(code, start, f"a key of the map is {sent}, not symbol")
-            if keys == "filter-set" and not (item is None or isinstance(item, (Described, Composite, Raw))):
-                self.problem("M-FILTER-VALUE", start, f"a filter is {type_name(item)}, not a described value")
+    def check_key(self, keys: str, key: object, at: i64) -> None:
+        sent = sent_name(key)
+        if keys == "annotations":
+            if sent != "symbol" and sent != "ulong":
+                self.problem("M-ANN-KEYTYPE", at, f"an annotation's key is {sent}, not symbol or ulong")
+        elif keys == "application-properties":
+            if sent != "string":
+                self.problem("M-AP-KEY", at, f"a key of the application properties is {sent}, not string")
+        elif sent != "symbol":
+            code = "M-FILTER-KEY" if keys == "filter-set" else "T-FIELDS-KEY"
+            self.problem(code, at, f"a key of the map is {sent}, not symbol")
+
+    def check_entry(self, keys: str, value: object, at: i64) -> None:
+        if keys == "filter-set":
+            if not (value is None or isinstance(value, (Described, Composite, Raw))):
+                self.problem("M-FILTER-VALUE", at, f"a filter is {sent_name(value)}, not a described value")
+        elif keys == "application-properties" and isinstance(value, (Map, list, Array)):
+            self.problem("M-AP-VALUE", at, f"the value of an application property is {sent_name(value)}")
 
     def wildcard(self, owner: Composite, index: i64, requires: str) -> object:
         """A field of any type that provides the archetype `requires` (or of any type at all: "")."""
@@ -506,14 +569,17 @@ class Reader(ValueReader):
         if requires == "" or self.provides(value, requires):
             return value
         self.keep(owner, index, value)
-        if len(self.problems) == found:
+        if self.sound(found):
             code = "T-COMP-REQUIRES"
             if requires == "address":
                 code = "M-ADDR-TYPE"
             elif requires == "message-id":
                 code = "M-ID-TYPE"
-            sent = value.definition().name if isinstance(value, Composite) else type_name(value)
-            self.problem(code, start, f"{sent} does not provide {requires}", self.leaf(owner, index))
+            elif owner.definition().name == "source" and requires == "outcome":
+                code = "M-OUTCOME-VALID"
+            self.problem(
+                code, start, f"{sent_name(value)} does not provide {requires}", self.leaf(owner, index)
+            )
         return None
 
     def provides(self, value: object, requires: str) -> bool:
@@ -531,16 +597,39 @@ class Reader(ValueReader):
         return False
 
     def missing(self, owner: Composite, index: i64, code: str) -> None:
-        """A mandatory field is None: report it, unless something else stood in its place."""
-        if owner.odd is not None and int(index) in owner.odd:
+        """A mandatory field is not set: report it, unless something else explains that."""
+        if self.short or (owner.odd is not None and int(index) in owner.odd):
             return
-        if self.short and self.problems:
+        if index >= self.count and self.count < owner.definition().size and self.pos < self.end:
+            # It may stand there, only not counted: `beyond` reports that.
             return
         field = owner.definition().fields[index]
-        self.problem(code, self.pos, f"{field.name} is mandatory and not set", self.leaf(owner, index))
+        self.problem(
+            code, self.element_at(index), f"{field.name} is mandatory and not set", self.leaf(owner, index)
+        )
 
     def choice(self, owner: Composite, index: i64, code: str, value: object) -> None:
         """A closed enumeration holds a value that is none of its choices: report it, keep the value."""
         field = owner.definition().fields[index]
         shown = value if isinstance(value, int) else "the symbol sent"
-        self.problem(code, self.pos, f"{shown} is no {field.type}", self.leaf(owner, index))
+        self.problem(code, self.element_at(index), f"{shown} is no {field.type}", self.leaf(owner, index))
+
+    def element_at(self, index: i64) -> i64:
+        """Where the element of a field stands in the list just read; its end if there is none."""
+        walker = ValueReader(self.buf, self.first, self.end, self.origin)
+        if self.count == 0:
+            return self.first
+        passed: i64 = 0
+        while passed < index and passed < self.count and walker.pos < walker.end:
+            walker.skip_value()
+            passed += 1
+        return walker.pos
+
+
+def sent_name(value: object) -> str:
+    """What a value that was sent is, for messages: `type_name`, but for composites and arrays in detail."""
+    if isinstance(value, Composite):
+        return value.definition().name
+    if isinstance(value, Array):
+        return f"array of {value.element}"
+    return type_name(value)

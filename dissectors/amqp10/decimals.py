@@ -3,7 +3,8 @@
 The octets hold, from the top: a sign bit, a biased exponent, and the significand as a plain binary
 integer. If the two bits under the sign are 11 the exponent stands two bits lower and the significand
 has an implied 100 in front; 1111 is infinity (a 0 follows) or NaN (a 1 follows; the next bit marks a
-signalling one). A significand above the type's digits is non-canonical and stands for zero.
+signalling one), whose lowest bits are a payload. A significand, or a payload, above the type's digits
+is non-canonical and stands for zero.
 """
 
 import decimal
@@ -20,7 +21,9 @@ def _read(bits: int, width: int, exponent_bits: int, bias: int, digits: int) -> 
         return decimal.Decimal("-Infinity" if sign else "Infinity")
     if combination == 0b11111:
         signalling = (bits >> (width - 7)) & 1
-        return decimal.Decimal(("-" if sign else "") + ("sNaN" if signalling else "NaN"))
+        payload = bits & ((1 << (width - 4 - exponent_bits)) - 1)
+        shown = payload if 0 < payload < 10 ** (digits - 1) else ""
+        return decimal.Decimal(("-" if sign else "") + ("sNaN" if signalling else "NaN") + str(shown))
     mask = (1 << exponent_bits) - 1
     if combination >> 3 == 0b11:
         tail = width - 3 - exponent_bits

@@ -5,12 +5,20 @@ different links interleave freely, those of one link may not, so (channel, handl
 delivery a transfer belongs. An aborted delivery has no message. One whose link is detached, or whose
 session or connection ends, in the middle has none either.
 
-After lost octets, and where the start was not captured, a transfer may continue a delivery whose first
-one was not seen; it may repeat all that the first one says. On such a link nothing is taken for the
-whole of a message before an attach or the end of a delivery was seen.
+After lost octets, after a frame that does not decode, and where the start was not captured, a transfer
+may continue a delivery whose first one was not seen; it may repeat all that the first one says. On such
+a link nothing is taken for the whole of a message before an attach or the end of a delivery was seen.
+Of a delivery whose first octets are not there none are kept: it is unknown where its sections begin.
+
+A transfer with another delivery-id than the delivery under way on its link begins a new one if its
+payload begins as a message does, or if nothing is sure any more; else its sender changed the id on the
+way.
 """
 
-from dissectors.amqp10.message import Message
+from typing import Final
+
+from dissectors.amqp10.message import BATCH_FORMAT, Message
+from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Attach, Begin, Detach, End, Transfer
 from dissectors.interface import Frame
 from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
@@ -18,22 +26,34 @@ from dissectors.wire import i64
 
 __all__ = ["MessageAssembler"]
 
-_DUMP_VERSION = 2
+_DUMP_VERSION: Final = 3
+
+# Octets up to which the parts of a message are joined: enough to make a part's own cost small.
+_SMALL_PART: Final = 2048
 
 
 class _Delivery:
-    """A delivery under way."""
+    """A delivery under way.
 
-    def __init__(self, message_format: i64, whole: bool) -> None:
+    whole: nothing of it is missing. growing: what is kept is its front, in one piece up to here.
+    """
+
+    def __init__(self, delivery_id: i64, message_format: i64, whole: bool, growing: bool) -> None:
+        self.delivery_id: i64 = delivery_id
         self.message_format: i64 = message_format
         self.whole: bool = whole
+        self.growing: bool = growing
         self.parts: list[bytes] = []
         self.kept: i64 = 0
         self.size: i64 = 0
 
-
-def _format(transfer: Transfer) -> i64:
-    return 0 if transfer.message_format is None else transfer.message_format
+    def add(self, payload: bytes) -> None:
+        """Keep a part. Small ones are joined, so that many of them cost no more than few."""
+        self.kept += len(payload)
+        if self.parts and len(self.parts[-1]) + len(payload) <= _SMALL_PART:
+            self.parts[-1] += payload
+        elif payload:
+            self.parts.append(payload)
 
 
 class MessageAssembler:
@@ -56,70 +76,93 @@ class MessageAssembler:
         A message whose first transfer was not seen, or of which octets are missing, is not `complete`.
         """
         body = frame.body
+        if frame.missing > 0 and frame.payload_size == 0:
+            # Fields may be among what is missing, also those that say where a delivery ends.
+            self._doubt(int(frame.channel))
         if isinstance(body, Transfer):
-            message = self._transfer(frame, body)
-            if frame.missing > 0 and frame.payload_size == 0:
-                # Fields may be among what is missing, also the one that says where the delivery ends.
-                self._lost()
-            return message
-        if isinstance(body, Attach):
-            if body.handle is not None and self._gap:
-                self._over((int(frame.channel) << 32) | body.handle)
-        elif isinstance(body, Detach):
+            return self._transfer(frame, body)
+        if isinstance(body, (Attach, Detach)):
             if body.handle is not None:
-                self._forget((int(frame.channel) << 32) | body.handle)
+                key = (int(frame.channel) << 32) | body.handle
+                self._forget(key)
+                if self._gap:
+                    self._over(key)
         elif isinstance(body, (Begin, End)):
             self._forget_channel(int(frame.channel))
-        elif frame.kind == "skipped" or frame.missing > 0:
-            self._lost()
+        elif frame.name == "skipped" or frame.name == "undecodable":
+            self._doubt(int(frame.channel))
         return None
-
-    def _lost(self) -> None:
-        self._gap = True
-        self._between.clear()
-        for delivery in self._open.values():
-            delivery.whole = False
 
     def _transfer(self, frame: Frame, transfer: Transfer) -> Message | None:
         if transfer.handle is None:
-            # On no link that could be named: a message only if all of it is here.
-            return None if transfer.more or transfer.aborted else self._single(frame, transfer, -1)
+            return self._nameless(frame, transfer)
         key = (int(frame.channel) << 32) | transfer.handle
         delivery = self._open.get(key)
+        delivery_id: i64 = -1
+        if transfer.delivery_id is not None:
+            delivery_id = transfer.delivery_id
         size = frame.payload_size
+        missing = frame.missing
+        # If it is cut before its `more`, nobody knows whether it was the last.
+        unknown = missing > 0 and size == 0 and transfer.more is None
+        last = not transfer.more and not unknown
+        if delivery is not None and delivery_id >= 0 and delivery.delivery_id != delivery_id:
+            if not delivery.growing or (delivery.delivery_id >= 0 and _begins_message(frame, transfer)):
+                self._forget(key)
+                delivery = None
+            elif delivery.delivery_id < 0:
+                delivery.delivery_id = delivery_id
         if delivery is None:
-            if not transfer.more and not transfer.aborted:
+            if last and not transfer.aborted:
                 return self._single(frame, transfer, key)
-            delivery = _Delivery(_format(transfer), not self._gap or key in self._between)
+            first = self._first(transfer, key)
+            growing = first or _may_be_first(frame, transfer)
+            delivery = _Delivery(delivery_id, _format(transfer), first, growing)
             if not transfer.aborted:
                 self._start(key, delivery)
-        if self._gap and (transfer.aborted or not transfer.more):
+        if self._gap and (transfer.aborted or last):
             self._over(key)
         if transfer.aborted:
             self._forget(key)
             return None
-        delivery.size += size + frame.missing
-        if frame.missing > 0:
-            delivery.whole = False
-        if delivery.whole and self._kept + size <= MAX_MESSAGE:
-            delivery.parts.append(frame.payload)
-            delivery.kept += size
+        if delivery.growing and self._kept + size <= MAX_MESSAGE:
+            delivery.add(frame.payload)
             self._kept += size
         else:
+            delivery.growing = False
+        if missing > 0 or not delivery.growing:
+            delivery.growing = False
             delivery.whole = False
-        if transfer.more:
+        delivery.size += size + missing
+        if not last:
             return None
         self._forget(key)
         return Message(delivery.message_format, delivery.parts, delivery.size, delivery.whole)
 
     def _single(self, frame: Frame, transfer: Transfer, key: int) -> Message:
         """The message of a delivery in one transfer: nearly every one there is."""
-        whole = frame.missing == 0
+        first = self._first(transfer, key)
+        parts = [frame.payload] if first or _may_be_first(frame, transfer) else []
         if self._gap:
-            whole = whole and key in self._between
-            if key >= 0:
-                self._over(key)
+            self._over(key)
+        whole = first and frame.missing == 0
+        return Message(_format(transfer), parts, frame.payload_size + frame.missing, whole)
+
+    def _nameless(self, frame: Frame, transfer: Transfer) -> Message | None:
+        """A transfer on no link that could be named: a message if all of one is here."""
+        channel = int(frame.channel)
+        alone = not any(key >> 32 == channel for key in self._open)
+        if transfer.more or transfer.aborted or not (alone or _begins_message(frame, transfer)):
+            self._doubt(channel)
+            return None
+        whole = frame.missing == 0 and not self._gap
         return Message(_format(transfer), [frame.payload], frame.payload_size + frame.missing, whole)
+
+    def _first(self, transfer: Transfer, key: int) -> bool:
+        """Whether a transfer surely begins a message, where no delivery is under way."""
+        if self._gap and key not in self._between:
+            return False
+        return not transfer.resume or _from_start(transfer)
 
     def _over(self, key: int) -> None:
         """No delivery is under way on a link: the next transfer begins one."""
@@ -128,7 +171,10 @@ class MessageAssembler:
 
     def _start(self, key: int, delivery: _Delivery) -> None:
         if len(self._open) >= MAX_OPEN_DELIVERIES:
-            self._forget(next(iter(self._open)))
+            oldest = next(iter(self._open))
+            self._forget(oldest)
+            self._gap = True
+            self._between.discard(oldest)
         self._open[key] = delivery
 
     def _forget(self, key: int) -> None:
@@ -140,13 +186,30 @@ class MessageAssembler:
         for key in [key for key in self._open if key >> 32 == channel]:
             self._forget(key)
 
+    def _doubt(self, channel: int) -> None:
+        """Transfers may have been missed, on this channel or (-1) on any."""
+        self._gap = True
+        self._between = {key for key in self._between if channel >= 0 and key >> 32 != channel}
+        for key, delivery in self._open.items():
+            if channel < 0 or key >> 32 == channel:
+                delivery.whole = False
+                delivery.growing = False
+
     def dump(self) -> tuple[object, ...]:
         """The deliveries under way, as plain values."""
         deliveries = tuple(
-            (key, int(d.message_format), d.whole, b"".join(d.parts), int(d.size))
+            (
+                key,
+                int(d.delivery_id),
+                int(d.message_format),
+                d.whole,
+                d.growing,
+                b"".join(d.parts),
+                int(d.size),
+            )
             for key, d in self._open.items()
         )
-        return (_DUMP_VERSION, self._gap, deliveries, tuple(self._between))
+        return (_DUMP_VERSION, self._gap, deliveries, tuple(sorted(self._between)))
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "MessageAssembler":
@@ -158,11 +221,37 @@ class MessageAssembler:
         deliveries, between = state[2], state[3]
         assert isinstance(deliveries, tuple) and isinstance(between, tuple)
         assembler._between = set(between)
-        for key, message_format, whole, octets, size in deliveries:
-            delivery = _Delivery(message_format, whole)
-            delivery.parts = [octets] if octets else []
-            delivery.kept = len(octets)
+        for key, delivery_id, message_format, whole, growing, octets, size in deliveries:
+            delivery = _Delivery(delivery_id, message_format, whole, growing)
+            delivery.add(octets)
             delivery.size = size
             assembler._open[key] = delivery
             assembler._kept += delivery.kept
         return assembler
+
+
+def _format(transfer: Transfer) -> i64:
+    return 0 if transfer.message_format is None else transfer.message_format
+
+
+def _begins_message(frame: Frame, transfer: Transfer) -> bool:
+    """Whether a payload begins as a message does: with a section, if its format is known to have them."""
+    if transfer.message_format is not None and transfer.message_format not in (0, BATCH_FORMAT):
+        return True
+    payload = frame.payload[:20]
+    if payload.startswith(b"\x00\x53"):
+        return 0x70 <= payload[2] <= 0x78 if len(payload) > 2 else False
+    if payload.startswith(b"\x00\x80\x00\x00\x00\x00\x00\x00\x00"):
+        return 0x70 <= payload[9] <= 0x78 if len(payload) > 9 else False
+    return payload.startswith((b"\x00\xa3", b"\x00\xb3")) and b"amqp:" in payload
+
+
+def _may_be_first(frame: Frame, transfer: Transfer) -> bool:
+    """Whether a transfer looks like the first one of a delivery."""
+    return transfer.delivery_id is not None and _begins_message(frame, transfer)
+
+
+def _from_start(transfer: Transfer) -> bool:
+    """Whether a resuming transfer's payload begins at the start of its message (messaging.xml)."""
+    state = transfer.state
+    return not isinstance(state, Received) or (state.section_number == 0 and state.section_offset == 0)

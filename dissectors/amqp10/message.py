@@ -4,10 +4,10 @@ Sections are decoded when someone looks. A `Message` holds the payload's parts a
 brought them; `sections()` joins and decodes them, and `problems` then holds what was wrong.
 """
 
-from dissectors.amqp10.composite import Composite, Reader, TypeTable
+from dissectors.amqp10.composite import Composite, Reader, TypeTable, sent_name
 from dissectors.amqp10.registry import FINAL, SECTIONS
 from dissectors.amqp10.types import type_name
-from dissectors.amqp10.values import Described, Map, Raw, Symbol, ULong
+from dissectors.amqp10.values import Described, Raw, Symbol, ULong
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
@@ -80,22 +80,55 @@ class Message:
     def _decode(self, table: TypeTable) -> list[Section]:
         octets = self.octets
         end: i64 = len(octets)
-        reader = Reader(octets, 0, end, 0, table)
+        reader = _SectionReader(octets, 0, end, 0, table)
+        reader.cut = not self.complete
         sections: list[Section] = []
         while reader.pos < end:
             start = reader.pos
             found = len(reader.problems)
             value = reader.value()
-            section = _section(reader, value, start, len(reader.problems) == found)
+            section = _section(reader, value, start, reader.sound(found))
             sections.append(section)
+            if section.name == "unknown" and not isinstance(value, (Described, Composite)):
+                # Where no section stands it is unknown where the next one does, unless it is to be seen.
+                if reader.pos < end and octets[reader.pos] != 0:
+                    reader.pos = end
+                    section.value = Raw(octets[start:end])
             section.size = reader.pos - start
             if reader.budget < 0:
                 break
-        for problem in reader.problems:
-            # What is cut short by the capture, or by our own bound, claims more than is left.
-            if self.complete or problem.code not in ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-DESC-CTOR"):
-                self.problems.append(problem)
+        self.problems = reader.problems
         return sections
+
+
+class _SectionReader(Reader):
+    """Reads the sections of a message, each with its name in the path of its problems."""
+
+    def described_by(self, descriptor: object, start: i64) -> object:
+        code = _section_code(descriptor) if self.depth == 1 else -1
+        if code < 0:
+            return super().described_by(descriptor, start)
+        name, _, wanted = SECTIONS[code]
+        if self.known(descriptor) is not None:
+            return super().described_by(descriptor, start)
+        first: i64 = self.buf[self.pos]
+        if wanted == "map" and (first == 0xC1 or first == 0xD1):
+            self.keys = name if name == "application-properties" else "annotations"
+        self.path.append(name)
+        value = self.value()
+        self.path.pop()
+        self.keys = ""
+        return Described(descriptor, value)
+
+
+def _section_code(descriptor: object) -> int:
+    """The numeric descriptor of a message section, from either of its descriptors; -1 for another one."""
+    code = -1
+    if isinstance(descriptor, ULong):
+        code = int(descriptor)
+    elif isinstance(descriptor, Symbol):
+        code = _SECTION_CODES.get(descriptor, -1)
+    return code if code in SECTIONS else -1
 
 
 def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
@@ -105,29 +138,14 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
         if "section" in definition.provides:
             return Section(definition.name, value, start, 0)
     if isinstance(value, Described):
-        code = -1
-        if isinstance(value.descriptor, ULong):
-            code = int(value.descriptor)
-        elif isinstance(value.descriptor, Symbol):
-            code = _SECTION_CODES.get(value.descriptor, -1)
-        if code in SECTIONS:
-            return _wrapped(reader, code, value.value, start, sound)
+        code = _section_code(value.descriptor)
+        if code >= 0:
+            name, _, wanted = SECTIONS[code]
+            if sound and wanted != "*" and type_name(value.value) != wanted:
+                reader.problem(
+                    "M-SECT-TYPE", start, f"{name} wraps {sent_name(value.value)}, not {wanted}", name
+                )
+            return Section(name, value.value, start, 0)
     if sound:
-        what = type_name(value)
-        if isinstance(value, Composite):
-            what = value.definition().name
-        reader.problem("M-SECT-KNOWN", start, f"{what} stands where a message section is due")
+        reader.problem("M-SECT-KNOWN", start, f"{sent_name(value)} stands where a message section is due")
     return Section("unknown", value, start, 0)
-
-
-def _wrapped(reader: Reader, code: int, value: object, start: i64, sound: bool) -> Section:
-    name, _, wanted = SECTIONS[code]
-    if sound:
-        if wanted != "*" and type_name(value) != wanted and not isinstance(value, Raw):
-            reader.problem("M-SECT-TYPE", start, f"{name} wraps {type_name(value)}, not {wanted}", name)
-        elif isinstance(value, Map) and wanted == "map":
-            keys = "application-properties" if name == "application-properties" else "annotations"
-            reader.path.append(name)
-            reader.check_keys(value, keys, start)
-            reader.path.pop()
-    return Section(name, value, start, 0)

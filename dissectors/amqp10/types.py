@@ -10,11 +10,12 @@ compound goes on behind its own end, which its own size gave.
 
 What is wrong becomes a `Problem` with the offset and the path; what cannot be decoded becomes `Raw`.
 One fault gives one problem: what only follows from a size that overran is not reported again.
+
+While `hiding`, what is read may be a credential: reasons then hold nothing that was read, nor paths.
 """
 
 import struct
 import uuid
-from decimal import Decimal
 
 from dissectors.amqp10.decimals import read_decimal
 from dissectors.amqp10.values import (
@@ -112,6 +113,36 @@ _TYPE_OF_CLASS: dict[type, str] = {
 
 _BYTE_ORDER_MARK = "\ufeff"
 
+# Of these types equal means the same. Not of floating point numbers (0.0 and -0.0, 1.0 and 1.00).
+_COMPARABLE: frozenset[type] = frozenset(
+    {
+        type(None),
+        bool,
+        UByte,
+        UShort,
+        UInt,
+        ULong,
+        Byte,
+        Short,
+        Int,
+        Long,
+        Char,
+        Timestamp,
+        uuid.UUID,
+        bytes,
+        str,
+        Symbol,
+    }
+)
+
+# The rule that size and count of a compound or array break together.
+_FIT = {"list": "T-LIST-FIT", "map": "T-MAP-FIT", "array": "T-ARR-FIT"}
+
+# Problems whose reasons name types and fields only, no numbers that were read.
+_REVEALING_NOTHING = frozenset({"T-COMP-TYPE", "T-COMP-LIST", "T-COMP-REQUIRES"})
+
+_HIDDEN = "what stands here does not fit; it may be a credential and is not shown"
+
 
 def type_name(value: object) -> str:
     """The AMQP name of a value's type, for messages: `uint`, `string`, `described value`."""
@@ -135,6 +166,12 @@ class ValueReader:
         self.origin: i64 = origin
         self.budget: i64 = budget
         self.depth: i64 = 0
+        self.hiding: bool = False
+        # What is being read ends before its own end: it was not captured whole, or overruns what
+        # encloses it, which has been reported.
+        self.cut: bool = False
+        # The restricted type of the map read next (`fields`, `annotations`, ...), or "".
+        self.keys: str = ""
         self.problems: list[Problem] = []
         self.path: list[str] = []
 
@@ -144,7 +181,13 @@ class ValueReader:
         """Note a problem found at index `at` of the buffer, in the field being read."""
         if len(self.problems) < MAX_PROBLEMS:
             path = "".join(self.path) + leaf
+            if self.hiding and code not in _REVEALING_NOTHING and not code.startswith("P-"):
+                reason = _HIDDEN
             self.problems.append(Problem(code, at - self.origin, path.lstrip("."), reason))
+
+    def sound(self, found: i64) -> bool:
+        """Whether what was read since there were `found` problems is whole and without another."""
+        return len(self.problems) == found and not (self.cut and self.pos >= self.end)
 
     def rest(self, start: i64) -> Raw:
         """Everything from `start` to the end of what is being read, undecoded."""
@@ -157,7 +200,10 @@ class ValueReader:
         """The next value, whatever its type. At the end of the enclosing value: `Raw(b"")` and a problem."""
         start = self.pos
         if start >= self.end:
-            self.problem("T-SIZE-OVERRUN", start, "a value is missing: nothing is left where it should stand")
+            if not self.cut:
+                self.problem(
+                    "T-SIZE-OVERRUN", start, "a value is missing: nothing is left where it should stand"
+                )
             return Raw(b"")
         code: i64 = self.buf[start]
         self.pos = start + 1
@@ -172,24 +218,20 @@ class ValueReader:
             return self.rest(start)
         self.depth += 1
         descriptor = self.descriptor(start)
-        if isinstance(descriptor, Raw):
-            self.depth -= 1
-            return self.rest(start)
-        result = self.described_by(descriptor, start)
+        result = self.described_by(descriptor, start) if self.pos < self.end else self.rest(start)
         self.depth -= 1
         return result
 
     def descriptor(self, start: i64) -> object:
-        """The descriptor behind a 0x00 at `start`; `Raw` where there is none that decodes."""
+        """The descriptor behind a 0x00 at `start`. If no constructor follows it, `pos` is at the end."""
+        if self.pos >= self.end:
+            if not self.cut:
+                self.problem("T-DESC-CTOR", start, "0x00 is not followed by a descriptor")
+            return Raw(b"")
         found = len(self.problems)
         value = self.value()
-        if isinstance(value, Raw):
-            if len(self.problems) == found:
-                self.problem("T-DESC-CTOR", start, "0x00 is not followed by a descriptor")
-            return value
-        if self.pos >= self.end:
+        if self.pos >= self.end and self.sound(found):
             self.problem("T-DESC-CTOR", start, "a descriptor is not followed by a value")
-            return Raw(b"")
         return value
 
     def described_by(self, descriptor: object, start: i64) -> object:
@@ -204,48 +246,77 @@ class ValueReader:
                 self.problem("limit", start, f"more than {MAX_VALUES} values, the rest is not decoded")
             return self.rest(start)
         width = code >> 4
-        if code & 0xF == 0xF and width >= 4:
-            return self.extended(code, start)
         if width >= 0xC:
             return self.compound(code, start)
         if width >= 0xA:
             return self.variable(code, start)
         if width >= 4:
             return self.fixed(code, start)
-        self.problem("T-CODE-UNKNOWN", start, f"0x{code:02x} is no format code")
+        # Not even the width of its data is known.
+        self.unassigned(code, start)
         return self.rest(start)
 
-    def overrun(self, start: i64, size: i64) -> Raw:
+    def overrun(self, code: i64, start: i64, size: i64) -> Raw:
         """A value at `start` claims `size` octets of data from `pos`, which are not there."""
-        left = self.end - self.pos
-        self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, {left} are left")
+        if int(code) not in FORMAT_CODES:
+            return self.unknown(code, start)
+        if not self.cut:
+            left = self.end - self.pos
+            self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, {left} are left")
         return self.rest(start)
 
-    def extended(self, code: i64, start: i64) -> object:
-        self.problem("T-CODE-EXT", start, f"0x{code:02x} is an extended format code, none is assigned")
-        if self.pos >= self.end:
-            return self.rest(start)
-        self.pos += 1
-        return self.skip(code, start)
+    def unknown(self, code: i64, start: i64) -> Raw:
+        """A format code nobody assigned: step over its data, `pos` is before it."""
+        self.unassigned(code, start)
+        return self.step_over(code, start)
 
-    def skip(self, code: i64, start: i64) -> object:
-        """Step over a value by its format code's subcategory alone, and keep its octets."""
-        width = code >> 4
-        size: i64
-        if width >= 0xA:
-            size_octets: i64 = 1 if width & 1 == 0 else 4
-            if self.end - self.pos < size_octets:
-                return self.overrun(start, size_octets)
-            size = self.buf[self.pos] if size_octets == 1 else u32(self.buf, self.pos)
-            self.pos += size_octets
-        elif width == 4:
-            size = 0
+    def unassigned(self, code: i64, at: i64) -> None:
+        """Report a format code that nobody assigned."""
+        if code & 0xF == 0xF and code >= 0x40:
+            self.problem("T-CODE-EXT", at, f"0x{code:02x} is an extended format code, none is assigned")
+        elif code == 0xA2 or code == 0xB2:
+            self.problem(
+                "T-STR-NO-UTF16", at, f"0x{code:02x} (string in UTF-16) is not in the final specification"
+            )
         else:
+            self.problem("T-CODE-UNKNOWN", at, f"0x{code:02x} is no assigned format code")
+
+    def step_over(self, code: i64, start: i64) -> Raw:
+        """Step over the data of a value, and keep its octets from `start`, undecoded."""
+        self.step(code)
+        return Raw(self.buf[start : self.pos])
+
+    def step(self, code: i64) -> None:
+        """Move `pos` behind the data of a value by the width its format code tells; at most to the end."""
+        width = code >> 4
+        if code & 0xF == 0xF:
+            self.pos += 1
+        size: i64 = 0
+        if width >= 0xA:
+            octets: i64 = 1 if width & 1 == 0 else 4
+            if self.end - self.pos < octets:
+                self.pos = self.end
+                return
+            size = self.buf[self.pos] if octets == 1 else u32(self.buf, self.pos)
+            self.pos += octets
+        elif width > 4:
             size = 1 << (width - 5)
         if size > self.end - self.pos:
-            return self.overrun(start, size)
+            size = self.end - self.pos
         self.pos += size
-        return Raw(self.buf[start : self.pos])
+
+    def skip_value(self) -> None:
+        """Move `pos` behind the next value without decoding it."""
+        values: i64 = 1
+        while values > 0 and self.pos < self.end:
+            code: i64 = self.buf[self.pos]
+            self.pos += 1
+            if code == 0:
+                # A descriptor, which is a value itself, and then what it describes.
+                values += 1
+            else:
+                self.step(code)
+                values -= 1
 
     # Fixed width
 
@@ -264,14 +335,14 @@ class ValueReader:
             if code == 0x44:
                 return ULong(0)
             return []
-        size: i64 = 0 if code < 0x50 else 1 << ((code >> 4) - 5)
+        if code < 0x50:
+            return self.unknown(code, start)
+        size: i64 = 1 << ((code >> 4) - 5)
         if size > self.end - pos:
-            return self.overrun(start, size)
+            return self.overrun(code, start, size)
         self.pos = pos + size
         octet: i64
         if code < 0x60:
-            if code < 0x50:
-                return self.unknown(code, start)
             octet = buf[pos]
             if code == 0x52:
                 return UInt(octet)
@@ -281,7 +352,9 @@ class ValueReader:
                 return UByte(octet)
             if code == 0x56:
                 if octet > 1:
-                    self.problem("T-BOOL-OCTET", start, f"a boolean's octet is 0x{octet:02x}, not 0x00 or 0x01")
+                    self.problem(
+                        "T-BOOL-OCTET", start, f"a boolean's octet is 0x{octet:02x}, not 0x00 or 0x01"
+                    )
                     return Raw(buf[start : self.pos])
                 return octet == 1
             signed: i64 = octet - 256 if octet >= 128 else octet
@@ -291,6 +364,7 @@ class ValueReader:
                 return Long(signed)
             if code == 0x51:
                 return Byte(signed)
+            self.pos = pos
             return self.unknown(code, start)
         if code == 0x70:
             return UInt(u32(buf, pos))
@@ -318,6 +392,7 @@ class ValueReader:
             return read_decimal(buf[pos : self.pos])
         if code == 0x73:
             return self.char(u32(buf, pos), start)
+        self.pos = pos
         return self.unknown(code, start)
 
     def char(self, scalar: i64, start: i64) -> object:
@@ -326,53 +401,35 @@ class ValueReader:
             return Raw(self.buf[start : self.pos])
         return Char(chr(scalar))
 
-    def unknown(self, code: i64, start: i64) -> Raw:
-        """A format code nobody assigned whose data has been stepped over."""
-        if code == 0xA2 or code == 0xB2:
-            self.problem("T-STR-NO-UTF16", start, f"0x{code:02x} (string in UTF-16) is not in the final specification")
-        else:
-            self.problem("T-CODE-UNKNOWN", start, f"0x{code:02x} is no assigned format code")
-        return Raw(self.buf[start : self.pos])
-
     # Variable width
 
-    def variable_size(self, code: i64, start: i64) -> i64:
-        """The size of a variable width value, `pos` moved to its data; -1 if it does not fit."""
+    def variable(self, code: i64, start: i64) -> object:
+        kind = code & 0xF
+        if kind > 3 or kind == 2:
+            return self.unknown(code, start)
         size: i64
         if code < 0xB0:
             if self.pos >= self.end:
-                self.overrun(start, 1)
-                return -1
+                return self.overrun(code, start, 1)
             size = self.buf[self.pos]
             self.pos += 1
         else:
             if self.end - self.pos < 4:
-                self.overrun(start, 4)
-                return -1
+                return self.overrun(code, start, 4)
             size = u32(self.buf, self.pos)
             self.pos += 4
         if size > self.end - self.pos:
-            self.overrun(start, size)
-            return -1
-        return size
-
-    def variable(self, code: i64, start: i64) -> object:
-        size = self.variable_size(code, start)
-        if size < 0:
-            return Raw(self.buf[start : self.end])
+            return self.overrun(code, start, size)
         data = self.buf[self.pos : self.pos + size]
         self.pos += size
-        kind = code & 0xF
         if kind == 0:
             return data
         if kind == 1:
             return self.text(data, start)
-        if kind == 3:
-            if not data.isascii():
-                self.problem("T-SYM-ASCII", start, "a symbol has an octet above 0x7f")
-                return Raw(self.buf[start : self.pos])
-            return Symbol(data.decode("ascii"))
-        return self.unknown(code, start)
+        if not data.isascii():
+            self.problem("T-SYM-ASCII", start, "a symbol has an octet above 0x7f")
+            return Raw(self.buf[start : self.pos])
+        return Symbol(data.decode("ascii"))
 
     def text(self, data: bytes, start: i64) -> object:
         try:
@@ -389,8 +446,9 @@ class ValueReader:
     def compound_head(self, code: i64, start: i64) -> i64:
         """Read size and count of a compound or array. Sets `pos` behind the count and gives the count.
 
-        Moves `end` to the compound's own end; the caller keeps the old one and restores it. On octets
-        too short for size and count: -1, `end` untouched, all consumed.
+        Moves `end` to the compound's own end, as far as that lies within the present one, and sets `cut`
+        if it does not; the caller keeps the old ones and restores them. On octets too few for size and
+        count: -1, all consumed.
         """
         buf = self.buf
         pos = self.pos
@@ -400,40 +458,46 @@ class ValueReader:
         if code < 0xD0 or 0xE0 <= code < 0xF0:
             width = 1
             if self.end - pos < 2:
-                self.overrun(start, 2)
+                self.overrun(code, start, 2)
                 return -1
             size = buf[pos]
             count = buf[pos + 1]
         else:
             width = 4
             if self.end - pos < 8:
-                self.overrun(start, 8)
+                self.overrun(code, start, 8)
                 return -1
             size = u32(buf, pos)
             count = u32(buf, pos + 4)
         self.pos = pos + 2 * width
         limit = pos + width + size
         if size < width:
-            code_name = FORMAT_CODES.get(int(code), "compound")
-            self.problem("T-SIZE-OVERRUN", start, f"a {code_name} of {size} octets has no room for its count")
-            limit = self.pos
-            count = 0
-        elif limit > self.end:
-            left = self.end - pos - width
-            self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, {left} are left")
+            what = FORMAT_CODES[int(code)]
+            self.problem(_FIT[what], start, f"a {what} of {size} octets has no room for its count")
+            # A zero there will be the count, forgotten in the size; else the next value stands there.
+            self.end = self.pos if count == 0 else limit
+            self.pos = self.end
+            self.cut = False
+            return 0
+        if limit > self.end:
+            if not self.cut:
+                left = self.end - pos - width
+                self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, {left} are left")
+            self.cut = True
         else:
             self.end = limit
+            self.cut = False
         return count
 
     def compound(self, code: i64, start: i64) -> object:
+        subtype = code & 0xF
+        if subtype > 1 or (subtype == 1 and code >= 0xE0):
+            return self.unknown(code, start)
         if self.depth >= MAX_DEPTH:
             self.problem("limit", start, f"nested deeper than {MAX_DEPTH} levels, not decoded")
-            return self.skip(code, start)
-        subtype = code & 0xF
-        if code < 0xE0 and subtype > 1 or code >= 0xE0 and subtype > 0:
-            self.skip(code, start)
-            return self.unknown(code, start)
+            return self.step_over(code, start)
         outer = self.end
+        cut = self.cut
         found = len(self.problems)
         count = self.compound_head(code, start)
         if count < 0:
@@ -449,16 +513,19 @@ class ValueReader:
         self.depth -= 1
         self.pos = self.end
         self.end = outer
+        self.cut = cut
         return result
 
     def fits(self, code: str, what: str, read: i64, count: i64, start: i64, found: i64) -> None:
         """After a compound: did its count of items use up its size? Silent after a problem inside."""
-        if len(self.problems) > found or self.budget < 0:
+        if len(self.problems) > found or self.budget < 0 or self.cut:
             return
         if read < count:
             self.problem(code, start, f"the {what} counts {count} items, there is room for {read}")
         elif self.pos < self.end:
-            self.problem(code, start, f"{self.end - self.pos} octets are left behind the {what}'s {count} items")
+            self.problem(
+                code, start, f"{self.end - self.pos} octets are left behind the {what}'s {count} items"
+            )
 
     def list_items(self, count: i64, start: i64, found: i64) -> list[object]:
         items: list[object] = []
@@ -472,43 +539,63 @@ class ValueReader:
         return items
 
     def map_items(self, count: i64, start: i64, found: i64) -> Map:
+        keys = self.keys
+        self.keys = ""
         if count & 1:
             self.problem("T-MAP-EVEN", start, f"the map counts {count} items, an odd number")
         pairs: list[tuple[object, object]] = []
-        seen: set[tuple[type, object]] = set()
+        seen: set[object] = set()
         read: i64 = 0
         while read < count and self.pos < self.end:
-            key_at = self.pos
+            at = self.pos
             self.path.append(f"{{key {len(pairs)}}}")
             key = self.value()
-            self.path.pop()
             read += 1
+            if not isinstance(key, Raw):
+                same: object = (type(key), key) if type(key) in _COMPARABLE else self.buf[at : self.pos]
+                if same in seen:
+                    self.problem("T-MAP-DUPKEY", at, f"this {type_name(key)} key stands in the map before")
+                seen.add(same)
+                if keys:
+                    self.check_key(keys, key, at)
+            self.path.pop()
             if read >= count or self.pos >= self.end:
                 pairs.append((key, Raw(b"")))
                 break
-            if not isinstance(key, (list, Map, Array, Described)):
-                # By its digits: a signaling NaN refuses to be compared.
-                marked = (type(key), key.as_tuple() if isinstance(key, Decimal) else key)
-                if marked in seen:
-                    self.problem("T-MAP-DUPKEY", key_at, f"the {type_name(key)} key of entry {len(pairs)} stands twice")
-                seen.add(marked)
+            at = self.pos
             self.path.append(self.key_path(key, len(pairs)))
-            pairs.append((key, self.value()))
+            value = self.value()
+            if keys:
+                self.check_entry(keys, value, at)
             self.path.pop()
+            pairs.append((key, value))
             read += 1
         self.fits("T-MAP-FIT", "map", read, count, start, found)
         return Map(pairs)
 
+    def check_key(self, keys: str, key: object, at: i64) -> None:
+        """Check a key, which stood at `at`, in a map of the restricted type `keys`."""
+
+    def check_entry(self, keys: str, value: object, at: i64) -> None:
+        """Check a value, which stood at `at`, in a map of the restricted type `keys`."""
+
     def key_path(self, key: object, index: int) -> str:
         """A map entry's part of a path: its key if that is a short plain symbol or string, else its index."""
-        if isinstance(key, str) and len(key) <= 64 and key.isascii() and key.isprintable():
+        if (
+            isinstance(key, str)
+            and len(key) <= 64
+            and key.isascii()
+            and key.isprintable()
+            and not self.hiding
+        ):
             return f"[{key}]"
         return f"[{index}]"
 
-    def array_items(self, count: i64, start: i64, found: i64) -> object:
+    def array_items(self, count: i64, start: i64, found: i64) -> Array:
         if self.pos >= self.end:
-            self.problem("T-ARR-CTOR", start, "the array has no element constructor")
-            return Array("null", [], int(count))
+            if self.sound(found):
+                self.problem("T-ARR-CTOR", start, "the array has no element constructor")
+            return Array("undecodable value", [], int(count))
         constructor = self.pos
         code: i64 = self.buf[self.pos]
         self.pos += 1
@@ -516,19 +603,21 @@ class ValueReader:
         levels: i64 = 0
         while code == 0:
             levels += 1
-            inner = self.descriptor(constructor) if levels <= MAX_DEPTH else Raw(b"")
-            if isinstance(inner, Raw):
-                if len(self.problems) == found:
-                    self.problem("limit", constructor, f"nested deeper than {MAX_DEPTH} levels, not decoded")
-                return Array("undecodable value", [], int(count))
-            descriptor = inner if descriptor is None else Described(descriptor, inner)
+            if levels > MAX_DEPTH:
+                self.problem("limit", constructor, f"nested deeper than {MAX_DEPTH} levels, not decoded")
+                return Array("undecodable value", [], int(count), descriptor)
+            inner = self.descriptor(constructor)
+            descriptor = inner if levels == 1 else Described(descriptor, inner)
+            if self.pos >= self.end:
+                return Array("undecodable value", [], int(count), descriptor)
             code = self.buf[self.pos]
             self.pos += 1
         element = FORMAT_CODES.get(int(code))
         if element is None:
-            self.pos -= 1
-            self.problem("T-CODE-UNKNOWN", self.pos, f"0x{code:02x} is no assigned format code")
-            return Array("undecodable value", [self.rest(self.pos)], int(count), descriptor)
+            at = self.pos - 1
+            self.unassigned(code, at)
+            return Array("undecodable value", [self.rest(at)], int(count), descriptor)
+        composite = descriptor is not None and self.is_composite(descriptor, code, constructor)
         items: list[object] = []
         read: i64 = 0
         # Elements of no octets would go on for ever.
@@ -538,12 +627,23 @@ class ValueReader:
             most = MAX_EMPTY_ELEMENTS
         while read < most and (empty or self.pos < self.end) and self.budget > 0:
             self.path.append(f"[{read}]")
-            items.append(self.data(code, self.pos))
+            items.append(self.element(descriptor, code) if composite else self.data(code, self.pos))
             self.path.pop()
             read += 1
         if read < count and (self.budget <= 0 or read == most):
-            self.problem("limit", start, f"an array of {count} items, {read} are decoded")
+            if self.budget >= 0:
+                self.problem("limit", start, f"an array of {count} items, {read} are decoded")
+                if self.budget == 0:
+                    self.budget = -1
             self.pos = self.end
             return Array(element, items, int(count), descriptor)
         self.fits("T-ARR-FIT", "array", read, count, start, found)
         return Array(element, items, int(count), descriptor)
+
+    def is_composite(self, descriptor: object, code: i64, at: i64) -> bool:
+        """Whether an array's element constructor, at `at`, is that of a known composite; here none is."""
+        return False
+
+    def element(self, descriptor: object, code: i64) -> object:
+        """The next array element, of a known composite type."""
+        return self.data(code, self.pos)

@@ -16,9 +16,9 @@ __all__ = [
     "Array",
     "Byte",
     "Char",
-    "Decimal128",
     "Decimal32",
     "Decimal64",
+    "Decimal128",
     "Described",
     "Float",
     "Int",
@@ -33,6 +33,9 @@ __all__ = [
     "ULong",
     "UShort",
 ]
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class UByte(int):
@@ -71,15 +74,32 @@ class Float(float):
     """float, IEEE 754 binary32 (a `double` is a plain Python float)."""
 
 
-class Decimal32(decimal.Decimal):
+class _Decimal(decimal.Decimal):
+    """Python compares no signalling NaN and hashes none; what a peer sent has to stand both."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self.is_snan() or (isinstance(other, decimal.Decimal) and other.is_snan()):
+            return False
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.as_tuple()) if self.is_snan() else super().__hash__()
+
+
+class Decimal32(_Decimal):
     """decimal32, IEEE 754-2008 with a binary integer significand."""
 
 
-class Decimal64(decimal.Decimal):
+class Decimal64(_Decimal):
     """decimal64, IEEE 754-2008 with a binary integer significand."""
 
 
-class Decimal128(decimal.Decimal):
+class Decimal128(_Decimal):
     """decimal128, IEEE 754-2008 with a binary integer significand."""
 
 
@@ -97,10 +117,10 @@ class Timestamp(int):
     def iso(self) -> str:
         """ISO 8601 in UTC with milliseconds; outside the years 1 to 9999 the bare number of ms."""
         try:
-            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=int(self))
+            moment = _EPOCH + datetime.timedelta(milliseconds=int(self))
         except OverflowError:
             return f"{int(self)}ms"
-        return moment.isoformat(timespec="milliseconds") + "Z"
+        return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 class Map:
@@ -136,6 +156,8 @@ class Map:
 class Array:
     """array: items of one type. `element` is the type's name, `descriptor` that of a described one.
 
+    Items of a described type stand there without their descriptor, those of a known composite as that.
+    Of several descriptors in a row the outer one stands as `Described(outer, inner)`.
     `count` is what the wire declared: more than len(items) where a bound cut the decoding short.
     """
 
@@ -179,9 +201,7 @@ class Described:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Described)
-            and self.descriptor == other.descriptor
-            and self.value == other.value
+            isinstance(other, Described) and self.descriptor == other.descriptor and self.value == other.value
         )
 
     __hash__ = None  # type: ignore[assignment]
