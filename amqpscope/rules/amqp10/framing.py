@@ -3,6 +3,8 @@
 Each function is told by the dissector where the octets break its rule.
 """
 
+from collections.abc import Callable
+
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from dissectors.interface import Problem
@@ -83,7 +85,7 @@ def second_header_behind_the_first(case: Case, problem: Problem) -> None:
 
 
 # What the dissector's problems break, by their code.
-PROBLEMS = {
+PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-SIZE-MIN": frame_size_below_8,
     "F-DOFF-MIN": data_offset_below_2,
     "F-DOFF-RANGE": data_offset_behind_the_frame,

@@ -1,5 +1,6 @@
 """Messages: which sections, in which order (messaging.xml, "message-format")."""
 
+from collections.abc import Callable
 from typing import Final
 
 from amqpscope.rules.amqp10.proof import proved
@@ -204,7 +205,7 @@ def judge_message(case: Case, message: Message) -> None:
 
 
 # What the dissector's problems break, by their code.
-PROBLEMS = {
+PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "M-SECT-KNOWN": value_that_is_no_section,
     "M-SECT-TYPE": section_of_another_type,
     "M-ANN-KEYTYPE": annotation_with_key_of_another_type,

@@ -1,5 +1,7 @@
 """The SASL layer: who says what, in which order (security.xml, "sasl")."""
 
+from collections.abc import Callable
+
 from amqpscope.model import CLIENT
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
@@ -278,7 +280,7 @@ def no_mechanisms_offered(case: Case, problem: Problem) -> None:
 
 
 # What the dissector's problems break, by their code.
-PROBLEMS = {
+PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "SA-FRAME-EMPTY": empty_sasl_frame,
     "SA-FRAME-BODY": sasl_frame_with_another_body,
     "SA-MECH-NONEMPTY": no_mechanisms_offered,

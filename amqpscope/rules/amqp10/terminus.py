@@ -1,5 +1,7 @@
 """Sources and targets: addresses, filters, dynamic nodes (messaging.xml, "addressing")."""
 
+from collections.abc import Callable
+
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -36,6 +38,15 @@ def filter_that_is_no_described_value(case: Case, problem: Problem) -> None:
     Silent when: the frame was not captured whole.
     """
     proved(case, "amqp10/M-FILTER-VALUE", problem)
+
+
+def default_outcome_that_is_none(case: Case, problem: Problem) -> None:
+    """A source's default-outcome is no outcome.
+
+    Why it matters: it is what becomes of deliveries that nobody decides on.
+    Silent when: the frame was not captured whole.
+    """
+    proved(case, "amqp10/M-OUTCOME-VALID", problem)
 
 
 def dynamic_source_without_address(case: Case) -> None:
@@ -131,16 +142,18 @@ def judge_request(case: Case, session: SessionEnd, body: Attach) -> None:
 
 
 # What the dissector's problems break, by their code.
-PROBLEMS = {
+PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "M-ADDR-TYPE": address_of_another_type,
     "M-FILTER-KEY": filter_with_key_that_is_no_symbol,
     "M-FILTER-VALUE": filter_that_is_no_described_value,
+    "M-OUTCOME-VALID": default_outcome_that_is_none,
 }
 
 RULES = {
     "amqp10/M-ADDR-TYPE": address_of_another_type,
     "amqp10/M-FILTER-KEY": filter_with_key_that_is_no_symbol,
     "amqp10/M-FILTER-VALUE": filter_that_is_no_described_value,
+    "amqp10/M-OUTCOME-VALID": default_outcome_that_is_none,
     "amqp10/M-SRC-DYN-ADDR": dynamic_source_without_address,
     "amqp10/M-TGT-DYN-ADDR": dynamic_target_without_address,
     "amqp10/M-SRC-DYN-NOADDR": dynamic_source_requested_by_address,

@@ -3,6 +3,8 @@
 Each function is told by the dissector where the octets break its rule.
 """
 
+from collections.abc import Callable
+
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from dissectors.interface import Problem
@@ -399,7 +401,7 @@ def sasl_outcome_without_mandatory_field(case: Case, problem: Problem) -> None:
 
 
 # What the dissector's problems break, by their code.
-PROBLEMS = {
+PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "T-CODE-UNKNOWN": value_with_unassigned_format_code,
     "T-CODE-EXT": value_with_extended_format_code,
     "T-DESC-CTOR": descriptor_without_value,
