@@ -176,12 +176,13 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
     """A transfer is sent on a link whose sender attached it without a source.
 
     Why it matters: without a source the link is refused, there is nothing to send from.
-    Silent when: the attach was not captured.
+    Silent when: the attach was not captured, or the target is a coordinator: a declare comes from no node.
     """
     attach = link.attach
     if (
         attach is not None
         and link.whole
+        and not link.coordinator
         and attach.source is None
         and (attach.odd is None or 5 not in attach.odd)
     ):
@@ -333,7 +334,7 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
 
     Why it matters: the receiver takes it for its own, and grants credit from it.
     Silent when: octets since the attach were not captured. More than was sent is right up to the limit of a
-    flow with drain; aborted and resumed deliveries may count or not.
+    flow with drain; aborted, resumed and unfinished deliveries may count or not.
     """
     if not link.sender or not link.whole:
         return
@@ -346,7 +347,10 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
     most = link.count
     if link.drain_end != UNKNOWN and link.drain_limit > most:
         most = link.drain_limit
-    if count > most or count < link.count - link.uncounted:
+    least = link.count - link.uncounted
+    if link.open is not None:
+        least -= 1  # whether a delivery counts when it begins or when it is complete nobody says
+    if count > most or count < least:
         case.report(
             "amqp10/L-DC-SENDER",
             f"delivery-count is {value}, the sender's is {raw(link.count)}",

@@ -103,12 +103,8 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
         )
 
 
-def begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
-    """A begin without remote-channel is sent while the peer's begin waits for its answer.
-
-    Why it matters: it starts a second session instead of answering; the peer's stays half open.
-    Silent when: the peer's begin is answered later. Never more than possible: two sessions may begin at once.
-    """
+def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
+    """A begin without remote-channel while the peer's waits for its answer: `ending` judges it."""
     me = case.me
     if body.remote_channel is None and me.unasked is None:
         for asked in me.peer_sessions.values():
@@ -120,7 +116,7 @@ def begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
 
 def judge_begin(case: Case, body: Begin) -> None:
     """The rules about begin."""
-    begin_beside_the_one_to_answer(case, body)
+    _remember_begin_beside_the_one_to_answer(case, body)
     begin_on_used_channel(case)
     remote_channel_of_no_begin(case, body)
 
@@ -352,7 +348,6 @@ RULES = {
     "amqp10/S-END-LAST": frame_after_end,
     "amqp10/S-BEGIN-REUSE": begin_on_used_channel,
     "amqp10/S-BEGIN-REMOTEVALID": remote_channel_of_no_begin,
-    "amqp10/S-BEGIN-REMOTESET": begin_beside_the_one_to_answer,
     "amqp10/S-WIN-IN": transfer_beyond_window,
     "amqp10/S-FLOW-NEXTOUT": flow_with_other_next_outgoing_id,
     "amqp10/S-FLOW-NEXTIN-SET": flow_without_next_incoming_id,

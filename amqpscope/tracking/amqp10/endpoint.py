@@ -270,8 +270,8 @@ class Endpoint:
         link = session.peer_handles.get(transfer.handle)
         if transfer.delivery_id is not None and (link is None or not link.receiving):
             session.receive_delivery(transfer.delivery_id, end)
-            if link is not None and link.watched:
-                session.hold(link, transfer)
+        if link is not None and link.watched:
+            session.hold(link, transfer)
         if link is not None and not link.receiving:
             link.received += 1
         if link is not None:

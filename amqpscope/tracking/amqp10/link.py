@@ -98,6 +98,7 @@ class LinkEnd:
         self.receiving: bool = False
         # As receiver: what it says of deliveries is limited, by its own settle mode or the source's outcomes.
         self.watched: bool = False
+        self.holding: i64 = UNKNOWN
 
     def send_attach(self, attach: Attach, packet: i64) -> None:
         """This end sends attach."""

@@ -162,11 +162,13 @@ class SessionEnd:
         return number if number <= last else UNKNOWN
 
     def hold(self, link: LinkEnd, transfer: Transfer) -> None:
-        """A transfer with a delivery-id was received on a link whose deliveries are watched."""
-        number = int(self.last_received())
+        """A transfer was received on a link whose deliveries are watched."""
+        if not link.receiving:
+            link.holding = self.last_received()
+        number = int(link.holding)
         if transfer.settled or transfer.aborted:
             self.held.pop(number, None)
-        elif len(self.held) < MAX_STATED:
+        elif not link.receiving and len(self.held) < MAX_STATED:
             own = link.attach
             if transfer.rcv_settle_mode != 0 or own is None or own.rcv_settle_mode != 1:
                 self.held[number] = link

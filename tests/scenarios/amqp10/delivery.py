@@ -393,6 +393,15 @@ def mode_first_by_transfer(d: Dialogue) -> None:
     d.goodbye()
 
 
+@legal("settled by its last transfer on a link of mode second")
+def settled_by_the_last_transfer(d: Dialogue) -> None:
+    d.linked(server={"rcv_settle_mode": 1})
+    d.client.transfer(HALF, more=True)
+    d.client.transfer(HALF, settled=True)
+    d.server.disposition(0)
+    d.goodbye()
+
+
 @legal("settled by sender and receiver at once")
 def settlements_cross(d: Dialogue) -> None:
     d.linked()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import pair, told
+from scenarios.pairs import legal, pair, told
 from support import amqp10_encode as amqp
 from support.amqp10_encode import raw
 from support.dialogue import Dialogue
@@ -92,6 +92,20 @@ def stream_ends_inside_a_frame(d: Dialogue) -> None:
         d.client.say(amqp.frame(amqp.close(), size=50)).may_break("F-SIZE-TOTAL")
     else:
         d.client.close()
+    d.client.fin()
+    d.server.fin()
+
+
+@legal("TL-CLOSENOTIFY")
+def close_notify_of_one_side(d: Dialogue) -> None:
+    hello = b"\x01\x00\x00\x2a\x03\x03" + bytes(38)
+    d.client.header(2)
+    d.server.header(2)
+    d.client.say(b"\x16\x03\x01" + len(hello).to_bytes(2, "big") + hello)
+    d.server.say(b"\x16\x03\x03\x00\x04\x0e\x00\x00\x00")
+    d.client.say(b"\x17\x03\x03\x00\x20" + bytes(range(32)))
+    d.server.say(b"\x17\x03\x03\x00\x20" + bytes(range(32)))
+    d.client.say(b"\x15\x03\x03\x00\x02\x01\x00")
     d.client.fin()
     d.server.fin()
 

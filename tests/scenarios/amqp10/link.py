@@ -408,6 +408,17 @@ def delivery_counts_wrap(d: Dialogue) -> None:
     d.goodbye()
 
 
+@legal("a flow within a delivery")
+def flow_within_a_delivery(d: Dialogue) -> None:
+    d.linked(credit=5)
+    d.client.transfer(amqp.data(b"x"), more=True)
+    d.client.flow(handle=0, delivery_count=0, link_credit=5)
+    d.client.transfer(amqp.data(b"y"), more=True)
+    d.client.flow(handle=0, delivery_count=1, link_credit=4)
+    d.client.transfer(amqp.data(b"z"))
+    d.goodbye()
+
+
 @legal("drained")
 def drained(d: Dialogue) -> None:
     d.linked(credit=10)

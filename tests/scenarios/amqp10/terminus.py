@@ -40,6 +40,17 @@ def _filtered(d: Dialogue, rule: str, filters: bytes) -> None:
     d.goodbye()
 
 
+@pair("M-OUTCOME-VALID")
+def default_outcome_that_is_none(d: Dialogue) -> None:
+    d.begun()
+    outcome = amqp.received(section_number=0, section_offset=0) if d.wrong else amqp.released()
+    said = d.client.attach(RECEIVER, source=amqp.source(address="q", default_outcome=outcome))
+    if d.wrong:
+        said.breaks("M-OUTCOME-VALID")
+    d.server.attach(SENDER)
+    d.goodbye()
+
+
 @pair("M-SRC-DYN-ADDR", then=SAME)
 def dynamic_source_without_address(d: Dialogue) -> None:
     d.begun()

@@ -1,0 +1,88 @@
+"""Each rule has its row in the catalogue, its function, its words and its pair; each guard a dialogue."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from scenarios.pairs import SCENARIOS
+
+import amqpscope.rules
+import dissectors
+from amqpscope.rules.catalogue import catalogue
+
+for _path in sorted((Path(__file__).parent.parent / "scenarios" / "amqp10").glob("*.py")):
+    importlib.import_module(f"scenarios.amqp10.{_path.stem}")
+
+RULES_FOLDER = Path(amqpscope.rules.__file__).parent / "amqp10"
+SUBJECTS = [
+    "connection",
+    "delivery",
+    "ending",
+    "framing",
+    "link",
+    "message",
+    "sasl",
+    "session",
+    "terminus",
+    "transaction",
+    "types",
+]
+TABLES = {name: importlib.import_module(f"amqpscope.rules.amqp10.{name}").RULES for name in SUBJECTS}
+CHECKED = sorted(rule for table in TABLES.values() for rule in table)
+
+
+def test_each_rule_is_in_one_table() -> None:
+    assert [rule for rule, count in Counter(CHECKED).items() if count > 1] == []
+
+
+def test_each_rule_is_in_the_catalogue() -> None:
+    assert [rule for rule in CHECKED if rule not in catalogue()] == []
+
+
+def test_whatever_is_reported_is_in_a_table() -> None:
+    reported = set()
+    for path in RULES_FOLDER.glob("*.py"):
+        reported |= set(re.findall(r'"(amqp10/[A-Z0-9-]+)"', path.read_text(encoding="utf-8")))
+    assert reported == set(CHECKED)
+
+
+def test_whatever_the_dissector_proves_is_in_a_table() -> None:
+    codes = set()
+    for path in (Path(dissectors.__file__).parent / "amqp10").glob("*.py"):
+        codes |= set(re.findall(r'"([A-Z]{1,2}-[A-Z][A-Z0-9-]*)"', path.read_text(encoding="utf-8")))
+    assert {f"amqp10/{code}" for code in codes} - set(CHECKED) == set()
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_each_function_is_one_rule_and_tells_it(subject: str) -> None:
+    table = TABLES[subject]
+    assert len(set(table.values())) == len(table)
+    for rule in table.values():
+        words = inspect.getdoc(rule) or ""
+        first, _, rest = words.partition("\n\n")
+        assert first.endswith(".") and "\n" not in first, rule
+        assert re.match(r"(?s)Why it matters: .+\nSilent when: .+\.$", rest), rule
+
+
+def test_each_rule_has_a_pair() -> None:
+    told = {f"amqp10/{rule}" for scenario in SCENARIOS if scenario.kind == "pair" for rule in scenario.rules}
+    assert set(CHECKED) - told == set()
+
+
+def test_each_guard_has_a_dialogue() -> None:
+    path = RULES_FOLDER.parent / "data" / "amqp10-guards.tsv"
+    with path.open(encoding="utf-8") as file:
+        guards = {row["id"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
+    told = {rule for scenario in SCENARIOS if scenario.kind == "legal" for rule in scenario.rules}
+    assert guards - told == set()
+
+
+def test_names_of_dialogues_are_unique() -> None:
+    names = Counter(scenario.name for scenario in SCENARIOS)
+    assert [name for name, count in names.items() if count > 1] == []
