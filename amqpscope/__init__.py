@@ -1,9 +1,6 @@
 """amqpscope: what AMQP peers said to each other, from captured traffic.
 
-    import amqpscope
-
-    for record in amqpscope.read("traffic.pcap"):
-        print(record.packet, record.peer, record.frame.name, record.frame.body)
+`read(path)` gives the frames of a capture one by one; `Capture` also its connections and notes.
 """
 
 from amqpscope.errors import AmqpscopeError, CaptureError
