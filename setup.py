@@ -48,6 +48,7 @@ COMPILED = [
     "amqpscope/rules/case.py",
     "amqpscope/tracking/knowledge.py",
     "amqpscope/tracking/serial.py",
+    "amqpscope/tracking/spans.py",
     *sorted(str(path) for path in Path("amqpscope/rules/amqp10").glob("*.py") if path.name != "__init__.py"),
     *sorted(
         str(path) for path in Path("amqpscope/tracking/amqp10").glob("*.py") if path.name != "__init__.py"
