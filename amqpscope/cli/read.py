@@ -231,7 +231,7 @@ def _read_one(
                         started = True
                         writer.start(int(records[0].time))
                         selection.start(int(records[0].time))
-                    if left is None and selection.everything and not named:
+                    if left is None and selection.everything:
                         writer.block(records)
                         shown += len(records)
                     else:

@@ -27,15 +27,13 @@ class Writer:
     streaming = True
 
     def begin(self, capture: Capture, names: LinkNames) -> None:
-        """A capture begins. names: has been asked for the link of every frame that is written."""
+        """A capture begins. names: asked for the link of every frame, in `block` or before `frame`."""
 
     def start(self, time: int) -> None:
         """The capture's first frame, written or not, has this time."""
 
     def block(self, records: list[FrameRecord]) -> None:
-        """Frames, where their links are not wanted."""
-        for record in records:
-            self.frame(record, None)
+        """All the next frames of the capture, and it is to be seen that they were written."""
 
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
         """One frame."""
@@ -64,16 +62,23 @@ class TimelineWriter(Writer):
         self._several = several
         self._lines: list[str] = []
         self._clock = Clock(time_format)
-        self._timeline = Timeline(self._clock, verbosity, LinkNames())
+        self._names = LinkNames()
+        self._timeline = Timeline(self._clock, verbosity, self._names)
 
     def begin(self, capture: Capture, names: LinkNames) -> None:
         self._clock = Clock(self._time_format)
+        self._names = names
         self._timeline = Timeline(self._clock, self._verbosity, names)
         if self._several:
             self._lines.append(self._painter.paint([("rule", f"══ {printable(capture.name)}")]))
 
     def start(self, time: int) -> None:
         self._clock.start(time)
+
+    def block(self, records: list[FrameRecord]) -> None:
+        for record in records:
+            self.frame(record, self._names.of(record))
+        self.flush()
 
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
         for line, hang in self._timeline.lines(record, link):
@@ -106,6 +111,10 @@ class JsonWriter(Writer):
 
     def begin(self, capture: Capture, names: LinkNames) -> None:
         self._form = FrameForm(capture.name, self._bodies, names)
+
+    def block(self, records: list[FrameRecord]) -> None:
+        self._lines += self._form.lines(records)
+        self.flush()
 
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
         self._lines.append(self._form.line(record, link))

@@ -45,6 +45,7 @@ from amqpscope.report.secrets import (
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message, Section
+from dissectors.amqp10.messaging import Accepted
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10.values import (
     Array,
@@ -261,27 +262,27 @@ def _transfer_json(transfer: Transfer) -> str:
     """What `_fields_json` gives, for the frame that most frames are."""
     text = ""
     if transfer.handle is not None:
-        text += ', "handle": ' + str(transfer.handle)
+        text = f', "handle": {transfer.handle}'
     if transfer.delivery_id is not None:
-        text += ', "delivery-id": ' + str(transfer.delivery_id)
+        text += f', "delivery-id": {transfer.delivery_id}'
     if transfer.delivery_tag is not None:
-        text += ', "delivery-tag": "' + transfer.delivery_tag.hex() + '"'
+        text += f', "delivery-tag": "{transfer.delivery_tag.hex()}"'
     if transfer.message_format is not None:
-        text += ', "message-format": ' + str(transfer.message_format)
+        text += f', "message-format": {transfer.message_format}'
     if transfer.settled is not None:
-        text += ', "settled": ' + _bool_json(transfer.settled)
+        text += ', "settled": true' if transfer.settled else ', "settled": false'
     if transfer.more is not None:
-        text += ', "more": ' + _bool_json(transfer.more)
+        text += ', "more": true' if transfer.more else ', "more": false'
     if transfer.rcv_settle_mode is not None:
-        text += ', "rcv-settle-mode": ' + str(transfer.rcv_settle_mode)
+        text += f', "rcv-settle-mode": {transfer.rcv_settle_mode}'
     if transfer.state is not None:
         text += ', "state": ' + value_json(transfer.state)
     if transfer.resume is not None:
-        text += ', "resume": ' + _bool_json(transfer.resume)
+        text += ', "resume": true' if transfer.resume else ', "resume": false'
     if transfer.aborted is not None:
-        text += ', "aborted": ' + _bool_json(transfer.aborted)
+        text += ', "aborted": true' if transfer.aborted else ', "aborted": false'
     if transfer.batchable is not None:
-        text += ', "batchable": ' + _bool_json(transfer.batchable)
+        text += ', "batchable": true' if transfer.batchable else ', "batchable": false'
     return "{" + text[2:] + "}"
 
 
@@ -289,17 +290,22 @@ def _disposition_json(disposition: Disposition) -> str:
     """What `_fields_json` gives, for the next in number."""
     text = ""
     if disposition.role is not None:
-        text += ', "role": ' + _bool_json(disposition.role)
+        text = ', "role": true' if disposition.role else ', "role": false'
     if disposition.first is not None:
-        text += ', "first": ' + str(disposition.first)
+        text += f', "first": {disposition.first}'
     if disposition.last is not None:
-        text += ', "last": ' + str(disposition.last)
+        text += f', "last": {disposition.last}'
     if disposition.settled is not None:
-        text += ', "settled": ' + _bool_json(disposition.settled)
-    if disposition.state is not None:
-        text += ', "state": ' + value_json(disposition.state)
+        text += ', "settled": true' if disposition.settled else ', "settled": false'
+    state = disposition.state
+    if state is not None:
+        text += ', "state": '
+        if isinstance(state, Accepted) and state.extra is None:
+            text += '{"type": "accepted"}'
+        else:
+            text += value_json(state)
     if disposition.batchable is not None:
-        text += ', "batchable": ' + _bool_json(disposition.batchable)
+        text += ', "batchable": true' if disposition.batchable else ', "batchable": false'
     return "{" + text[2:] + "}"
 
 
@@ -391,8 +397,8 @@ def message_json(message: Message, hidden: bool, bodies: bool) -> str:
 class FrameForm:
     """Frames of one capture as lines of JSON (the contract of `read --format ndjson`).
 
-    capture: the file's name. bodies: with the bodies of messages. names: has been asked for the link of
-    every frame before its line.
+    capture: the file's name. bodies: with the bodies of messages. names: asked for the link of every frame
+    of the capture, in `lines` or before `line`.
     """
 
     def __init__(self, capture: str, bodies: bool, names: LinkNames) -> None:
@@ -408,6 +414,9 @@ class FrameForm:
         self._said: str = ""
         self._of_client: str = ""
         self._of_server: str = ""
+        self._name: str = ""
+        self._address: str | None = None
+        self._linked: str = ', "link": ""'
 
     def line(self, record: FrameRecord, link: LinkOf | None) -> str:
         """One frame, of this link."""
@@ -429,38 +438,35 @@ class FrameForm:
                     or not body.definition().is_frame
                 ):
                     guarded = self._names.may_hold_token(record, link)
-        text = (
-            self._capture
-            + str(record.packet)
-            + self._moment
-            + (self._of_client if record.direction == connection.client else self._of_server)
-            + frame.kind
-            + '", "name": "'
-            + frame.name
-            + ('", "channel": null' if frame.channel < 0 else '", "channel": ' + str(frame.channel))
-            + ', "size": '
-            + str(frame.size)
-            + ', "fields": '
-            + body_json(frame, guarded)
-            + ', "problems": '
-            + ("[]" if not frame.problems else _problems_json(frame.problems, guarded))
-        )
+        sender = self._of_client if record.direction == connection.client else self._of_server
+        channel = "null" if frame.channel < 0 else str(frame.channel)
+        fields = body_json(frame, guarded)
+        problems = "[]" if not frame.problems else _problems_json(frame.problems, guarded)
+        rest = ""
         if record.last_packet != record.packet:
-            text += ', "last_packet": ' + str(record.last_packet)
+            rest = f', "last_packet": {record.last_packet}'
         if frame.missing > 0:
-            text += ', "missing": ' + str(frame.missing)
+            rest += f', "missing": {frame.missing}'
         if isinstance(body, Transfer):
-            text += ', "payload": ' + str(frame.payload_size)
+            rest += f', "payload": {frame.payload_size}'
         if link is not None:
-            text += self._link(link)
+            rest += self._link(link)
         message = record.message
         if message is not None:
-            text += ', "message": '
             quick = ""
             if message.complete and message.message_format == 0 and (link is None or not link.tokens):
                 quick = self._quick.text(message.octets, self._bodies)
-            text += quick or self._message(record, message, link)
-        return text + "}"
+            rest += ', "message": '
+            rest += quick or self._message(record, message, link)
+        return (
+            f'{self._capture}{record.packet}{self._moment}{sender}{frame.kind}", "name": "{frame.name}", '
+            f'"channel": {channel}, "size": {frame.size}, "fields": {fields}, "problems": {problems}{rest}}}'
+        )
+
+    def lines(self, records: list[FrameRecord]) -> list[str]:
+        """Several frames, the next ones of the capture; their links are asked for here."""
+        names = self._names
+        return [self.line(record, names.of(record)) for record in records]
 
     def _message(self, record: FrameRecord, message: Message, link: LinkOf | None) -> str:
         """A message that is not for the quick way."""
@@ -478,6 +484,13 @@ class FrameForm:
         self._of_server = common + "server" + rest
 
     def _link(self, link: LinkOf) -> str:
-        text = ', "link": ' + _text_json(link.name)
+        """The members that name a frame's link."""
+        name = link.name
         address = link.address
-        return text if address is None else text + ', "address": ' + _text_json(address)
+        if name is not self._name or address is not self._address:
+            self._name = name
+            self._address = address
+            self._linked = ', "link": ' + _text_json(name)
+            if address is not None:
+                self._linked += ', "address": ' + _text_json(address)
+        return self._linked

@@ -27,6 +27,9 @@ _DEEPEST: Final = 8
 _REMEMBERED: Final = 4096
 """Short texts whose JSON is remembered: keys, addresses, subjects, content types come again and again."""
 
+_SHORT_SECTION: Final = 160
+"""Octets of a header or map section that is remembered: many messages differ in their ids and bodies only."""
+
 _SHORT: Final = 40
 """Octets of a text that is remembered."""
 
@@ -58,19 +61,19 @@ _SYMBOL: Final = 5
 _TIME: Final = 6
 _UINT: Final = 7
 _PROPERTIES = (
-    ('"message-id": ', _ID),
-    ('"user-id": ', _BINARY),
-    ('"to": ', _ADDRESS),
-    ('"subject": ', _SUBJECT),
-    ('"reply-to": ', _STRING),
-    ('"correlation-id": ', _ID),
-    ('"content-type": ', _SYMBOL),
-    ('"content-encoding": ', _SYMBOL),
-    ('"absolute-expiry-time": ', _TIME),
-    ('"creation-time": ', _TIME),
-    ('"group-id": ', _STRING),
-    ('"group-sequence": ', _UINT),
-    ('"reply-to-group-id": ', _STRING),
+    (', "message-id": ', _ID),
+    (', "user-id": ', _BINARY),
+    (', "to": ', _ADDRESS),
+    (', "subject": ', _SUBJECT),
+    (', "reply-to": ', _STRING),
+    (', "correlation-id": ', _ID),
+    (', "content-type": ', _SYMBOL),
+    (', "content-encoding": ', _SYMBOL),
+    (', "absolute-expiry-time": ', _TIME),
+    (', "creation-time": ', _TIME),
+    (', "group-id": ', _STRING),
+    (', "group-sequence": ', _UINT),
+    (', "reply-to-group-id": ', _STRING),
 )
 
 
@@ -82,6 +85,7 @@ class QuickMessages:
         self.pos: i64 = 0
         self.end: i64 = 0
         self.sound: bool = True
+        self._sections: dict[bytes, str] = {}
         self._texts: dict[bytes, str] = {}
         self._keys: dict[bytes, str] = {}
         self._moments: Moments = Moments()
@@ -117,14 +121,13 @@ class QuickMessages:
                 return ""
             seen |= 1 << kind
             if kind == 3:
-                value = self.properties()
-            elif kind == 0:
-                value = self.header()
+                text += ', "properties": {'
+                text += self.properties()
+                text += "}"
             else:
-                value = self.section_map(kind == 4)
+                text += self.section(kind, start)
             if not self.sound:
                 return ""
-            text += ', "' + _NAMES[kind] + '": {' + value + "}"
         return text + ', "body": [' + body[2:] + "]}"
 
     def give_up(self) -> str:
@@ -133,6 +136,29 @@ class QuickMessages:
         return ""
 
     # Sections
+
+    def section(self, kind: i64, start: i64) -> str:
+        """The member for a header or a map that begins at `start`. Short ones are remembered as a whole."""
+        octets = self.buf
+        stop: i64 = 0
+        if self.pos + 1 < self.end and octets[self.pos] & 0xFE == 0xC0:
+            stop = self.pos + 2 + octets[self.pos + 1]
+            if stop <= self.end and stop - start <= _SHORT_SECTION:
+                known = self._sections.get(octets[start:stop])
+                if known is not None:
+                    self.pos = stop
+                    return known
+            else:
+                stop = 0
+        value = self.header() if kind == 0 else self.section_map(kind == 4)
+        if not self.sound:
+            return ""
+        member = f', "{_NAMES[kind]}": {{{value}}}'
+        if stop == self.pos:
+            if len(self._sections) >= _REMEMBERED:
+                self._sections.clear()
+            self._sections[octets[start:stop]] = member
+        return member
 
     def body(self, kind: i64, shown: bool) -> str:
         """A data, amqp-sequence or amqp-value. The octets of a data are written only if they are shown."""
@@ -222,7 +248,8 @@ class QuickMessages:
                 value = self.property(kind)
                 if not self.sound:
                     return ""
-                text += ", " + name + value
+                text += name
+                text += value
             else:
                 self.pos += 1
             index += 1
@@ -292,7 +319,9 @@ class QuickMessages:
             value = self.value(0)
             if not self.sound:
                 return ""
-            text += ", " + key + value
+            text += ", "
+            text += key
+            text += value
             read += 2
         if self.pos != self.end or (count == 2 and keys[0] == '"map": ') or len(keys) > 64:
             return self.give_up()
