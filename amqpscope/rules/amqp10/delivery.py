@@ -3,7 +3,7 @@
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
-from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.session import SessionEnd, among
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.composite import Composite
@@ -117,14 +117,14 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A delivery that both ends hold unsettled is sent again without the resume flag.
 
     Why it matters: the receiver takes it for a new delivery, and has it twice.
-    Silent when: one of the two attaches was not captured.
+    Silent when: one of the two attaches was not captured, or the delivery was resumed since.
     """
     tag = body.delivery_tag
     own = link.attach
     theirs = link.peer_attach
     if tag is None or body.resume or own is None or own.unsettled is None or theirs is None or not link.whole:
         return
-    if theirs.unsettled is None or tag in link.tags:
+    if theirs.unsettled is None or tag in link.tags or tag in link.resumed:
         return
     if any(key == tag for key, _ in own.unsettled) and any(key == tag for key, _ in theirs.unsettled):
         case.report(
@@ -542,14 +542,15 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
         settled_again(case, session, first, last)
     state = body.state
     if state is not None and session.stated:
-        for number, before in session.stated.items():
-            if first <= number <= last and _changes(before, state):
+        for number in among(session.stated, first, last):
+            if _changes(session.stated[number], state):
                 receiver_changes_its_outcome(case, number)
                 break
+    if not session.held:
+        return
     outcome = state.outcome if isinstance(state, TransactionalState) else state
-    for number, link in session.held.items():
-        if number < first or number > last:
-            continue
+    for number in among(session.held, first, last):
+        link = session.held[number]
         case.link = link
         if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
             settled_before_the_sender(case, number)

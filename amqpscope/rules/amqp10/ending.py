@@ -19,9 +19,13 @@ def stream_ended_without_close(case: Case) -> None:
     """A peer ended its TCP stream without close.
 
     Why it matters: the other side cannot tell an orderly end from a crash.
-    Silent when: the peer had not sent open, octets were not captured, or the other side ended first.
+    Silent when: the peer had not sent open, octets were not captured, the other side ended first, or its
+    protocol header was another one: then ending the stream is what is asked for.
     """
-    if case.peer.stream_end != "fin" and case.peer.stream_end != "rst":
+    peer = case.peer
+    if peer.layer and peer.layer != case.me.layer:
+        return
+    if peer.stream_end != "fin" and peer.stream_end != "rst":
         case.report(
             "amqp10/C-CLOSE-SENT",
             "the stream ends without close",

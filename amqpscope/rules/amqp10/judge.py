@@ -139,7 +139,7 @@ class Judge:
         if case.me.open is not None:
             connection.idle_too_long(case)
         said = record.message
-        if said is not None and message.plainly_sound(said):
+        if said is not None and (message.plainly_sound(said) or self.resumes(case, body)):
             said = None
         if frame.problems:
             for problem in frame.problems:
@@ -198,6 +198,16 @@ class Judge:
             connection.judge_open(case, body)
         elif isinstance(body, Close):
             connection.judge_close(case, body)
+
+    def resumes(self, case: Case, body: object) -> bool:
+        """Whether a transfer completes a resumed delivery: it may carry a part of the message only."""
+        if not isinstance(body, Transfer) or body.handle is None:
+            return False
+        if body.resume:
+            return True
+        ends = case.me.sessions.get(int(case.record.frame.channel))
+        attached = None if ends is None else ends.handles.get(body.handle)
+        return attached is not None and attached.open is not None and attached.open.resumed
 
     def proved(self, case: Case, problem: Problem) -> None:
         """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""

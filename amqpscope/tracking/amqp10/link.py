@@ -15,6 +15,7 @@ Sources: transport.xml, "Links", "Flow Control", "Transferring a Message".
 
 from typing import Final
 
+from amqpscope.limits import MAX_STATED
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
 from amqpscope.tracking.knowledge import UNBASED, Limits
 from amqpscope.tracking.serial import nearest
@@ -90,9 +91,10 @@ class LinkEnd:
         self.drain_limit: i64 = UNKNOWN
         # Deliveries that were aborted or resumed: whether they count nobody says.
         self.uncounted: i64 = 0
-        # The delivery under way, and those whose tags may not be used again.
+        # The delivery under way, those whose tags may not be used again, and the tags that were resumed.
         self.open: Delivery | None = None
         self.tags: dict[bytes, Delivery] = {}
+        self.resumed: set[bytes] = set()
         # The receiving end's: what it has counted, of deliveries received at `could`.
         self.received: i64 = 0
         self.receiving: bool = False
@@ -106,6 +108,7 @@ class LinkEnd:
         if self.peer_attaches < self.attaches:
             self.forget_credit()
         self.tags = {}
+        self.resumed = set()
         self.uncounted = 0
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
         self.attach = attach
@@ -210,6 +213,8 @@ class LinkEnd:
             self.count += 1
             if transfer.delivery_tag is not None:
                 self.tags[transfer.delivery_tag] = delivery
+                if delivery.resumed and len(self.resumed) < MAX_STATED:
+                    self.resumed.add(transfer.delivery_tag)
         elif transfer.aborted and not delivery.resumed:
             self.uncounted += 1
         delivery.octets += octets

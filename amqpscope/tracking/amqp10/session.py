@@ -16,6 +16,8 @@ stream each of its latest transfers ended, for that.
 Sources: transport.xml, "Sessions", "Session Flow Control".
 """
 
+from collections.abc import Collection
+
 from amqpscope.limits import MAX_STATED, MAX_UNPROVED
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
@@ -25,7 +27,14 @@ from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.performatives import Begin, Disposition, End, Flow, Transfer
 from dissectors.wire import i64
 
-__all__ = ["SessionEnd"]
+__all__ = ["SessionEnd", "among"]
+
+
+def among(numbers: Collection[int], first: i64, last: i64) -> list[int]:
+    """Those of `numbers` from `first` to `last`, at the price of the fewer of the two."""
+    if last - first < len(numbers):
+        return [number for number in range(int(first), int(last) + 1) if number in numbers]
+    return [number for number in numbers if first <= number <= last]
 
 
 class SessionEnd:
@@ -179,7 +188,7 @@ class SessionEnd:
             return
         first = self.received(body.first)
         last = first if body.last is None else self.received(body.last)
-        for number in [number for number in self.held if first <= number <= last]:
+        for number in among(self.held, first, last):
             del self.held[number]
 
     def send_outcome(self, body: Disposition) -> None:
@@ -197,7 +206,7 @@ class SessionEnd:
             if last >= first:
                 self.settled.add(first, last)
             if stated:
-                for number in [number for number in stated if first <= number <= last]:
+                for number in among(stated, first, last):
                     del stated[number]
         elif body.state is not None and 0 <= last - first < MAX_STATED:
             number = first

@@ -378,7 +378,7 @@ def pipelined_close_off_channel_0(d: Dialogue) -> None:
 @pair("C-REDIRECT-INFO", then=SAME)
 def redirect_without_address(d: Dialogue) -> None:
     d.opened()
-    info = {"hostname": "h", "network-host": "n"}
+    info: dict[str, object] = {"hostname": "h", "network-host": "n"}
     if not d.wrong:
         info["port"] = amqp.ushort(5672)
     error = amqp.error(condition="amqp:connection:redirect", info=info)
@@ -387,3 +387,37 @@ def redirect_without_address(d: Dialogue) -> None:
         said.breaks("C-REDIRECT-INFO")
     d.client.close()
     d.tcp.goodbye()
+
+
+@legal("another header is the answer")
+def another_header_is_the_answer(d: Dialogue) -> None:
+    with d.on_their_way():
+        d.client.header()
+        d.client.open()
+        d.server.header(3)
+        d.server.fin()
+    d.client.fin()
+
+
+@legal("a session on each side, channels crossed, ended and begun at once")
+def sessions_of_both_sides(d: Dialogue) -> None:
+    d.opened()
+    with d.on_their_way():
+        d.client.begin(channel=0, remote_channel=None)
+        d.server.begin(channel=0, remote_channel=None)
+    with d.on_their_way():
+        d.client.begin(channel=1, remote_channel=0)
+        d.server.begin(channel=1, remote_channel=0)
+    with d.on_their_way():
+        d.client.end_session(channel=0)
+        d.client.begin(channel=0, remote_channel=None)
+        d.server.end_session(channel=0)
+        d.server.begin(channel=0, remote_channel=None)
+    with d.on_their_way():
+        d.client.end_session(channel=1)
+        d.client.begin(channel=1, remote_channel=0)
+        d.server.end_session(channel=1)
+        d.server.begin(channel=1, remote_channel=0)
+    d.client.flow(channel=0, next_incoming_id=0)
+    d.server.flow(channel=0, next_incoming_id=0)
+    d.goodbye()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scenarios.pairs import SAME, legal, pair, told, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
@@ -42,7 +44,8 @@ def aborted_before_it_began(d: Dialogue) -> None:
 @pair("D-ID-PRESENT", cut=without("client attach"))
 def first_transfer_without_delivery_id(d: Dialogue) -> None:
     d.linked()
-    said = d.client.transfer(settled=True, **({"delivery_id": None} if d.wrong else {}))
+    fields: dict[str, Any] = {"delivery_id": None} if d.wrong else {}
+    said = d.client.transfer(settled=True, **fields)
     if d.wrong:
         said.breaks("D-ID-PRESENT")
     d.goodbye()
@@ -51,7 +54,8 @@ def first_transfer_without_delivery_id(d: Dialogue) -> None:
 @pair("D-TAG-PRESENT", cut=without("client attach"))
 def first_transfer_without_delivery_tag(d: Dialogue) -> None:
     d.linked()
-    said = d.client.transfer(**({"delivery_tag": None} if d.wrong else {}))
+    fields: dict[str, Any] = {"delivery_tag": None} if d.wrong else {}
+    said = d.client.transfer(**fields)
     if d.wrong:
         said.breaks("D-TAG-PRESENT")
     d.goodbye()
@@ -452,4 +456,25 @@ def delivery_ids_wrap(d: Dialogue) -> None:
     d.client.transfer(delivery_id=0xFFFFFFFF)
     d.client.transfer(delivery_id=0)
     d.server.disposition(0xFFFFFFFE, 0)
+    d.goodbye()
+
+
+@legal("a link suspended, its deliveries resumed")
+def suspended_and_resumed(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(delivery_tag=b"a")
+    d.client.transfer(HALF, delivery_tag=b"b", more=True)
+    d.client.transfer(HALF, more=True)
+    d.client.detach(closed=None)
+    d.server.detach(closed=None)
+    half = amqp.received(section_number=0, section_offset=4)
+    d.client.attach(unsettled={b"a": None, b"b": None}, initial_delivery_count=2)
+    d.server.attach(RECEIVER, unsettled={b"a": amqp.accepted(), b"b": half})
+    d.server.flow(handle=0, link_credit=5)
+    d.client.transfer(b"", delivery_tag=b"a", resume=True, settled=True, state=amqp.accepted())
+    d.client.transfer(b"lf", delivery_tag=b"b", resume=True, state=half, more=True)
+    d.client.transfer(HALF, resume=True)
+    d.client.transfer(delivery_tag=b"c")
+    d.server.disposition(3, 4)
+    d.client.transfer(delivery_tag=b"a")
     d.goodbye()

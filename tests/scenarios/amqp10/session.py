@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scenarios.pairs import SAME, legal, one_direction, pair, told, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
@@ -100,7 +102,8 @@ def flow_with_other_next_outgoing_id(d: Dialogue) -> None:
 @pair("S-FLOW-NEXTIN-SET", cut=without("client begin"))
 def flow_without_next_incoming_id(d: Dialogue) -> None:
     d.begun()
-    said = d.server.flow(**({"next_incoming_id": None} if d.wrong else {}))
+    fields: dict[str, Any] = {"next_incoming_id": None} if d.wrong else {}
+    said = d.server.flow(**fields)
     if d.wrong:
         said.breaks("S-FLOW-NEXTIN-SET")
     d.goodbye()
@@ -154,7 +157,7 @@ def session_flow_with_drain(d: Dialogue) -> None:
     _session_flow(d, "S-FLOW-NOHANDLE-DRAIN", drain=True)
 
 
-def _session_flow(d: Dialogue, rule: str, **fields: object) -> None:
+def _session_flow(d: Dialogue, rule: str, **fields: Any) -> None:
     d.begun()
     said = d.client.flow(**(fields if d.wrong else {}))
     if d.wrong:
