@@ -211,7 +211,7 @@ def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, depth: 
         at = _variable(octets, at, stop)
         if at < 0 or at >= stop:
             return -1
-        if simple and octets[at] >= 0xC0:
+        if simple and (octets[at] >= 0xC0 or octets[at] == 0x45):
             return -1
         at = _value(octets, at, stop, depth + 1)
         if at < 0:
