@@ -94,7 +94,7 @@ def test_a_disposition_on_a_session_whose_channel_the_peer_has_begun_again() -> 
 
 
 def test_naming_a_delivery_does_not_show_that_all_of_it_was_read() -> None:
-    """The flow between its transfers lowers the window; who names the delivery may have read only the first."""
+    """A flow between its transfers lowers the window; the receiver may have read only the first of them."""
     d = Dialogue()
     d.begun()
     d.attached(client={"name": "a"}, server={"name": "a"})
