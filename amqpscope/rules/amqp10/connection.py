@@ -160,7 +160,8 @@ def pipelined_frame_off_channel_0(case: Case) -> None:
     """A frame sent before the peer's open was received uses another channel than 0.
 
     Why it matters: before any limit is agreed a peer need not know more channels.
-    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    Silent when: the peer's open may have been received, octets of either peer were not captured, or the
+    frame is on a session whose begin was found already.
     """
     channel = case.record.frame.channel
     message = f"channel {channel} is used before the peer's open; only channel 0 may be"
@@ -234,7 +235,7 @@ def _judge_channel(case: Case) -> bool:
             pipelined_empty_frame_off_channel_0(case)
         elif name == "close":
             pipelined_close_off_channel_0(case)
-        else:
+        elif name == "begin" or int(case.record.frame.channel) not in me.sessions:
             pipelined_frame_off_channel_0(case)
         return False
     if theirs is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scenarios.pairs import SAME, legal, one_direction, pair, without
 from support import amqp10_encode as amqp
-from support.dialogue import SENDER, Dialogue
+from support.dialogue import RECEIVER, SENDER, Dialogue
 
 
 @pair("C-HDR-FIRST")
@@ -126,8 +126,10 @@ def channel_other_than_0_before_the_peers_open(d: Dialogue) -> None:
     said = d.client.begin(channel=channel)
     if d.wrong:
         said.breaks("C-PIPE-CHANNEL")
+    d.client.attach(SENDER, channel=channel)  # on the same session: no fault of its own
     d.server.open()
     d.server.begin(remote_channel=channel)
+    d.server.attach(RECEIVER)
     d.goodbye()
 
 
