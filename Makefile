@@ -14,7 +14,7 @@ export AMQPSCOPE_COMPILE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissectors -name '*.py' -o -name '*.xml')
+SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissectors captures/rules -name '*.py' -o -name '*.xml' -o -name '*.tsv' -o -name '*.pcap')
 # What is installed depends on how it was asked to be built, too.
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)
 
