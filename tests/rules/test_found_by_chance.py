@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
+
 from support import amqp10_encode as amqp
 from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue, Said
 from support.judged import judged
 
+import amqpscope
+from amqpscope.limits import MAX_TRANSACTIONS
+from amqpscope.rules.amqp10 import transaction
+from amqpscope.rules.case import Case
 from amqpscope.rules.catalogue import severity
+from amqpscope.tracking.amqp10.endpoint import Endpoint
 
 
 def found(d: Dialogue) -> list[tuple[str, str, bool]]:
@@ -147,3 +154,73 @@ def test_what_was_missed_may_have_begun_the_channel_again() -> None:
         d.server.begin(remote_channel=None)
     d.server.flow(next_incoming_id=None)
     assert certain(d) == []
+
+
+def test_a_session_meant_as_an_answer_may_be_taken_for_one() -> None:
+    """The server's begin lacks the remote-channel: the client may still take it for the answer."""
+    d = Dialogue()
+    d.opened()
+    d.client.begin()
+    d.server.begin(remote_channel=None)
+    d.client.flow(next_incoming_id=0)
+    assert certain(d) == []
+
+
+def test_a_resumed_delivery_may_be_in_the_map_of_an_attach_that_was_missed() -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.transfer(delivery_tag=b"a")
+    with d.missed():
+        d.client.detach(closed=None)
+        d.server.detach(closed=None)
+        d.client.attach(unsettled={b"a": None}, initial_delivery_count=1)
+        d.server.attach(RECEIVER)
+        d.server.flow(handle=0, link_credit=5)
+    d.client.transfer(delivery_tag=b"a", resume=True)
+    assert found(d) == []
+
+
+def test_whether_to_resume_is_not_known_before_the_receivers_map_is_read() -> None:
+    d = Dialogue()
+    d.begun()
+    half = amqp.received(section_number=0, section_offset=0)
+    d.client.attach(unsettled={b"t": None})
+    d.server.attach(RECEIVER, unsettled={b"t": half})
+    d.client.transfer(delivery_tag=b"t")
+    assert ("amqp10/D-RESUME-FLAG", "client", False) in found(d)
+    assert ("amqp10/D-RESUME-FLAG", "client", True) not in found(d)
+
+
+def test_a_receiver_may_not_have_read_that_outcomes_were_taken_back() -> None:
+    d = Dialogue()
+    few = amqp.source(address="q", outcomes=["amqp:accepted:list"])
+    d.linked(client={"source": amqp.source(address="q", outcomes=["amqp:rejected:list"])})
+    d.client.transfer()
+    d.client.detach(closed=None)
+    d.client.attach(source=few, initial_delivery_count=1)
+    d.server.disposition(0, state=amqp.rejected())
+    assert found(d) == [("amqp10/M-OUTCOMES-USE", "server", False)]
+
+
+def test_more_transactions_than_are_remembered() -> None:
+    d = Dialogue()
+    d.headers()
+    record = next(iter(amqpscope.read(io.BytesIO(d.pcap()))))
+    for known, expected in ((MAX_TRANSACTIONS - 1, 2), (MAX_TRANSACTIONS, 0)):
+        case = Case()
+        case.findings = []
+        case.record = record
+        case.me = Endpoint("client")
+        case.me.declared = {b"%d" % number for number in range(known)}
+        transaction.work_in_no_transaction(case, b"new")
+        transaction.discharge_of_no_transaction(case, b"new")
+        assert len(case.findings) == expected
+
+
+def test_a_delivery_without_an_id_is_settled_unseen() -> None:
+    """It is a fault of its own; that its tag stays in use for ever is not said on top."""
+    d = Dialogue()
+    d.linked()
+    d.client.transfer(delivery_id=None, delivery_tag=b"t")
+    d.client.transfer(delivery_id=0, delivery_tag=b"t")
+    assert found(d) == [("amqp10/D-ID-PRESENT", "client", True)]

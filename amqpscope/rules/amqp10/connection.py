@@ -1,7 +1,7 @@
 """Connections: headers, opens, limits agreed, closes (transport.xml, "connections")."""
 
 from amqpscope.rules.case import Case
-from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 
@@ -251,8 +251,8 @@ def idle_too_long(case: Case) -> None:
 
     Why it matters: the other side may take the connection for dead and close it.
     Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
-    close. A tenth of the time-out, at least 100 ms, is allowed for the way between the peer and the
-    capture.
+    close. Possible when that open came while the peer was silent: it may not have read it yet. A tenth of
+    the time-out, at least 100 ms, is allowed for the way between the peer and the capture.
     """
     me = case.me
     theirs = me.peer_open
@@ -267,11 +267,13 @@ def idle_too_long(case: Case) -> None:
     limit = theirs.idle_time_out * 1_000_000
     tolerance = max(limit // 10, 100_000_000)
     if silence > limit + tolerance:
+        # Its host had the open before it said its last word: from there on it can be asked to keep to it.
+        asked = me.last is not None and me.last.acknowledged >= me.peer_open_end
         case.report(
             "amqp10/C-IDLE-KEEP",
             f"{silence / 1_000_000_000:.3f} s without a frame, the peer's idle-time-out is "
             f"{theirs.idle_time_out / 1000:g} s",
-            CERTAIN,
+            CERTAIN if asked else POSSIBLE,
             {"silence_ms": int(silence // 1_000_000), "idle_time_out_ms": theirs.idle_time_out},
             [int(me.last_packet), int(me.peer_open_packet)],
         )

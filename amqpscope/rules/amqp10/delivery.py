@@ -92,17 +92,20 @@ def aborted_before_it_began(case: Case) -> None:
     case.report("amqp10/D-ABORT-ONLYOPEN", "the first transfer of a delivery has aborted set", POSSIBLE)
 
 
-def tag_in_use(case: Case, link: LinkEnd, body: Transfer) -> None:
+def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
     """A delivery-tag is used while an earlier delivery with it may be unsettled.
 
     Why it matters: the two deliveries cannot be told apart when the link is resumed.
-    Silent when: the earlier delivery's settlement may not have been captured.
+    Silent when: the earlier delivery's settlement may not have been captured, or the earlier delivery has no
+    delivery-id of its own, by which its settlement could be told.
     """
     tag = body.delivery_tag
     if tag is None or body.resume:
         return
     earlier = link.tags.get(tag)
-    if earlier is not None and link.whole and case.me.whole:
+    if earlier is None or session.unsettled.get(int(earlier.number)) is not earlier:
+        return
+    if link.whole and case.me.whole:
         # Settled by the peer beyond what this end can have known: the tag was not free for it.
         case.report(
             "amqp10/D-TAG-UNIQUE",
@@ -117,7 +120,8 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A delivery that both ends hold unsettled is sent again without the resume flag.
 
     Why it matters: the receiver takes it for a new delivery, and has it twice.
-    Silent when: one of the two attaches was not captured, or the delivery was resumed since.
+    Silent when: one of the two attaches was not captured, or the delivery was resumed since. Possible when
+    the receiver's attach may not have been read.
     """
     tag = body.delivery_tag
     own = link.attach
@@ -130,7 +134,7 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
         case.report(
             "amqp10/D-RESUME-FLAG",
             "a delivery that both attaches list as unsettled is sent without resume",
-            CERTAIN,
+            attach_read(case, link),
             {"unsettled": len(own.unsettled)},
             [int(link.attach_packet)],
         )
@@ -262,11 +266,11 @@ def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -
     """A delivery is resumed that the sender's own unsettled map does not list.
 
     Why it matters: the receiver must ignore it, or takes it for one that it holds.
-    Silent when: the attach was not captured, or its map is incomplete.
+    Silent when: the attach was not captured, or octets since, or its map is incomplete.
     """
     attach = link.attach
     tag = body.delivery_tag
-    if not body.resume or tag is None or attach is None or attach.incomplete_unsettled:
+    if not body.resume or tag is None or attach is None or attach.incomplete_unsettled or not link.whole:
         return
     if attach.odd is not None and 7 in attach.odd:
         return
@@ -370,7 +374,7 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     delivery = link.open
     if delivery is None:
         _judge_first_transfer(case, link, body)
-        tag_in_use(case, link, body)
+        tag_in_use(case, session, link, body)
         resumed_without_resume(case, link, body)
         resumed_without_being_unsettled(case, link, body)
         _judge_delivery_id(case, session, body)
@@ -500,16 +504,17 @@ def settled_before_the_sender(case: Case, number: i64) -> None:
     )
 
 
-def outcome_not_offered(case: Case, number: i64, name: str) -> None:
+def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
     Why it matters: the source cannot do what is asked.
-    Silent when: the sender's attach was not captured, or lists no outcomes.
+    Silent when: the sender's attach was not captured, or lists no outcomes. Possible when the sender attached
+    the link again and the receiver may not have read that.
     """
     case.report(
         "amqp10/M-OUTCOMES-USE",
         f"the outcome is {name}, which is not among those of the sender's source",
-        CERTAIN,
+        certainty,
         {"delivery_id": int(raw(number))},
     )
 
@@ -556,7 +561,10 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
             settled_before_the_sender(case, number)
             return
         if isinstance(outcome, Composite) and not _offers(link.peer_attach, outcome):
-            outcome_not_offered(case, number, outcome.definition().name)
+            # Who speaks of a delivery has read it, and the attach before it; but not one behind it.
+            again = link.peer_attaches > 1
+            certainty = case.me.knowledge.certainty(link.peer_attach_end) if again else CERTAIN
+            outcome_not_offered(case, number, outcome.definition().name, certainty)
             return
     case.link = None
 

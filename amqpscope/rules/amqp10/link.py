@@ -364,7 +364,8 @@ def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None
 
     Why it matters: only the receiver grants credit; it would have to doubt its own books.
     Silent when: octets of either peer since the attach were not captured. Possible when an earlier grant of
-    the receiver's allows for it.
+    the receiver's allows for it, or when it may be the receiver's own word, not counted down: "the last
+    known value seen from the receiver".
     """
     if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
         return
@@ -372,6 +373,9 @@ def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None
         return
     count = nearest(body.delivery_count, link.count)
     certainty = link.limits.judge(count + body.link_credit - 1)
+    if certainty == CERTAIN and len(link.limits) > 0:
+        if body.link_credit <= link.limits.largest() - link.initial_count:
+            certainty = POSSIBLE
     case.report(
         "amqp10/L-CREDIT-OWNER",
         f"a sender's flow has link-credit {body.link_credit}, the receiver has not granted as much",
@@ -394,15 +398,19 @@ def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow) -> None:
     """A sender advances its delivery-count to drain the link, and says that it has credit left.
 
     Why it matters: drained means that all credit is used; the receiver waits for the rest.
-    Silent when: octets since the attach were not captured.
+    Silent when: octets since the attach were not captured. Possible when the receiver has granted other
+    credit than that: what is left may be of the other.
     """
     if not link.sender or not link.whole or body.delivery_count is None or not body.link_credit:
         return
-    if link.drain_end != UNKNOWN and nearest(body.delivery_count, link.count) > link.count:
+    count = nearest(body.delivery_count, link.count)
+    if link.drain_end != UNKNOWN and count > link.count and len(link.limits) > 0:
+        # An earlier credit used up, and a newer one left: to be told in one flow.
+        newer = link.limits.newest() > link.drain_limit or int(count) in link.limits.bounds
         case.report(
             "amqp10/L-DRAIN-STATE",
             f"delivery-count advances to {body.delivery_count}, but link-credit {body.link_credit} is left",
-            CERTAIN,
+            POSSIBLE if newer else CERTAIN,
             {"delivery_count": int(raw(link.count)), "drain": True},
         )
 

@@ -190,14 +190,19 @@ def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: F
     """A flow with next-incoming-id is sent before the peer's begin was received.
 
     Why it matters: it can only be guessed; the peer counts its window from it.
-    Silent when: octets of the peer's were not captured.
+    Silent when: octets of the peer's were not captured. Possible when the peer has begun a session that
+    answers none: it may be meant for the answer.
     """
     if body.next_incoming_id is not None and session.peer_begin is None:
         if session.whole and case.me.whole:
+            certainty = CERTAIN
+            for other in case.me.peer_sessions.values():
+                if other.begin is None:
+                    certainty = POSSIBLE
             case.report(
                 "amqp10/S-FLOW-NEXTIN-UNSET",
                 f"next-incoming-id is {body.next_incoming_id}, but the peer's begin is not received yet",
-                CERTAIN,
+                certainty,
                 {"session_state": session.state},
             )
 
@@ -285,23 +290,18 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
     """attach uses a handle above the peer's handle-max.
 
     Why it matters: the receiver must close the connection with framing-error.
-    Silent when: the peer's begin was not captured. Possible when the peer's begin may not have been read.
+    Silent when: the peer's begin was not captured, or cannot have been received. What a peer guesses before
+    it has read it is at its own risk: a handle that its partner cannot take is forbidden, known or not.
     """
     theirs = session.peer_begin
     if theirs is None or theirs.handle_max is None or body.handle is None or not session.whole:
         return
     if body.handle <= theirs.handle_max:
         return
-    own = session.begin
-    read = own is not None and own.remote_channel is not None
-    certainty = CERTAIN if read else case.me.knowledge.certainty(session.peer_begin_end)
-    if certainty == POSSIBLE and case.me.knowledge.could >= session.peer_begin_end:
-        # A handle that large was chosen with the limit on this host: before it, any was a guess.
-        certainty = CERTAIN
     case.report(
         "amqp10/S-HANDLEMAX",
         f"handle {body.handle} is used, the peer's handle-max is {theirs.handle_max}",
-        certainty,
+        CERTAIN,
         {"handle": body.handle, "handle_max": theirs.handle_max},
         [int(session.peer_begin_packet)],
     )

@@ -1,5 +1,6 @@
 """Transactions (transactions.xml, "coordination")."""
 
+from amqpscope.limits import MAX_TRANSACTIONS
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.knowledge import CERTAIN
@@ -14,14 +15,15 @@ def work_in_no_transaction(case: Case, txn_id: bytes) -> None:
     """A transfer names a transaction that was not declared, or is discharged already.
 
     Why it matters: the resource cannot tell what the work belongs to.
-    Silent when: octets of either peer were not captured, so the declaration may be among them.
+    Silent when: octets of either peer were not captured, so the declaration may be among them, or there were
+    more transactions than are remembered.
     """
     me = case.me
     if txn_id in me.discharged:
         case.report(
             "amqp10/TX-STATE-KNOWN", "a transfer is posted under a transaction that its sender has discharged"
         )
-    elif txn_id not in me.declared and me.whole:
+    elif txn_id not in me.declared and me.whole and len(me.declared) < MAX_TRANSACTIONS:
         case.report(
             "amqp10/TX-STATE-KNOWN",
             "a transfer is posted under a transaction that was not declared",
@@ -43,12 +45,13 @@ def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
     """A discharge names a transaction that was not declared, or is discharged already.
 
     Why it matters: the coordinator can only refuse it; work thought to be committed is not.
-    Silent when: octets of either peer, or the message, were not captured.
+    Silent when: octets of either peer, or the message, were not captured, or there were more transactions
+    than are remembered.
     """
     me = case.me
     if txn_id in me.discharged:
         case.report("amqp10/TX-DISCHARGE-KNOWN", "a transaction is discharged twice")
-    elif txn_id not in me.declared and me.whole:
+    elif txn_id not in me.declared and me.whole and len(me.declared) < MAX_TRANSACTIONS:
         case.report(
             "amqp10/TX-DISCHARGE-KNOWN",
             "a transaction is discharged that was not declared",

@@ -225,9 +225,17 @@ def sender_with_wrong_delivery_counts(d: Dialogue) -> None:
 def sender_with_credit_of_its_own(d: Dialogue) -> None:
     d.linked(credit=5)
     d.client.transfer()
-    said = d.client.flow(handle=0, link_credit=5 if d.wrong else 4)
+    said = d.client.flow(handle=0, link_credit=6 if d.wrong else 4)
     if d.wrong:
         said.breaks("L-CREDIT-OWNER")
+    d.goodbye()
+
+
+@told("a sender repeats the credit that it was given, and does not count it down")
+def sender_with_the_last_known_credit(d: Dialogue) -> None:
+    d.linked(credit=5)
+    d.client.transfer()
+    d.client.flow(handle=0, link_credit=5).may_break("L-CREDIT-OWNER")
     d.goodbye()
 
 
@@ -250,6 +258,15 @@ def drained_with_credit_left(d: Dialogue) -> None:
     said = d.client.flow(handle=0, delivery_count=count, link_credit=11 - count, drain=True)
     if d.wrong:
         said.breaks("L-DRAIN-STATE")
+    d.goodbye()
+
+
+@told("drained, and credit granted since")
+def drained_and_credit_granted_since(d: Dialogue) -> None:
+    d.linked(credit=5)
+    d.server.flow(handle=0, link_credit=5, drain=True)
+    d.server.flow(handle=0, link_credit=9)
+    d.client.flow(handle=0, delivery_count=5, link_credit=4).may_break("L-DRAIN-STATE")
     d.goodbye()
 
 
