@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from amqpscope import __version__
+from amqpscope.cli import check as check_command
 from amqpscope.cli import read as read_command
 from amqpscope.cli import summary as summary_command
 from amqpscope.cli.help import HelpfulCommand
@@ -16,7 +17,10 @@ from amqpscope.errors import AmqpscopeError
 
 __all__ = ["app", "main", "run"]
 
-_ABOUT = "See what AMQP peers really say to each other: decode recorded AMQP 1.0 traffic."
+_ABOUT = (
+    "See what AMQP peers really say to each other, and who breaks the protocol: decodes and judges "
+    "recorded AMQP 1.0 traffic."
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -34,6 +38,11 @@ app.command(
     epilog=summary_command.EPILOG,
     short_help="What happened on each connection, and how it ended.",
 )(summary_command.summary)
+app.command(
+    cls=HelpfulCommand,
+    epilog=check_command.EPILOG,
+    short_help="Who broke which rule, where, and in which state.",
+)(check_command.check)
 
 
 def version_line() -> str:
@@ -58,7 +67,7 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """See what AMQP peers really say to each other: decode recorded AMQP 1.0 traffic."""
+    """See what AMQP peers really say to each other, and who breaks the protocol."""
 
 
 def main() -> None:

@@ -261,8 +261,8 @@ def _read_one(
         return Status.FAILURE, left
 
 
-def capture_status(capture: Capture, allow_empty: bool) -> Status:
-    """What a capture that was read to its end amounts to; says so if there was nothing to decode."""
+def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -> Status:
+    """What a capture that was read to its end amounts to; says so if there was nothing to read, or to check."""
     protocols = capture.protocols
     if protocols.get("amqp10"):
         return Status.FINE
@@ -280,5 +280,5 @@ def capture_status(capture: Capture, allow_empty: bool) -> Status:
         what = f"{total} TCP connections, none with data"
     else:
         what = f"{total} TCP connections, {', '.join(found)}"
-    say(f"{capture.name}: no AMQP 1.0 to read: {what.replace('1 TCP connections', '1 TCP connection')}")
+    say(f"{capture.name}: no AMQP 1.0 to {purpose}: {what.replace('1 TCP connections', '1 TCP connection')}")
     return Status.FINE if allow_empty else Status.NO_AMQP

@@ -1,27 +1,71 @@
-"""Findings as JSON: the contract of `amqpscope check --format json` and `ndjson`."""
+"""Findings as JSON: the contract of `amqpscope check --format json` and `ndjson`.
+
+One object a finding, its fields as README lists them. All text is as the wire had it, in ASCII escapes,
+but for keys of maps in the path of a malformed value: these may be part of a credential.
+"""
 
 import hashlib
 import json
+import re
 from typing import Any
 
 from amqpscope.finding import Finding
 from amqpscope.report.moment import iso
+from amqpscope.report.secrets import without_map_keys
 from amqpscope.rules.catalogue import rule, severity
 
-__all__ = ["FINDINGS_SCHEMA", "finding_json", "finding_object", "fingerprint"]
+__all__ = [
+    "FINDINGS_SCHEMA",
+    "evidence_of",
+    "expected_condition",
+    "finding_json",
+    "finding_object",
+    "fingerprint",
+    "message_of",
+]
 
 FINDINGS_SCHEMA = "amqpscope/findings/1"
 
+# What peers make up anew for every run, in names of links: UUIDs, counters.
+_MADE_UP = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}|[0-9]+")
+
+
+def expected_condition(finding: Finding) -> tuple[str, bool]:
+    """The error a correct peer answers with, or "", and whether the specification names it.
+
+    It may be several, joined by `or`.
+    """
+    text, _, basis = rule(finding.rule).condition.partition(" [")
+    # In parentheses stands which one it is where the rule alone does not say.
+    return ("", False) if text.startswith("(") else (text, basis.startswith("named"))
+
+
+def message_of(finding: Finding) -> str:
+    """The finding in one sentence, safe to tell (but not to print)."""
+    path = finding.evidence.get("path")
+    if not isinstance(path, str) or not path:
+        return finding.message
+    return finding.message.replace(path, without_map_keys(path))
+
+
+def evidence_of(finding: Finding) -> dict[str, Any]:
+    """The state before, as named values: numbers, booleans, texts, lists of these."""
+    evidence = finding.evidence
+    path = evidence.get("path")
+    if isinstance(path, str):
+        return {**evidence, "path": without_map_keys(path)}
+    return evidence
+
 
 def fingerprint(finding: Finding) -> str:
-    """Sixteen hex digits that stay the same over ports, times and packet numbers."""
+    """Sixteen hex digits that stay the same over ports, times, packet numbers and made up names."""
     what = "|".join(
         (
             finding.rule,
             finding.peer,
             finding.record.frame.name,
             str(finding.session),
-            finding.link,
+            _MADE_UP.sub("#", finding.link),
             finding.link_sender,
             ",".join(sorted(finding.evidence)),
         )
@@ -32,16 +76,15 @@ def fingerprint(finding: Finding) -> str:
 def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract."""
     row = rule(finding.rule)
-    record = finding.record
-    connection = record.connection
-    frame = record.frame
-    packets = [int(finding.packet), *(packet for packet in finding.others if packet != finding.packet)]
+    connection = finding.record.connection
+    channel = int(finding.record.frame.channel)
+    packets = dict.fromkeys([int(finding.packet), *(int(packet) for packet in finding.others if packet > 0)])
     reaction: dict[str, Any] | None = None
     if finding.reaction:
         reaction = {
             "frame": finding.reaction,
             "condition": finding.reaction_condition or None,
-            "after_seconds": round(finding.reaction_after, 6),
+            "after_seconds": round(finding.reaction_after, 9),
             "packet": int(finding.reaction_packet),
         }
     return {
@@ -49,7 +92,7 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "severity": severity(finding.rule),
         "certainty": "certain" if finding.certain else "possible",
         "requirement": row.requirement,
-        "message": finding.message,
+        "message": message_of(finding),
         "spec": row.source,
         "edition": finding.edition,
         "profile": finding.profile or None,
@@ -58,15 +101,15 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "time": iso(int(finding.time)),
         "packets": [{"capture": capture, "packet": packet} for packet in packets],
         "connection": connection.id,
-        "protocol": connection.protocol,
-        "peer": finding.peer,
-        "channel": int(frame.channel) if frame.channel >= 0 else None,
+        "protocol": connection.protocol or None,
+        "peer": finding.peer or None,
+        "channel": channel if channel >= 0 else None,
         "session": int(finding.session) if finding.session >= 0 else None,
-        "link": {"name": finding.link, "sender": finding.link_sender} if finding.link else None,
+        "link": {"name": finding.link, "sender": finding.link_sender} if finding.link_sender else None,
         "delivery_id": int(finding.delivery_id) if finding.delivery_id >= 0 else None,
-        "expected_condition": row.condition or None,
+        "expected_condition": expected_condition(finding)[0] or None,
         "reaction": reaction,
-        "evidence": finding.evidence,
+        "evidence": evidence_of(finding),
         "fingerprint": fingerprint(finding),
     }
 

@@ -1,98 +1,251 @@
-"""Findings as text: what a rule demands, what was seen, the state before, and the few frames around it."""
+"""Findings as text: what was seen, what the rule demands, the state before, the answer, the frames around.
+
+    error amqp10/L-CREDIT by the client in packet 17: a delivery is sent with link-credit 0: ...
+        rule      No new message may be started while link-credit is zero or below. (illegal)
+        source    transport.xml section links > Flow Control
+        where     channel 0, link "orders" (client sends)
+        before    link-credit 0, delivery-count 5
+        answer    the server sent no error; the specification asks for amqp:link:transfer-limit-exceeded
+            ...
+         >>    17  0.000000 0 C→  0 transfer    #5 handle=0 10 octets body=amqp-value tag=b"t5"
+            ...
+
+Findings come while the capture is read and are shown by connection when it has ended, so only those that
+will be shown are kept.
+"""
 
 from amqpscope.finding import Finding
-from amqpscope.model import CLIENT
+from amqpscope.model import CLIENT, SERVER, Connection
 from amqpscope.report.brief import Line
+from amqpscope.report.findings import evidence_of, expected_condition, message_of
 from amqpscope.report.links import LinkNames
-from amqpscope.report.printable import printable
+from amqpscope.report.printable import cut, in_quotes, printable
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.rules.catalogue import rule, severity
 
-__all__ = ["Verdicts"]
+__all__ = ["Tally", "Verdicts", "why_possible"]
 
 _INDENT = "    "
 _LABEL = 10
+_MARK = 4  # columns before a frame's line: the mark of the offending one
 
 _STYLES = {"error": "problem", "warning": "note", "note": "dim"}
 
+_KINDS = tuple(f"{how}{level}" for level in ("error", "warning", "note") for how in ("", "possible "))
+
+_LONGEST = 300
+"""Characters of one text of the wire that a line shows; JSON has all."""
+
+# Where the evidence says so, it is told with the place and not as state.
+_PLACE = ("offset", "path")
+
+# Why a rule broken may not be a fault, where the reason is not what the peer had read by then.
+_STREAM_END = "No capture shows what the {peer} would still have said when its stream, or the capture, ended."
+_OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
+_LEGAL_READING = "These octets can also be read as legal: the text leaves room, or a newer one defines them."
+_WHY_POSSIBLE = {
+    "amqp10/C-CLOSE-SENT": _STREAM_END,
+    "amqp10/C-CLOSE-ANSWER": _STREAM_END,
+    "amqp10/S-BEGIN-ANSWER": _STREAM_END,
+    "amqp10/S-END-ANSWER": _STREAM_END,
+    "amqp10/L-ATTACH-ANSWER": _STREAM_END,
+    "amqp10/L-CLOSE-ANSWER": _STREAM_END,
+    "amqp10/L-DRAIN-ADVANCE": _STREAM_END,
+    "amqp10/F-SIZE-TOTAL": "The {peer} may have been stopped in the middle of the frame.",
+    "amqp10/S-BEGIN-REMOTESET": "Two sessions may begin at once: this begin may not be meant as the answer.",
+    "amqp10/L-NAME-UNIQUE": _OWN_LINK,
+    "amqp10/S-LINK-ONE": _OWN_LINK,
+    "amqp10/D-ABORT-ONLYOPEN": "The examples in the specification do it.",
+    "amqp10/D-ID-SEQ": "Ids were left out, none is used twice; the text can be read as allowing that.",
+    "amqp10/T-COMP-REQUIRES": _LEGAL_READING,
+    "amqp10/M-ADDR-TYPE": _LEGAL_READING,
+    "amqp10/M-ID-TYPE": _LEGAL_READING,
+    "amqp10/M-SECT-KNOWN": _LEGAL_READING,
+    "amqp10/C-HDR-VERMATCH": _LEGAL_READING,
+}
+_NOT_READ = (
+    "It is no fault if the {peer} had not yet read what the {other} sent before: "
+    "that had reached its host, but nothing it sent shows that it had read it."
+)
+
+
+def why_possible(finding: Finding) -> str:
+    """Why a finding is not certain, in one sentence."""
+    return _WHY_POSSIBLE.get(finding.rule, _NOT_READ).format(peer=finding.peer, other=_other(finding))
+
+
+class Tally:
+    """Findings counted by severity and certainty."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def add(self, finding: Finding) -> None:
+        """One more."""
+        kind = _kind(finding)
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def merge(self, other: "Tally") -> None:
+        """Those of another capture, too."""
+        for kind, number in other.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + number
+
+    def text(self) -> str:
+        """`2 errors, 1 possible error`, or "" if there are none."""
+        counts = self.counts
+        return ", ".join(
+            f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in _KINDS if kind in counts
+        )
+
+
+class _Case:
+    """The findings of one rule by one peer on one connection: the first ones, and how many there are."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.count = 0
+
 
 class Verdicts:
-    """Lines for the findings of one capture, connection by connection.
+    """Takes the findings of one capture; gives lines for them, connection by connection.
 
-    most: findings of one rule by one peer of a connection that are shown; the others are counted.
+    most: findings of one rule by one peer of a connection that are kept and shown; the others are counted.
     """
 
     def __init__(self, clock: Clock, most: int) -> None:
+        self.tally = Tally()
         self._clock = clock
         self._most = most
+        self._cases: dict[Connection, dict[tuple[str, str], _Case]] = {}
 
-    def lines(self, findings: list[Finding]) -> list[tuple[Line, int]]:
+    def add(self, finding: Finding) -> None:
+        """One more finding."""
+        self.tally.add(finding)
+        cases = self._cases.setdefault(finding.record.connection, {})
+        case = cases.setdefault((finding.rule, finding.peer), _Case())
+        case.count += 1
+        if case.count <= self._most:
+            case.findings.append(finding)
+
+    def lines(self) -> list[tuple[Line, int]]:
         """Everything to be shown: lines, each with the columns before its continuation."""
         shown: list[tuple[Line, int]] = []
-        connections = list(dict.fromkeys(finding.record.connection for finding in findings))
-        for connection in sorted(connections, key=lambda one: one.stream):
-            shown.append((heading(connection), 4))
-            counts: dict[tuple[str, str], int] = {}
-            for finding in findings:
-                if finding.record.connection is not connection:
-                    continue
-                key = (finding.rule, finding.peer)
-                counts[key] = counts.get(key, 0) + 1
-                if counts[key] <= self._most:
-                    shown += self._finding(finding)
-            for (name, peer), count in counts.items():
-                if count > self._most:
-                    text = f"{name} by the {peer}: {count - self._most} more (--max-per-rule)"
-                    shown.append(([("dim", _INDENT + text)], 4))
-            shown.append(([("", "")], -1))
+        for connection in sorted(self._cases, key=lambda one: one.stream):
+            shown += [([], -1), (heading(connection), 4)]
+            timeline = Timeline(self._clock, 0, LinkNames())
+            cases = self._cases[connection]
+            kept = [(finding, case) for case in cases.values() for finding in case.findings]
+            # Those that are about the end of a stream come last in their rule, but belong behind all.
+            kept.sort(key=lambda one: int(one[0].time))
+            for finding, case in kept:
+                shown += self._finding(finding, timeline, finding is not case.findings[0])
+                if finding is case.findings[-1] and case.count > len(case.findings):
+                    more = case.count - len(case.findings)
+                    text = f"and {more} more of {finding.rule} by the {finding.peer} (--max-per-rule)"
+                    shown.append(([("note", _INDENT + text)], 4))
         return shown
 
-    def _finding(self, finding: Finding) -> list[tuple[Line, int]]:
+    def _finding(self, finding: Finding, timeline: Timeline, again: bool) -> list[tuple[Line, int]]:
+        """One finding. again: the rule is explained already."""
         row = rule(finding.rule)
-        level = severity(finding.rule)
-        certainty = "" if finding.certain else "possible "
         head: Line = [
-            (_STYLES[level], f"{certainty}{level} {finding.rule}"),
+            (_STYLES[severity(finding.rule)], f"{_kind(finding)} {finding.rule}"),
             ("", " by the "),
             (finding.peer, finding.peer),
-            ("", f" in packet {finding.packet}: {printable(finding.message)}"),
+            ("", f" in packet {finding.packet}: {_short(message_of(finding))}"),
         ]
-        demands = f"{printable(row.text)} ({row.requirement}, {printable(row.source)})"
-        shown = [(head, 4), self._labelled("demands", demands)]
-        if finding.evidence:
-            state = ", ".join(f"{name}={_value(value)}" for name, value in finding.evidence.items())
-            shown.append(self._labelled("before", state))
-        shown.append(self._labelled("answer", _answer(finding, row.condition)))
-        timeline = Timeline(self._clock, 0, LinkNames())
+        shown: list[tuple[Line, int]] = [([], -1), (head, 4)]
+        if not finding.certain and not again:
+            shown.append(_labelled("possible", why_possible(finding)))
+        if finding.profile:
+            shown.append(_labelled("profile", _short(finding.profile)))
+        if not again:
+            shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
+            shown.append(_labelled("source", printable(row.source)))
+        for label, text in (("where", _where(finding)), ("before", _before(finding))):
+            if text:
+                shown.append(_labelled(label, text))
+        shown.append(_labelled("answer", _answer(finding)))
         for record in finding.around:
-            mark = "» " if record is finding.record else "  "
-            for line, _ in timeline.lines(record, None)[-1 - len(record.frame.problems) :][:1]:
-                shown.append(([("problem", _INDENT + mark), *line], -1))
+            lines = timeline.lines(record, None)
+            # The connection has its heading already; what is wrong with the frame is the finding itself.
+            line = next(line for line, _ in lines if line and line[0][0] == "dim")
+            mark = ">>" if record is finding.record else ""
+            shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
         return shown
 
-    def _labelled(self, label: str, text: str) -> tuple[Line, int]:
-        return ([("key", f"{_INDENT}{label:<{_LABEL}}"), ("", text)], len(_INDENT) + _LABEL)
+
+def _kind(finding: Finding) -> str:
+    return ("" if finding.certain else "possible ") + severity(finding.rule)
 
 
-def _answer(finding: Finding, expected: str) -> str:
-    """What a correct peer answers, and what this one did."""
-    other = "server" if finding.peer == CLIENT else "client"
+def _other(finding: Finding) -> str:
+    return SERVER if finding.peer == CLIENT else CLIENT
+
+
+def _labelled(label: str, text: str) -> tuple[Line, int]:
+    return ([("key", f"{_INDENT}{label:<{_LABEL}}"), ("", text)], len(_INDENT) + _LABEL)
+
+
+def _short(text: str) -> str:
+    return cut(printable(text[: 2 * _LONGEST]), _LONGEST)
+
+
+def _where(finding: Finding) -> str:
+    """Channel, link, delivery, and the other packets that matter."""
     parts = []
-    if expected:
-        parts.append(f"{expected} is due")
-    if finding.reaction:
-        what = f"{finding.reaction} with {printable(finding.reaction_condition)}"
-        if not finding.reaction_condition:
-            what = f"{finding.reaction} without an error"
-        parts.append(
-            f"the {other} sent {what} {finding.reaction_after:.6f} s later (packet {finding.reaction_packet})"
-        )
-    else:
-        parts.append(f"the {other} sent no error")
-    return "; ".join(parts)
+    channel = finding.record.frame.channel
+    if channel >= 0:
+        parts.append(f"channel {channel}")
+    if finding.link_sender:
+        parts.append(f"link {in_quotes(finding.link, _LONGEST)} ({finding.link_sender} sends)")
+    offset = finding.evidence.get("offset")
+    if isinstance(offset, int):
+        parts.append(f"octet {offset}")
+    packets = [str(packet) for packet in finding.others if 0 < packet != finding.packet]
+    if packets:
+        parts.append(f"see also packet{'s' if len(packets) > 1 else ''} {', '.join(packets)}")
+    return ", ".join(parts)
+
+
+def _before(finding: Finding) -> str:
+    """The state before the frame, by the specification's names."""
+    return ", ".join(
+        f"{printable(name.replace('_', '-'))} {_value(value)}"
+        for name, value in evidence_of(finding).items()
+        if name not in _PLACE
+    )
 
 
 def _value(value: object) -> str:
     if isinstance(value, list):
-        return "[" + ", ".join(printable(str(item)) for item in value) + "]"
-    return printable(str(value))
+        return _short(", ".join(str(item) for item in value)) or "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _short(str(value))
+
+
+def _answer(finding: Finding) -> str:
+    """What the other peer did, and what a correct one answers."""
+    expected, named = expected_condition(finding)
+    other = _other(finding)
+    condition = finding.reaction_condition
+    after = f"{_duration(finding.reaction_after)} later (packet {finding.reaction_packet})"
+    due = f"; the specification {'asks for' if named else 'names none,'} {printable(expected)}"
+    if not named:
+        due += " would fit"
+    if not expected:
+        due = ""
+    if not finding.reaction:
+        return f"the {other} sent no error{due}"
+    if not condition:
+        return f"the {other} sent no error, it sent {printable(finding.reaction)} {after}{due}"
+    if condition == expected or condition in expected.split(" or "):
+        due = ", as is due" if named else ""
+    return f"the {other} sent {printable(finding.reaction)} with {_short(condition)} {after}{due}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3f} s"

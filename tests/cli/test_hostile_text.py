@@ -139,7 +139,7 @@ def test_only_our_own_colours(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    for arguments in (["read", "-vv", str(path)], ["summary", str(path)]):
+    for arguments in (["read", "-vv", str(path)], ["summary", str(path)], ["check", str(path)]):
         written = amqpscope(capsys, *arguments).out
         assert SGR.search(written)
         assert unprintable(SGR.sub("", written)) == []
@@ -168,7 +168,12 @@ def test_lines_are_as_wide_as_they_may_be(
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    for arguments in (["read", str(path)], ["read", "-v", str(path)], ["summary", str(path)]):
+    for arguments in (
+        ["read", str(path)],
+        ["read", "-v", str(path)],
+        ["summary", str(path)],
+        ["check", str(path)],
+    ):
         lines = SGR.sub("", amqpscope(capsys, *arguments).out).splitlines()
         assert max(map(cells, lines)) <= 60
         assert any("…" in line for line in lines)
@@ -198,6 +203,7 @@ def test_file_names(name: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[s
     tcp = capture.connection()
     tcp.handshake()
     tcp.client.send(amqp.AMQP_HEADER)
+    tcp.client.send(amqp.frame(amqp.end()))  # before open: something to be found
     tcp.goodbye()
     path = os.path.join(str(tmp_path), os.fsdecode(name))
     Path(path).write_bytes(capture.pcap())
@@ -211,7 +217,7 @@ def test_file_names(name: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[s
     Path(path).write_bytes(b"no capture")
     missing = path + "-missing"
     for wrong in (path, missing, path + "/below"):
-        for command in (["read"], ["summary"], ["read", "--format", "json"]):
+        for command in (["read"], ["summary"], ["check"], ["read", "--format", "json"]):
             result = amqpscope(capsys, *command, wrong)
             assert result.status == 2
             assert unprintable(result.out + result.err) == []
@@ -231,6 +237,8 @@ def test_file_names(name: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ["read", "--connection", "\x1b\n", "x"],
         ["summary", "--connection", "\x1b\n", "x"],
         ["read", "--format", "\x1b\udcff", "x"],
+        ["check", "--fail-on", "\x1b\udcff", "x"],
+        ["check", "--max-per-rule", "\x9b\n", "x"],
     ],
 )
 def test_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,9 @@ def every_way(path: object) -> Iterator[list[str]]:
     yield ["read", "--count", "--format", "json", str(path)]
     yield ["summary", "--all", str(path)]
     yield ["summary", "--all", "--format", "json", str(path)]
+    yield ["check", "--fail-on", "never", str(path)]
+    for form in ("json", "ndjson"):
+        yield ["check", "--fail-on", "never", "--format", form, str(path)]
 
 
 def unprintable(text: str) -> list[str]:

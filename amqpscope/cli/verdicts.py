@@ -1,0 +1,236 @@
+"""The forms in which `amqpscope check` writes findings: for people, or JSON."""
+
+import json
+import sys
+from typing import Any
+
+from amqpscope.analysis import Note
+from amqpscope.cli.output import note_lines, notes_to_stderr, painter
+from amqpscope.finding import Finding
+from amqpscope.model import FrameRecord
+from amqpscope.reading import Capture
+from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json
+from amqpscope.report.painter import Painter
+from amqpscope.report.printable import printable
+from amqpscope.report.summary import connection_object
+from amqpscope.report.summary_text import count
+from amqpscope.report.timeline import Clock
+from amqpscope.report.verdict import Tally, Verdicts
+
+__all__ = ["JsonWriter", "TextWriter", "Writer"]
+
+# The file is not all there, or not all of it could be made out.
+_PARTIAL = ("capture/truncated", "capture/corrupt")
+
+
+class Writer:
+    """Writes the findings of several captures in one form.
+
+    context: wants the frames around each finding. streaming: writes while reading.
+    """
+
+    context = False
+    streaming = True
+
+    def begin(self, path: str) -> None:
+        """A capture is about to be opened."""
+
+    def opened(self, capture: Capture) -> None:
+        """It could be."""
+
+    def take(self, records: list[FrameRecord], findings: list[Finding]) -> None:
+        """Its next frames, and the next findings that are complete."""
+
+    def finish(self, capture: Capture) -> None:
+        """It was read to its end."""
+
+    def fail(self, reason: str) -> None:
+        """It cannot be read, or not to its end."""
+
+    def end(self) -> None:
+        """No capture follows."""
+
+
+class TextWriter(Writer):
+    """Findings for people: by connection, when the capture has ended."""
+
+    context = True
+    streaming = False
+
+    def __init__(self, most: int) -> None:
+        self._painter: Painter = painter()[0]
+        self._most = most
+        self._name = ""
+        self._capture: Capture | None = None
+        self._frames = 0
+        self._clock = Clock("r")
+        self._verdicts = Verdicts(self._clock, most)
+        # Over all captures.
+        self._captures = 0
+        self._with_findings = 0
+        self._empty = 0
+        self._failed = 0
+        self._total = Tally()
+
+    def begin(self, path: str) -> None:
+        self._name = path
+        self._capture = None
+        self._frames = 0
+        self._clock = Clock("r")
+        self._verdicts = Verdicts(self._clock, self._most)
+
+    def opened(self, capture: Capture) -> None:
+        self._name = capture.name
+        self._capture = capture
+
+    def take(self, records: list[FrameRecord], findings: list[Finding]) -> None:
+        if records and not self._frames:
+            self._clock.start(int(records[0].time))
+        self._frames += len(records)
+        for finding in findings:
+            self._verdicts.add(finding)
+
+    def finish(self, capture: Capture) -> None:
+        self._write(capture, "")
+
+    def fail(self, reason: str) -> None:
+        reason = reason.removeprefix(f"{self._name}: ")
+        self._failed += 1
+        if self._capture is not None and self._frames:
+            self._write(self._capture, reason)
+        else:
+            self._captures += 1
+
+    def _write(self, capture: Capture, reason: str) -> None:
+        """All of one capture. reason: why it was not read to its end, or ""."""
+        if self._captures:
+            print()
+        self._captures += 1
+        tally = self._verdicts.tally
+        self._total.merge(tally)
+        self._with_findings += bool(tally.counts)
+        if self._frames or tally.counts:
+            where = f"{count(self._frames, 'frame')} on {count(_spoken(capture), 'connection')}"
+            what = f"{tally.text() or 'nothing wrong found'} in {where}"
+        else:
+            self._empty += not reason
+            what = "nothing to check"
+        if reason:
+            what += f" ({reason}: only what was read before)"
+        self._print([("rule", f"{printable(self._name)}: {what}")], 4)
+        for line, hang in self._verdicts.lines():
+            self._print(line, hang)
+        for text in note_lines(capture.notes):
+            self._print([("note", f"note: {printable(text)}")], 6)
+        sys.stdout.flush()
+
+    def end(self) -> None:
+        if self._captures < 2:
+            return
+        parts = [self._total.text() or "nothing wrong found"]
+        if self._with_findings:
+            parts[0] += f" in {self._with_findings} of them"
+        if self._empty:
+            parts.append(f"{self._empty} without AMQP 1.0 to check")
+        if self._failed:
+            parts.append(f"{self._failed} not read, or not to the end")
+        print()
+        self._print([("rule", f"{count(self._captures, 'capture')}: {'; '.join(parts)}")], 4)
+
+    def _print(self, line: list[tuple[str, str]], hang: int) -> None:
+        print(self._painter.paint(line, hang))
+
+
+class JsonWriter(Writer):
+    """Findings for programs: a line each, or all of them in one object with connections and captures."""
+
+    def __init__(self, whole: bool) -> None:
+        self._whole = whole
+        self._name = ""
+        self._capture: Capture | None = None
+        self._first = True
+        self._connections: list[dict[str, Any]] = []
+        self._captures: list[dict[str, Any]] = []
+        if whole:
+            sys.stdout.write(f'{{"schema": "{FINDINGS_SCHEMA}", "findings": [')
+
+    def begin(self, path: str) -> None:
+        self._name = path
+        self._capture = None
+
+    def opened(self, capture: Capture) -> None:
+        self._name = capture.name
+        self._capture = capture
+
+    def take(self, records: list[FrameRecord], findings: list[Finding]) -> None:
+        if not findings:
+            return
+        lines = [finding_json(finding, self._name) for finding in findings]
+        if self._whole:
+            sys.stdout.write(("\n" if self._first else ",\n") + ",\n".join(lines))
+            self._first = False
+        else:
+            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.flush()
+
+    def finish(self, capture: Capture) -> None:
+        partial = next((note for note in capture.notes if note.code in _PARTIAL), None)
+        if partial is None:
+            self._ended("ok", None)
+        else:
+            self._ended("partial", f"{partial.code}: {partial.detail}")
+
+    def fail(self, reason: str) -> None:
+        capture = self._capture
+        reason = reason.removeprefix(f"{self._name}: ")
+        begun = capture is not None and bool(capture.protocols or capture.connections)
+        self._ended("partial" if begun else "unreadable", reason)
+
+    def _ended(self, status: str, reason: str | None) -> None:
+        capture = self._capture
+        notes = capture.notes if capture is not None else []
+        if not self._whole:
+            notes_to_stderr(self._name, notes)
+            return
+        if capture is not None:
+            self._connections += [
+                {"capture": self._name, **connection_object(analysis, None)}
+                for analysis in capture.connections
+                if analysis.connection.frames
+            ]
+        self._captures.append(
+            {
+                "capture": self._name,
+                "size": None if capture is None else capture.size,
+                "status": status,
+                "reason": reason,
+                "protocols": {} if capture is None else _protocols(capture),
+                "notes": [_note_object(note) for note in notes],
+            }
+        )
+
+    def end(self) -> None:
+        if self._whole:
+            connections = ",\n".join(json.dumps(one) for one in self._connections)
+            captures = ",\n".join(json.dumps(one) for one in self._captures)
+            sys.stdout.write(f'\n], "connections": [\n{connections}\n], "captures": [\n{captures}\n]}}\n')
+
+
+def _protocols(capture: Capture) -> dict[str, int]:
+    """How many TCP connections spoke each protocol; `none` those without data."""
+    return {name or "none": int(number) for name, number in capture.protocols.items()}
+
+
+def _note_object(note: Note) -> dict[str, Any]:
+    return {
+        "code": note.code,
+        "severity": "note",
+        "packet": int(note.packet) or None,
+        "connection": None if note.connection is None else note.connection.id,
+        "detail": note.detail,
+    }
+
+
+def _spoken(capture: Capture) -> int:
+    """How many connections had frames, also before the capture has ended."""
+    return int(capture.spoken) or sum(1 for each in capture.connections if each.connection.frames)
