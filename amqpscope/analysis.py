@@ -3,9 +3,11 @@
 This is the one place that knows the order of the layers:
 
     segment -> reassembly -> (transport) -> detection -> dissector -> frames with their evidence
+        -> (judge: endpoint states, rules -> findings)
 
 `ConnectionAnalysis` is fed with the connection's segments in the order of the capture and appends a
-`FrameRecord` for every frame to `out`.
+`FrameRecord` for every frame to `out`; if it is to judge, also a `Finding` for every rule broken to
+`findings`.
 
 **Which protocol.** A direction whose start was captured is told by its first octets; one that was joined
 in the middle is searched for a frame. As soon as one direction is AMQP 1.0, so is what the other one
@@ -21,11 +23,13 @@ objects do not pickle, and a connection may be continued in another process.
 """
 
 from amqpscope.evidence import Evidence
+from amqpscope.finding import Finding
 from amqpscope.limits import MAX_NOTES, MAX_UNDECIDED, MAX_WAITING_RECORDS
 from amqpscope.model import Connection, FrameRecord, endpoint
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.stream import StreamSink
+from amqpscope.rules.amqp10.judge import Judge
 from amqpscope.transport.interface import PlainStream
 from dissectors.amqp10.delivery import MessageAssembler
 from dissectors.amqp10.frame import FrameDecoder, ProtocolHeader
@@ -36,7 +40,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis", "Note"]
 
-_DUMP_VERSION = 1
+_DUMP_VERSION = 2
 
 # Protocols whose first eight octets are AMQP's header, and which are not decoded further.
 _HEADER_ONLY = ("amqp091", "amqp010", "amqp09", "amqp08", "amqp-unknown")
@@ -82,6 +86,8 @@ class _Side(PlainStream):
         # Nothing more is looked for here. `probe`, if there is one, only counts.
         self.resting: bool = False
         self.ended: str = ""
+        self.end_packet: i64 = 0
+        self.end_time: i64 = 0
 
     # From reassembly
 
@@ -178,6 +184,9 @@ class _Side(PlainStream):
             analysis.wait(record)
             return
         analysis.out.append(record)
+        judge = analysis.judge
+        if judge is not None:
+            judge.take(record)
 
     def unclear(self) -> bool:
         """Whether octets of this direction are missing that no frame given out so far accounts for."""
@@ -413,7 +422,7 @@ class _Side(PlainStream):
             None if self.probe is None else self.probe.dump(),
             self.searched,
             self.resting,
-            self.ended,
+            (self.ended, int(self.end_packet), int(self.end_time)),
         )
 
     def restore(self, state: tuple[object, ...]) -> None:
@@ -444,7 +453,8 @@ class _Side(PlainStream):
         self.probe = FrameDecoder.load(probe) if isinstance(probe, tuple) else None
         self.searched = searched
         self.resting = bool(resting)
-        self.ended = str(ended)
+        assert isinstance(ended, tuple)
+        self.ended, self.end_packet, self.end_time = ended
 
 
 class ConnectionAnalysis(StreamSink):
@@ -452,15 +462,24 @@ class ConnectionAnalysis(StreamSink):
 
     out: where frame records are appended; may be shared by all connections of a capture.
     notes: where notes about the capture are appended. messages: put messages together.
+    findings: where findings are appended, None to judge nothing. Judging needs messages. context: give
+    findings the frames around them.
     """
 
     def __init__(
-        self, connection: Connection, out: list[FrameRecord], notes: list[Note], messages: bool
+        self,
+        connection: Connection,
+        out: list[FrameRecord],
+        notes: list[Note],
+        messages: bool,
+        findings: list[Finding] | None = None,
+        context: bool = False,
     ) -> None:
         self.connection: Connection = connection
         self.out: list[FrameRecord] = out
         self.notes: list[Note] = notes
         self.messages: bool = messages
+        self.judge: Judge | None = None if findings is None else Judge(connection, findings, context)
         # Neither direction speaks anything that is analysed: segments are only counted.
         self.ignored: bool = False
         # Which directions have sent FIN (1 and 2), both for RST. The table's; see there.
@@ -504,6 +523,7 @@ class ConnectionAnalysis(StreamSink):
         if connection.client < 0:
             self.set_client(-1)
         self.give_waiting()
+        self.conclude()
         if connection.protocol == "" and (self.first.looked_at() or self.second.looked_at()):
             connection.protocol = UNKNOWN
         if connection.protocol.startswith("amqp"):
@@ -548,10 +568,41 @@ class ConnectionAnalysis(StreamSink):
         self.note(direction, "capture/gap", packet, time, f"{size} octets sent by {sender} were not captured")
 
     def end(self, direction: i64, reason: str, packet: i64, time: i64) -> None:
+        side = self.first if direction == 0 else self.second
+        side.end_packet = packet
+        side.end_time = time
         if direction == 0:
             self.first_entry.finish(reason)
         else:
             self.second_entry.finish(reason)
+        if self.connection.client >= 0 and self.tcp.facts(1 - direction).ended:
+            self.conclude()
+
+    def conclude(self) -> None:
+        """Both streams are over: judge how they ended."""
+        judge = self.judge
+        if judge is None or judge.over:
+            return
+        client = self.connection.client
+        for direction in (client, 1 - client):
+            facts = self.tcp.facts(direction)
+            side = self.first if direction == 0 else self.second
+            packet: i64 = side.end_packet
+            time: i64 = side.end_time
+            reason = facts.ended
+            if not reason:
+                reason = "capture"
+                packet = facts.last_packet
+                time = facts.last_time
+            judge.end(
+                direction,
+                reason,
+                packet,
+                time,
+                self.tcp.end_acknowledged(direction),
+                self.tcp.ended_after(direction),
+            )
+        judge.finish()
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
         """The first few of each code are passed on, of a connection that is AMQP; the rest is counted."""
@@ -617,14 +668,22 @@ class ConnectionAnalysis(StreamSink):
 
     def give_waiting(self) -> None:
         """The client is known."""
-        if self.waiting:
-            self.out += self.waiting
+        waiting = self.waiting
+        if waiting:
+            self.out += waiting
             self.waiting = []
+            judge = self.judge
+            if judge is not None:
+                for record in waiting:
+                    judge.take(record)
 
     # Between processes
 
     def dump(self) -> tuple[object, ...]:
-        """The state between two calls as plain values. `out` and `notes` are the caller's and not in it."""
+        """The state between two calls as plain values.
+
+        `out`, `notes` and `findings` are the caller's and not in it, nor are the frames around findings.
+        """
         connection = self.connection
         about = (
             connection.capture,
@@ -648,14 +707,23 @@ class ConnectionAnalysis(StreamSink):
             self.tcp.dump(),
             self.first.dump(),
             self.second.dump(),
+            None if self.judge is None else self.judge.dump(),
         )
 
     @staticmethod
-    def load(state: tuple[object, ...], out: list[FrameRecord], notes: list[Note]) -> "ConnectionAnalysis":
-        """An analysis that goes on where `dump` left off. Raises ValueError on another version's state."""
+    def load(
+        state: tuple[object, ...],
+        out: list[FrameRecord],
+        notes: list[Note],
+        findings: list[Finding] | None = None,
+    ) -> "ConnectionAnalysis":
+        """An analysis that goes on where `dump` left off.
+
+        findings: has to be given if it judged. Raises ValueError on another version's state.
+        """
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, messages, ignored, closing, waiting, noted, untold, tcp, first, second = state
+        _, about, messages, ignored, closing, waiting, noted, untold, tcp, first, second, judge = state
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple) and isinstance(untold, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple)
@@ -676,6 +744,10 @@ class ConnectionAnalysis(StreamSink):
         analysis.tcp = TcpConnection.load(tcp, analysis)
         analysis.first.restore(first)
         analysis.second.restore(second)
+        if isinstance(judge, tuple):
+            if findings is None:
+                raise ValueError("the connection was judged: its findings have to go somewhere")
+            analysis.judge = Judge.load(judge, connection, findings)
         return analysis
 
 

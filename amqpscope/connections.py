@@ -13,6 +13,7 @@ connection that is only told from an earlier one by a jump: the two share a numb
 
 from amqpscope.analysis import ConnectionAnalysis, Note
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.finding import Finding
 from amqpscope.limits import (
     MAX_CAPTURE_NOTES,
     MAX_LINGERING,
@@ -66,22 +67,33 @@ class PairNumbers:
 class ConnectionTable(SegmentSink):
     """Takes the segments of a capture in order; gathers frame records in `out` and notes in `notes`.
 
-    Both lists are the caller's to empty, by `take_records` and `take_notes`. capture: the name that
-    connections carry. messages: put messages together. `connections` has every connection seen, in the
+    Both lists are the caller's to empty, by `take_records` and `take_notes`; so are the findings, by
+    `take_findings`. capture: the name that connections carry. messages: put messages together. judge: make
+    findings; context: with the frames around them. `connections` has every connection seen, in the
     order in which they began, if `keep` is set; otherwise they are forgotten as they end. `protocols` counts
-    the connections that are over by protocol, and `spoken` those of them that had frames.
+    the connections that are over by protocol.
     """
 
-    def __init__(self, capture: str, messages: bool = True, keep: bool = True) -> None:
+    def __init__(
+        self,
+        capture: str,
+        messages: bool = True,
+        keep: bool = True,
+        judge: bool = False,
+        context: bool = False,
+    ) -> None:
         super().__init__()
         self.capture: str = capture
         self.messages: bool = messages
         self.keep: bool = keep
+        self.judge: bool = judge
+        self.context: bool = context
+        self.findings: list[Finding] = []
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
         self.connections: list[ConnectionAnalysis] = []
         self.protocols: dict[str, int] = {}
-        self.spoken: i64 = 0
+        self._spoken: i64 = 0
         self.streams: i64 = 0
         self._forward: dict[bytes, ConnectionAnalysis] = {}
         self._backward: dict[bytes, ConnectionAnalysis] = {}
@@ -141,6 +153,18 @@ class ConnectionTable(SegmentSink):
         self.out.clear()
         return records
 
+    def spoken(self) -> int:
+        """How many connections had frames so far."""
+        return self._spoken + sum(1 for one in self._forward.values() if one.connection.frames > 0)
+
+    def take_findings(self) -> list[Finding]:
+        """The findings since the last call for which nothing more is awaited."""
+        if not self.findings:
+            return []
+        findings = self.findings[:]
+        self.findings.clear()
+        return findings
+
     def take_notes(self) -> list[Note]:
         """The notes since the last call, of each code as many as a capture may have."""
         taken: list[Note] = []
@@ -176,7 +200,8 @@ class ConnectionTable(SegmentSink):
         if stream == self.streams:
             self.streams += 1
         connection = Connection(self.capture, stream, instance, key)
-        analysis = ConnectionAnalysis(connection, self.out, self.notes, self.messages)
+        findings = self.findings if self.judge else None
+        analysis = ConnectionAnalysis(connection, self.out, self.notes, self.messages, findings, self.context)
         if len(self._forward) >= MAX_OPEN_CONNECTIONS:
             self._evict()
         self._forward[key] = analysis
@@ -199,7 +224,7 @@ class ConnectionTable(SegmentSink):
         protocol = connection.protocol
         self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
         if connection.frames > 0:
-            self.spoken += 1
+            self._spoken += 1
 
     def _linger(self, analysis: ConnectionAnalysis) -> None:
         """Both directions seem over. Forget the connection when enough others have ended after it."""

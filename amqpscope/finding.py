@@ -1,7 +1,9 @@
 """A verdict: which rule was broken, by whom, where, how certain that is, and what shows it."""
 
-from amqpscope.model import FrameRecord
-from amqpscope.tracking.knowledge import CERTAIN
+from typing import Any
+
+from amqpscope.model import Connection, FrameRecord, Spot
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
 __all__ = ["Finding"]
@@ -11,10 +13,10 @@ class Finding:
     """One rule broken once.
 
     rule: its id with the namespace, `amqp10/L-CREDIT`. certain: else it is only possible. message: one
-    sentence with the values. record: the offending frame; for something absent, the frame (or None)
-    that made it definite. packet, time: of the evidence, the offending frame's first octet.
-    others: further packets that matter. peer: who is at fault. evidence: the state before, as named
-    values.
+    sentence with the values. connection: where it was. peer: who is at fault. frame, channel, packet, time
+    (ns), offset: of the offending frame's first octet; of something absent, what made it definite. others:
+    further packets that matter. evidence: the state before, as named values. around: the frames of the
+    connection around the offending one, if they were asked for.
     """
 
     def __init__(
@@ -22,18 +24,17 @@ class Finding:
         rule: str,
         certainty: i64,
         message: str,
-        record: FrameRecord,
-        evidence: dict[str, object],
+        connection: Connection,
+        spot: Spot,
+        evidence: dict[str, Any],
         others: list[int],
     ) -> None:
         self.rule: str = rule
         self.certain: bool = certainty == CERTAIN
         self.message: str = message
-        self.record: FrameRecord = record
-        self.peer: str = record.peer
-        self.packet: i64 = record.packet
-        self.time: i64 = record.time
-        self.evidence: dict[str, object] = evidence
+        self.connection: Connection = connection
+        self.spot: Spot = spot
+        self.evidence: dict[str, Any] = evidence
         self.others: list[int] = others
         self.session: i64 = -1
         self.link: str = ""
@@ -41,15 +42,72 @@ class Finding:
         self.delivery_id: i64 = -1
         self.edition: str = "final"
         self.profile: str = ""
-        # What the other peer did: the frame, its error condition, seconds after, its packet.
+        # What the other peer did: the frame, its error condition, ns after, its packet.
         self.reaction: str = ""
         self.reaction_condition: str = ""
-        self.reaction_after: float = 0.0
+        self.reaction_after: i64 = 0
         self.reaction_packet: i64 = 0
-
-        # The frames around the offending one, for showing; filled while they come.
         self.around: list[FrameRecord] = []
+        # How many frames `around` will have.
         self.around_whole: i64 = 0
+
+    @property
+    def peer(self) -> str:
+        """Who is at fault: `client` or `server`."""
+        return self.connection.peer(self.spot.direction)
+
+    @property
+    def packet(self) -> int:
+        """The packet of the offending frame's first octet."""
+        return self.spot.packet
+
+    @property
+    def time(self) -> int:
+        """Its time, ns since 1970."""
+        return self.spot.time
+
+    @property
+    def frame(self) -> str:
+        """The name of the offending frame."""
+        return self.spot.name
+
+    @property
+    def channel(self) -> int:
+        """Its channel, -1 if it has none."""
+        return self.spot.channel
+
+    @property
+    def offset(self) -> int:
+        """Where it begins in its sender's stream."""
+        return self.spot.offset
+
+    def dump(self) -> tuple[object, ...]:
+        """All but the frames around as plain values."""
+        return (
+            (self.rule, self.certain, self.message),
+            self.spot.dump(),
+            tuple(self.evidence.items()),
+            tuple(self.others),
+            (int(self.session), self.link, self.link_sender, int(self.delivery_id)),
+            (self.edition, self.profile),
+            (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection) -> "Finding":
+        """What `dump` gave, as an object again."""
+        (rule, certain, message), spot, evidence, others, where, text, reaction = state
+        certainty = CERTAIN if certain else POSSIBLE
+        finding = Finding(rule, certainty, message, connection, Spot.load(spot), dict(evidence), list(others))
+        finding.session, finding.link, finding.link_sender, finding.delivery_id = where
+        finding.edition, finding.profile = text
+        (
+            finding.reaction,
+            finding.reaction_condition,
+            finding.reaction_after,
+            finding.reaction_packet,
+        ) = reaction
+        return finding
 
     def __repr__(self) -> str:
         how = "certain" if self.certain else "possible"

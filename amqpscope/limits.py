@@ -192,8 +192,15 @@ which hardly anything was captured."""
 MAX_TRANSACTIONS: Final = 65_536
 """Transaction ids remembered of a connection, declared and discharged. Beyond, ids are not judged."""
 
-# checking
+# rules
+
+MAX_WITHOUT_REACTION: Final = 64
+"""Findings of one connection that wait for the other peer's reaction. It mostly comes within a round trip;
+of more the oldest are given out without."""
 
 CONTEXT_BEFORE: Final = 3
 CONTEXT_AFTER: Final = 2
 """Frames of the connection shown before and after an offending one."""
+
+CONTEXT_OCTETS: Final = 4096
+"""Octets of such a frame, or of the message it completes, that are kept to be shown."""

@@ -7,7 +7,7 @@ from dissectors.amqp10.message import Message
 from dissectors.interface import Frame
 from dissectors.wire import i64, u16
 
-__all__ = ["CLIENT", "SERVER", "Connection", "FrameRecord"]
+__all__ = ["CLIENT", "SERVER", "Connection", "FrameRecord", "Spot"]
 
 CLIENT = "client"
 SERVER = "server"
@@ -113,3 +113,42 @@ class FrameRecord:
 
     def __repr__(self) -> str:
         return f"<FrameRecord packet={self.packet} {self.peer} {self.frame!r}>"
+
+
+class Spot:
+    """Where something stands in a capture, for a verdict to point at, without what was said there.
+
+    direction: of the connection. packet, time (ns): of the first octet. offset: in its stream. name: the
+    frame's, or what stands for one ("end of stream"). channel: -1 where there is none.
+    """
+
+    def __init__(self, direction: i64, packet: i64, time: i64, offset: i64, name: str, channel: i64) -> None:
+        self.direction: i64 = direction
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.offset: i64 = offset
+        self.name: str = name
+        self.channel: i64 = channel
+
+    @staticmethod
+    def of(record: FrameRecord) -> "Spot":
+        """Where a frame stands."""
+        frame = record.frame
+        return Spot(record.direction, record.packet, record.time, frame.offset, frame.name, frame.channel)
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            int(self.direction),
+            int(self.packet),
+            int(self.time),
+            int(self.offset),
+            self.name,
+            int(self.channel),
+        )
+
+    @staticmethod
+    def load(state: tuple[int, int, int, int, str, int]) -> "Spot":
+        """What `dump` gave, as an object again."""
+        direction, packet, time, offset, name, channel = state
+        return Spot(direction, packet, time, offset, name, channel)

@@ -3,6 +3,9 @@
     for record in amqpscope.read("traffic.pcap"):
         print(record.packet, record.peer, record.frame.name)
 
+    for finding in amqpscope.check("traffic.pcap"):
+        print(finding.rule, finding.peer, finding.packet, finding.message)
+
 The file is read once, front to back, a block at a time; so a pipe is as good as a file, and memory
 does not grow with it. `Capture` also has the connections and the notes about the capture itself.
 """
@@ -18,9 +21,10 @@ from amqpscope.analysis import ConnectionAnalysis, Note
 from amqpscope.capture.reader import for_magic
 from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
+from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
 
-__all__ = ["Capture", "read"]
+__all__ = ["Capture", "check", "read"]
 
 BLOCK = 1024 * 1024
 """Octets read at a time: large enough to be fast, small enough to cost nothing."""
@@ -31,6 +35,7 @@ class Capture:
 
     source: a path, `-` for standard input, or an open binary file, which stays open. messages: put messages
     together over their transfers. keep: remember all connections for `connections`, also those that ended.
+    judge: make findings (needs messages), which `take_findings` gives; context: with the frames around them.
     name: what records call it, if not its path. Raises CaptureError when it cannot be opened.
     """
 
@@ -40,6 +45,8 @@ class Capture:
         *,
         messages: bool = True,
         keep: bool = True,
+        judge: bool = False,
+        context: bool = False,
         name: str | None = None,
     ) -> None:
         if isinstance(source, (str, Path)):
@@ -54,7 +61,7 @@ class Capture:
         """Octets of the file, None if it has no size (a pipe)."""
         self.octets_read = 0
         self.notes: list[Note] = []
-        self._table = ConnectionTable(self.name, messages, keep)
+        self._table = ConnectionTable(self.name, messages, keep, judge, context)
         self._begun = False
 
     @property
@@ -69,8 +76,15 @@ class Capture:
 
     @property
     def spoken(self) -> int:
-        """How many TCP connections that are over had frames."""
-        return self._table.spoken
+        """How many TCP connections had frames so far."""
+        return self._table.spoken()
+
+    def take_findings(self) -> list[Finding]:
+        """The findings since the last call that are complete: the peer reacted, or its connection is over.
+
+        Of one connection they come in the order in which they were made. All have come once all was read.
+        """
+        return self._table.take_findings()
 
     def blocks(self) -> Iterator[list[FrameRecord]]:
         """The frame records that each block of the file completes; the last come when it ends.
@@ -137,6 +151,20 @@ def read(source: str | Path | BinaryIO, *, messages: bool = True) -> Iterator[Fr
     Raises CaptureError at once when it cannot be opened, and on the first record when it is no capture.
     """
     return _records(Capture(source, messages=messages, keep=False))
+
+
+def check(source: str | Path | BinaryIO) -> Iterator[Finding]:
+    """The findings of a capture: path, `-`, or an open binary file.
+
+    Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
+    """
+    return _findings(Capture(source, keep=False, judge=True))
+
+
+def _findings(capture: Capture) -> Iterator[Finding]:
+    with capture:
+        for _ in capture.blocks():
+            yield from capture.take_findings()
 
 
 def _records(capture: Capture) -> Iterator[FrameRecord]:

@@ -98,6 +98,25 @@ class Frame:
         """The number of captured payload octets, without copying them."""
         return self._end - self._payload_start
 
+    def kept(self, most: i64) -> "Frame":
+        """A copy to be kept: with at most so many octets, taken out of the large buffer they may lie in."""
+        copy = Frame(self.offset, self.size, self.kind, self.name, self.channel)
+        copy.body = self.body
+        copy.problems = self.problems
+        end = self._end
+        if end - self._start > most:
+            end = self._start + most
+        copy.missing = self.missing + (self._end - end)
+        shift = self._start
+        payload = self._payload_start
+        if payload > end:
+            payload = end
+        body = self._body_start
+        if body > end:
+            body = end
+        copy.place(self._octets[shift:end], 0, body - shift, payload - shift, end - shift)
+        return copy
+
     def add_problem(self, problem: Problem) -> None:
         """Add to the frame's problems."""
         if not self.problems:

@@ -57,7 +57,7 @@ def test_the_key_is_of_captures_and_rules_that_there_are() -> None:
 
 
 def test_every_verified_finding_is_explained() -> None:
-    """Each rule that the key has of a capture stands in that capture's row of the README, and none besides."""
+    """Each rule that the key has of a capture stands in its row of the README, and none besides."""
     text = (CAPTURES / "README.md").read_text(encoding="utf-8")
     verified = text.split("\n## Findings, verified by hand\n")[1].split("\n## ")[0]
     explained: dict[str, set[str]] = {}

@@ -300,7 +300,7 @@ def test_every_ending_is_one(ending: Callable[[Ends], None]) -> None:
     for port in range(101, MAX_LINGERING + 2):
         refused(table, port)
     assert sum(table.protocols.values()) == MAX_LINGERING // 2
-    assert table.protocols["amqp10"] == table.spoken == 100
+    assert table.protocols["amqp10"] == table.spoken() == 100
     assert known(table) == MAX_LINGERING + 1 - MAX_LINGERING // 2
 
 

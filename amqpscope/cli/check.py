@@ -1,20 +1,15 @@
 """`amqpscope check`: who broke which rule, where, in which state, with proof."""
 
 import enum
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from amqpscope.checking import Checker
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.read import capture_status, open_capture
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.verdicts import JsonWriter, TextWriter, Writer
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
-from amqpscope.reading import Capture
 from amqpscope.rules.catalogue import severity
 
 __all__ = ["EPILOG", "check"]
@@ -143,11 +138,12 @@ def _check_one(
     failed = False
     writer.begin(path)
     try:
-        with open_capture(path) as capture:
+        with open_capture(path, keep=writer.connections, judge=True, context=writer.context) as capture:
             try:
                 writer.opened(capture)
                 with progress(capture, writer.streaming) as meter:
-                    for records, findings in _judged(capture, writer.context):
+                    for records in capture.blocks():
+                        findings = capture.take_findings()
                         writer.take(records, findings)
                         for finding in findings:
                             if severity(finding.rule) in counting and (finding.certain or possible):
@@ -165,16 +161,3 @@ def _check_one(
         writer.fail(str(error))
         say(str(error))
         return Status.FAILURE
-
-
-def _judged(capture: Capture, context: bool) -> Iterator[tuple[list[FrameRecord], list[Finding]]]:
-    """The frames of each block of the capture, and the findings that are complete by then.
-
-    context: findings keep the few frames around them.
-    """
-    checker = Checker(context)
-    for records in capture.blocks():
-        checker.take(records)
-        yield records, []
-    checker.finish(capture.connections)
-    yield [], checker.findings

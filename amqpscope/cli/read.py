@@ -206,9 +206,11 @@ def read(
     return worst(statuses)
 
 
-def open_capture(path: str, messages: bool = True, keep: bool = True) -> Capture:
+def open_capture(
+    path: str, messages: bool = True, keep: bool = True, judge: bool = False, context: bool = False
+) -> Capture:
     """A capture named on the command line; see `Capture`. Raises CaptureError."""
-    return Capture(path, messages=messages, keep=keep)
+    return Capture(path, messages=messages, keep=keep, judge=judge, context=context)
 
 
 def _read_one(
@@ -262,7 +264,7 @@ def _read_one(
 
 
 def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -> Status:
-    """What a capture that was read to its end amounts to; says so if there was nothing to read, or to check."""
+    """What a capture read to its end amounts to; says so if there was nothing to read, or to check."""
     protocols = capture.protocols
     if protocols.get("amqp10"):
         return Status.FINE

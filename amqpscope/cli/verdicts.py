@@ -26,10 +26,12 @@ _PARTIAL = ("capture/truncated", "capture/corrupt")
 class Writer:
     """Writes the findings of several captures in one form.
 
-    context: wants the frames around each finding. streaming: writes while reading.
+    context: wants the frames around each finding. connections: wants all connections at the end, not only
+    their number. streaming: writes while reading.
     """
 
     context = False
+    connections = False
     streaming = True
 
     def begin(self, path: str) -> None:
@@ -110,7 +112,7 @@ class TextWriter(Writer):
         self._total.merge(tally)
         self._with_findings += bool(tally.counts)
         if self._frames or tally.counts:
-            where = f"{count(self._frames, 'frame')} on {count(_spoken(capture), 'connection')}"
+            where = f"{count(self._frames, 'frame')} on {count(capture.spoken, 'connection')}"
             what = f"{tally.text() or 'nothing wrong found'} in {where}"
         else:
             self._empty += not reason
@@ -146,6 +148,7 @@ class JsonWriter(Writer):
 
     def __init__(self, whole: bool) -> None:
         self._whole = whole
+        self.connections = whole
         self._name = ""
         self._capture: Capture | None = None
         self._first = True
@@ -183,7 +186,7 @@ class JsonWriter(Writer):
     def fail(self, reason: str) -> None:
         capture = self._capture
         reason = reason.removeprefix(f"{self._name}: ")
-        begun = capture is not None and bool(capture.protocols or capture.connections)
+        begun = capture is not None and bool(capture.protocols or capture.spoken)
         self._ended("partial" if begun else "unreadable", reason)
 
     def _ended(self, status: str, reason: str | None) -> None:
@@ -229,8 +232,3 @@ def _note_object(note: Note) -> dict[str, Any]:
         "connection": None if note.connection is None else note.connection.id,
         "detail": note.detail,
     }
-
-
-def _spoken(capture: Capture) -> int:
-    """How many connections had frames, also before the capture has ended."""
-    return int(capture.spoken) or sum(1 for each in capture.connections if each.connection.frames)

@@ -86,7 +86,7 @@ from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 # TCP flag bits (RFC 9293, section 3.1).
 _FLAG_FIN: Final = 0x01
@@ -210,6 +210,23 @@ class TcpConnection:
         """What a summary tells of one direction."""
         return self._first.facts() if direction == 0 else self._second.facts()
 
+    def end_acknowledged(self, direction: i64) -> i64:
+        """How many octets of the other stream were acknowledged by the FIN or RST that ended this one.
+
+        -1 if it did not say, or the stream did not end.
+        """
+        own = self._first if direction == 0 else self._second
+        other = self._second if direction == 0 else self._first
+        if own.end_acknowledgement < 0:
+            return -1
+        return self._order.told(other, other.acknowledged(own.end_acknowledgement))
+
+    def ended_after(self, direction: i64) -> bool:
+        """Whether this stream's FIN acknowledges the other's: who sent it had received that."""
+        own = self._first if direction == 0 else self._second
+        other = self._second if direction == 0 else self._first
+        return other.end_sequence >= 0 and own.end_acknowledgement == other.end_sequence
+
     def dump(self) -> tuple[Any, ...]:
         """All of the state as plain values, octets that wait included."""
         return (_VERSION, self._finished, self._first.dump(), self._second.dump())
@@ -283,6 +300,10 @@ class TcpConnection:
             self._octets(own, other, time, packet, offset, acknowledged, buf, start, end, cut)
         elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.limit < 0:
             self._order.wait_end(own, MARK, offset, time, packet, UNKNOWN)
+        if flags & (_FLAG_RST | _FLAG_FIN) and own.end_acknowledgement < 0:
+            own.end_acknowledgement = ack
+            if flags & _FLAG_FIN:
+                own.end_sequence = (seq + size + 1) & SEQUENCE_MASK
         if flags & _FLAG_RST:
             self._reset(own, time, packet, acknowledged)
         elif flags & _FLAG_FIN:

@@ -140,6 +140,10 @@ class Direction:
         self.expected: i64 = -1  # the sequence number of `next`; -1: no segment is to be passed on at once
         self.limit: i64 = -1  # the offset at which the stream ends, once known
         self.ended: str = ""
+        # Of the first FIN or RST captured: what it acknowledged, as in its header, and the sequence number
+        # behind the FIN. -1: none.
+        self.end_acknowledgement: i64 = -1
+        self.end_sequence: i64 = -1
         self.reset: bool = False
         self.alone: bool = False  # the other side never shows: it is no longer waited for
         # What waits: waiting[head:], sorted by offset, without overlaps.
@@ -393,6 +397,7 @@ class Direction:
         return (
             (self.index, self.origin, self.known, self.seen, self.syn, self.midstream, self.empty_start),
             (self.next, self.high, self.limit, self.ended, self.reset, self.alone),
+            (self.end_acknowledgement, self.end_sequence),
             tuple(pieces),
             self.recent.dump(),
             tuple(self.gaps),
@@ -404,12 +409,13 @@ class Direction:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Direction":
         """What `dump` gave, as an object again."""
-        start, place, pieces, recent, gaps, strays, counts, times = state
+        start, place, end, pieces, recent, gaps, strays, counts, times = state
         own = Direction(start[0])
         own.origin, own.known, own.seen, own.syn, own.midstream, own.empty_start = start[1:]
         own.next, own.high, own.limit, own.ended, own.reset, own.alone = place
-        for kind, offset, end, octets, packet, time, ack, came_at, covered_at, covered_time in pieces:
-            piece = Piece(kind, offset, end, octets, packet, time, ack)
+        own.end_acknowledgement, own.end_sequence = end
+        for kind, offset, upto, octets, packet, time, ack, came_at, covered_at, covered_time in pieces:
+            piece = Piece(kind, offset, upto, octets, packet, time, ack)
             piece.came_at = came_at
             piece.covered_at = covered_at
             piece.covered_time = covered_time

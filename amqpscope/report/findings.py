@@ -63,7 +63,7 @@ def fingerprint(finding: Finding) -> str:
         (
             finding.rule,
             finding.peer,
-            finding.record.frame.name,
+            finding.frame,
             str(finding.session),
             _MADE_UP.sub("#", finding.link),
             finding.link_sender,
@@ -76,15 +76,15 @@ def fingerprint(finding: Finding) -> str:
 def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract."""
     row = rule(finding.rule)
-    connection = finding.record.connection
-    channel = int(finding.record.frame.channel)
+    connection = finding.connection
+    channel = int(finding.channel)
     packets = dict.fromkeys([int(finding.packet), *(int(packet) for packet in finding.others if packet > 0)])
     reaction: dict[str, Any] | None = None
     if finding.reaction:
         reaction = {
             "frame": finding.reaction,
             "condition": finding.reaction_condition or None,
-            "after_seconds": round(finding.reaction_after, 9),
+            "after_seconds": int(finding.reaction_after) / 1_000_000_000,
             "packet": int(finding.reaction_packet),
         }
     return {

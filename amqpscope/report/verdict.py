@@ -121,7 +121,7 @@ class Verdicts:
     def add(self, finding: Finding) -> None:
         """One more finding."""
         self.tally.add(finding)
-        cases = self._cases.setdefault(finding.record.connection, {})
+        cases = self._cases.setdefault(finding.connection, {})
         case = cases.setdefault((finding.rule, finding.peer), _Case())
         case.count += 1
         if case.count <= self._most:
@@ -170,7 +170,8 @@ class Verdicts:
             lines = timeline.lines(record, None)
             # The connection has its heading already; what is wrong with the frame is the finding itself.
             line = next(line for line, _ in lines if line and line[0][0] == "dim")
-            mark = ">>" if record is finding.record else ""
+            at_fault = record.direction == finding.spot.direction and record.frame.offset == finding.offset
+            mark = ">>" if at_fault else ""
             shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
         return shown
 
@@ -194,7 +195,7 @@ def _short(text: str) -> str:
 def _where(finding: Finding) -> str:
     """Channel, link, delivery, and the other packets that matter."""
     parts = []
-    channel = finding.record.frame.channel
+    channel = finding.channel
     if channel >= 0:
         parts.append(f"channel {channel}")
     if finding.link_sender:
@@ -230,7 +231,9 @@ def _answer(finding: Finding) -> str:
     expected, named = expected_condition(finding)
     other = _other(finding)
     condition = finding.reaction_condition
-    after = f"{_duration(finding.reaction_after)} later (packet {finding.reaction_packet})"
+    after = (
+        f"{_duration(int(finding.reaction_after) / 1_000_000_000)} later (packet {finding.reaction_packet})"
+    )
     due = f"; the specification {'asks for' if named else 'names none,'} {printable(expected)}"
     if not named:
         due += " would fit"

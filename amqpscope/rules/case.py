@@ -6,7 +6,7 @@ file, for the frames they are about: they run for every frame, compiled.
 """
 
 from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
+from amqpscope.model import Connection, FrameRecord, Spot
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -17,14 +17,17 @@ __all__ = ["Case"]
 
 
 class Case:
-    """One frame before the judge.
+    """One frame before the judge, or the end of a stream.
 
-    me: the endpoint that sent it. peer: the other one. session, link: of this frame, as `me` knows
-    them, or None.
+    connection: where it is. record: the frame; at the end of a stream there is none. spot: what findings
+    point at if not at that frame. me: the endpoint that sent it. peer: the other one. session, link: of
+    this frame, as `me` knows them, or None. findings: what was found.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self.connection: Connection = connection
         self.record: FrameRecord
+        self.spot: Spot | None = None
         self.me: Endpoint
         self.peer: Endpoint
         self.session: SessionEnd | None = None
@@ -43,7 +46,10 @@ class Case:
         """This frame breaks a rule. Without a certainty, whatever the peer did before."""
         if certainty == LEGAL:
             return
-        finding = Finding(rule, certainty, message, self.record, evidence or {}, others or [])
+        spot = self.spot
+        if spot is None:
+            spot = Spot.of(self.record)
+        finding = Finding(rule, certainty, message, self.connection, spot, evidence or {}, others or [])
         session = self.session
         if session is not None:
             finding.session = session.number

@@ -34,3 +34,15 @@ class Spans:
                 return True
             at -= 1
         return False
+
+    def dump(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The spans."""
+        return (tuple(self.firsts), tuple(self.lasts))
+
+    @staticmethod
+    def load(state: tuple[tuple[int, ...], tuple[int, ...]]) -> "Spans":
+        """What `dump` gave, as an object again."""
+        spans = Spans()
+        spans.firsts = list(state[0])
+        spans.lasts = list(state[1])
+        return spans

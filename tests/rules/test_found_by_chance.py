@@ -207,8 +207,7 @@ def test_more_transactions_than_are_remembered() -> None:
     d.headers()
     record = next(iter(amqpscope.read(io.BytesIO(d.pcap()))))
     for known, expected in ((MAX_TRANSACTIONS - 1, 2), (MAX_TRANSACTIONS, 0)):
-        case = Case()
-        case.findings = []
+        case = Case(record.connection)
         case.record = record
         case.me = Endpoint("client")
         case.me.declared = {b"%d" % number for number in range(known)}

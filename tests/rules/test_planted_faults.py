@@ -43,11 +43,7 @@ def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
         )
         while_read, at_end = judged(capture.octets)
         expected = (f"amqp10/{one.rule}", True, NAMES[one.said.side], packet)
-        own = [
-            f
-            for f in while_read
-            if f.record.frame.offset == one.said.start and f.peer == NAMES[one.said.side]
-        ]
+        own = [f for f in while_read if f.offset == one.said.start and f.peer == NAMES[one.said.side]]
         assert [(f.rule, f.certain, f.peer, f.packet) for f in own if severity(f.rule) != "note"] == [
             expected
         ], one.conversation.seed

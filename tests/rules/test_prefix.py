@@ -40,7 +40,7 @@ def named(finding: Finding) -> tuple[object, ...]:
         finding.certain,
         finding.peer,
         finding.packet,
-        finding.record.frame.offset,
+        finding.offset,
         finding.message,
     )
 

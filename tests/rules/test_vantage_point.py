@@ -20,9 +20,6 @@ from amqpscope.finding import Finding
 
 ABOUT_TIME = ("amqp10/C-IDLE-KEEP",)
 
-# Whose FIN came first: the end of a stream carries no acknowledgement yet by which that could be told.
-ABOUT_THE_END = ("amqp10/C-CLOSE-SENT", "amqp10/C-CLOSE-ANSWER")
-
 SECOND = 1_000_000_000
 
 
@@ -34,15 +31,13 @@ def conversations() -> list[Conversation]:
 
 def findings(capture: Captured, sizes: list[int] | None = None) -> list[Finding]:
     while_read, at_end = judged(capture.octets, sizes)
-    left_out = ABOUT_TIME + ABOUT_THE_END
-    return [finding for finding in while_read + at_end if finding.rule not in left_out]
+    return [finding for finding in while_read + at_end if finding.rule not in ABOUT_TIME]
 
 
 def about(finding: Finding) -> tuple[object, ...]:
     """What does not depend on where packets stand in the file."""
-    frame = finding.record.frame
     message = re.sub(r"packet \d+", "packet", finding.message)
-    return (finding.rule, finding.certain, finding.peer, frame.offset, frame.name, message)
+    return (finding.rule, finding.certain, finding.peer, finding.offset, finding.frame, message)
 
 
 def seen(conversation: Conversation, tap: Tap) -> list[tuple[object, ...]]:

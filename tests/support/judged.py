@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 
 import amqpscope
-from amqpscope.checking import Checker
 from amqpscope.finding import Finding
 from amqpscope.rules.catalogue import severity
 
@@ -27,17 +26,22 @@ class Trickle(io.BytesIO):
 
 
 def judged(octets: bytes, sizes: list[int] | None = None) -> tuple[list[Finding], list[Finding]]:
-    """The findings while a capture is read, in pieces of these sizes, and those made because it ended."""
-    checker = Checker(context=False)
+    """The findings made while a capture is read, in pieces of these sizes, and those because it ended."""
     source = io.BytesIO(octets) if sizes is None else Trickle(octets, sizes)
-    before = 0
-    with amqpscope.Capture(source) as capture:
-        for records in capture.blocks():
-            # The last ones are those that its end brings out.
-            before = len(checker.findings)
-            checker.take(records)
-        checker.finish(capture.connections)
-    return checker.findings[:before], checker.findings[before:]
+    findings: list[Finding] = []
+    made = 0
+    with amqpscope.Capture(source, judge=True) as capture:
+        for _ in capture.blocks():
+            findings += capture.take_findings()
+            if not capture.protocols:
+                made = len(findings) + len(waiting(capture))  # the last time round it has ended
+    return findings[:made], findings[made:]
+
+
+def waiting(capture: amqpscope.Capture) -> list[Finding]:
+    """The findings for which something more is awaited."""
+    judges = [analysis.judge for analysis in capture.connections]
+    return [finding for judge in judges if judge is not None for finding in judge.made]
 
 
 def errors(octets: bytes) -> list[Finding]:

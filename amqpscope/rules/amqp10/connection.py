@@ -268,7 +268,7 @@ def idle_too_long(case: Case) -> None:
     tolerance = max(limit // 10, 100_000_000)
     if silence > limit + tolerance:
         # Its host had the open before it said its last word: from there on it can be asked to keep to it.
-        asked = me.last is not None and me.last.acknowledged >= me.peer_open_end
+        asked = me.last_acknowledged >= me.peer_open_end
         case.report(
             "amqp10/C-IDLE-KEEP",
             f"{silence / 1_000_000_000:.3f} s without a frame, the peer's idle-time-out is "

@@ -25,13 +25,12 @@ def stream_ended_without_close(case: Case) -> None:
     peer = case.peer
     if peer.layer and peer.layer != case.me.layer:
         return
-    if peer.stream_end != "fin" and peer.stream_end != "rst":
-        case.report(
-            "amqp10/C-CLOSE-SENT",
-            "the stream ends without close",
-            POSSIBLE,
-            {"connection_state": case.me.state},
-        )
+    case.report(
+        "amqp10/C-CLOSE-SENT",
+        "the stream ends without close",
+        POSSIBLE,
+        {"connection_state": case.me.state},
+    )
 
 
 def close_never_answered(case: Case) -> None:
@@ -56,16 +55,12 @@ def stream_ended_inside_a_frame(case: Case) -> None:
     Why it matters: the size in the frame's header is not that of what was sent.
     Silent when: the stream was reset, or only the capture ended.
     """
-    last = case.me.last
-    if last is None:
-        return
-    for problem in last.frame.problems:
-        if problem.code == "incomplete":
-            case.record = last
-            case.report(
-                "amqp10/F-SIZE-TOTAL", f"the stream ends inside the frame: {problem.reason}", POSSIBLE
-            )
-            return
+    me = case.me
+    if me.unfinished is not None:
+        case.spot = me.unfinished
+        case.report(
+            "amqp10/F-SIZE-TOTAL", f"the stream ends inside the frame: {me.unfinished_reason}", POSSIBLE
+        )
 
 
 def begin_never_answered_but_another_begun(case: Case) -> None:
@@ -76,16 +71,16 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
     or octets of either peer were not captured. Never more than possible: two sessions may begin at once.
     """
     me = case.me
-    record = me.unasked
-    if record is None or not me.whole:
+    spot = me.unasked
+    if spot is None or not me.whole:
         return
-    channel = int(record.frame.channel)
+    channel = int(spot.channel)
     own = me.sessions.get(channel) or me.ended.get(channel)
     if own is not None and own.peer_begin is not None:
         return
     for asked in me.peer_sessions.values():
         if asked.peer_begin_end == me.unasked_end and asked.begin is None:
-            case.record = record
+            case.spot = spot
             case.report(
                 "amqp10/S-BEGIN-REMOTESET",
                 "begin has no remote-channel, and the peer's begin "
@@ -208,19 +203,25 @@ def _judge_answers(case: Case) -> None:
                     link_never_drained(case, link)
 
 
-def judge_end(case: Case, reason: str) -> None:
-    """The rules about the end of a peer's stream: `fin`, `rst` or `capture`."""
+def judge_end(case: Case, reason: str, after_peer: bool) -> None:
+    """The rules about the end of a peer's stream, to which `case.spot` points.
+
+    reason: `fin`, `rst`, or what else ended what is known of it (`capture`). after_peer: the other side had
+    ended its stream when this one did.
+    """
     me = case.me
     peer = case.peer
+    spot = case.spot
     if reason == "fin" or reason == "rst":
         if me.open is not None and not me.closed and me.whole:
-            if peer.closed:
+            if me.peer_closed:
                 close_never_answered(case)
-            else:
+            elif not after_peer:
                 stream_ended_without_close(case)
     if reason == "fin":
         stream_ended_inside_a_frame(case)
     begin_never_answered_but_another_begun(case)
+    case.spot = spot
     if reason == "capture" and me.whole and peer.whole and not peer.closed and not me.closed:
         _judge_answers(case)
 

@@ -5,10 +5,11 @@ inside it: a transfer on a channel without a session has no window to exceed.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
+from amqpscope.limits import MAX_WITHOUT_REACTION
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.amqp10 import (
     connection,
     delivery,
@@ -23,6 +24,7 @@ from amqpscope.rules.amqp10 import (
     types,
 )
 from amqpscope.rules.case import Case
+from amqpscope.rules.context import Context
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
@@ -38,6 +40,7 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.interface import Problem
+from dissectors.wire import i64
 
 __all__ = ["Judge"]
 
@@ -45,21 +48,25 @@ __all__ = ["Judge"]
 class Judge:
     """Replays one connection as two endpoints and judges each frame before it is applied.
 
-    findings: appended as they are made.
+    findings: where they are given out, those of one connection in the order in which they were made. Until
+    the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
+    context: give them the frames around.
     """
 
-    def __init__(self, client: Endpoint, server: Endpoint, findings: list[Finding]) -> None:
-        self.client: Endpoint = client
-        self.server: Endpoint = server
-        self.case: Case = Case()
-        self.case.findings = findings
-        # Findings against each peer that the other one has not reacted to yet.
-        self.pending: dict[str, list[Finding]] = {}
+    def __init__(self, connection: Connection, findings: list[Finding], context: bool) -> None:
+        self.connection: Connection = connection
+        self.findings: list[Finding] = findings
+        self.client: Endpoint = Endpoint(CLIENT)
+        self.server: Endpoint = Endpoint(SERVER)
+        self.case: Case = Case(connection)
+        self.made: list[Finding] = self.case.findings
+        self.context: Context | None = Context() if context else None
+        self.over: bool = False
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
         case = self.case
-        if record.direction == record.connection.client:
+        if record.direction == self.connection.client:
             me = self.client
             peer = self.server
         else:
@@ -80,11 +87,13 @@ class Judge:
         if frame.missing > 0 and frame.payload_size == 0:
             # Fields may be among what was not captured: what it set up is not known.
             me.lost()
-        if self.pending:
+        if self.made:
             self.react(me, record)
         self.judge(case, record)
-        if case.found > 0:
-            self.pending.setdefault(peer.peer, []).extend(case.findings[-case.found :])
+        if self.context is not None:
+            self.context.saw(record, self.made[len(self.made) - case.found :])
+        if self.made:
+            self.give_out()
         me.send(record)
         peer.deliver(record)
         if frame.problems and obscure(frame):
@@ -100,37 +109,82 @@ class Judge:
         error = body.error
         if error is None and not isinstance(body, Close):
             return
-        waiting = self.pending.pop(me.peer, None)
-        if waiting is None:
-            return
         condition = "" if error is None or error.condition is None else str(error.condition)
-        for finding in waiting:
-            seconds = (record.time - finding.time) / 1_000_000_000
-            finding.reaction = record.frame.name
-            finding.reaction_condition = condition
-            finding.reaction_after = seconds
-            finding.reaction_packet = record.packet
+        for finding in self.made:
+            if finding.peer != me.peer and not finding.reaction:
+                finding.reaction = record.frame.name
+                finding.reaction_condition = condition
+                finding.reaction_after = record.time - finding.time
+                finding.reaction_packet = record.packet
 
-    def end(self, record: FrameRecord, reason: str) -> None:
-        """A stream ended: `fin`, `rst`, or `capture`. record: stands for the packet that ended it."""
+    def give_out(self) -> None:
+        """Let go of the oldest findings, as many as nothing more is awaited for."""
+        made = self.made
+        ready: i64 = 0
+        size: i64 = len(made)
+        while ready < size:
+            finding = made[ready]
+            if size - ready <= MAX_WITHOUT_REACTION:
+                if not finding.reaction or len(finding.around) < finding.around_whole:
+                    break
+            ready += 1
+        if ready > 0:
+            self.findings += made[:ready]
+            del made[:ready]
+
+    def end(
+        self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
+    ) -> None:
+        """A stream ended, by `fin` or `rst`, or what is known of it did (`capture`, `evicted`, `reused`).
+
+        packet, time: what shows it. acknowledged: octets of the other stream that were by then, -1 unknown.
+        after_peer: the other stream's end was received before. To be called once a direction, the client's
+        first, when both are over.
+        """
         case = self.case
-        if record.direction == record.connection.client:
+        if direction == self.connection.client:
             me = self.client
             peer = self.server
         else:
             me = self.server
             peer = self.client
-        if me.stream_end:
-            return
-        me.catch_up(record.acknowledged, peer.sent_end)
-        case.record = record
+        me.catch_up(acknowledged, peer.sent_end)
+        case.spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
         case.me = me
         case.peer = peer
         case.session = None
         case.link = None
         case.found = 0
-        ending.judge_end(case, reason)
-        me.stream_end = reason
+        ending.judge_end(case, reason, after_peer)
+        if self.context is not None:
+            self.context.ended(self.made[len(self.made) - case.found :])
+        case.spot = None
+
+    def finish(self) -> None:
+        """The connection is over, nobody reacts any more."""
+        self.over = True
+        self.findings += self.made
+        self.made.clear()
+
+    def dump(self) -> tuple[object, ...]:
+        """The state as plain values. The frames around findings are not carried."""
+        return (
+            self.client.dump(),
+            self.server.dump(),
+            tuple(finding.dump() for finding in self.made),
+            self.over,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
+        """A judge that goes on where `dump` left off."""
+        client, server, made, over = state
+        judge = Judge(connection, findings, False)
+        judge.client = Endpoint.load(client)
+        judge.server = Endpoint.load(server)
+        judge.made += [Finding.load(finding, connection) for finding in made]
+        judge.over = over
+        return judge
 
     def judge(self, case: Case, record: FrameRecord) -> None:
         """Bring the frame before the rules."""

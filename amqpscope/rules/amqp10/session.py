@@ -1,5 +1,6 @@
 """Sessions: channels, windows and transfer-ids (transport.xml, "sessions")."""
 
+from amqpscope.model import Spot
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -109,7 +110,7 @@ def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
     if body.remote_channel is None and me.unasked is None:
         for asked in me.peer_sessions.values():
             if asked.begin is None and asked.state == "BEGIN_RCVD":
-                me.unasked = case.record
+                me.unasked = Spot.of(case.record)
                 me.unasked_end = asked.peer_begin_end
                 return
 

@@ -21,14 +21,15 @@ faults of all that follows: a frame on a channel or handle never opened changes 
 on a channel in use is ignored, a second attach on a handle replaces the first.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from amqpscope.limits import MAX_INBOX, MAX_TRANSACTIONS, MAX_UNANSWERED
-from amqpscope.model import FrameRecord
+from amqpscope.model import FrameRecord, Spot
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.knowledge import Knowledge
+from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
@@ -43,6 +44,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
+from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.amqp10.transactions import Declared, Discharge
 from dissectors.interface import Frame
@@ -68,6 +70,26 @@ def obscure(frame: Frame) -> bool:
     return any(problem.code in _OBSCURING or problem.code.startswith("P-") for problem in frame.problems)
 
 
+class Arrival:
+    """A frame on its way to an endpoint: what that will need of it, not the octets.
+
+    end: behind its last octet, in the peer's stream. packet: of its first octet; time: of its last (ns).
+    cut: fields may be among what was not captured of it. lost: with it or before it something is missing,
+    so that nothing follows any more from what was not seen.
+    """
+
+    def __init__(
+        self, body: object, channel: i64, end: i64, packet: i64, time: i64, cut: bool, lost: bool
+    ) -> None:
+        self.body: object = body
+        self.channel: i64 = channel
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.cut: bool = cut
+        self.lost: bool = lost
+
+
 class Endpoint:
     """One end of an AMQP 1.0 connection.
 
@@ -79,15 +101,17 @@ class Endpoint:
         self.peer: str = peer
         self.whole: bool = True
         self.knowledge: Knowledge = Knowledge()
-        self.inbox: list[FrameRecord] = []
+        self.inbox: list[Arrival] = []
         self.inbox_head: i64 = 0
         # Its own stream.
         self.sent_end: i64 = 0
         self.frames: i64 = 0
         self.last_time: i64 = 0
         self.last_packet: i64 = 0
-        self.last: FrameRecord | None = None
-        self.stream_end: str = ""
+        self.last_acknowledged: i64 = UNKNOWN
+        # The frame inside which its stream ended, and what is missing of it.
+        self.unfinished: Spot | None = None
+        self.unfinished_reason: str = ""
         # The layer that its newest protocol header opened, and SASL. challenges: without a response yet.
         self.layer: str = ""
         self.state: str = "START"
@@ -104,11 +128,12 @@ class Endpoint:
         self.peer_open_time: i64 = 0
         self.closed: bool = False
         self.close_packet: i64 = 0
+        self.peer_closed: bool = False
         # Transactions: the ids declared to it or by it, and those it has discharged.
         self.declared: set[bytes] = set()
         self.discharged: set[bytes] = set()
         # A begin without remote-channel that it sent while one of the peer's waited for its answer.
-        self.unasked: FrameRecord | None = None
+        self.unasked: Spot | None = None
         self.unasked_end: i64 = UNKNOWN
         # Its sessions, by the channel it sends on and by the one the peer sends on.
         self.sessions: dict[int, SessionEnd] = {}
@@ -134,12 +159,10 @@ class Endpoint:
         size: i64 = len(inbox)
         at = self.inbox_head
         while at < size:
-            record = inbox[at]
-            frame = record.frame
-            end = frame.offset + frame.size
-            if end > knowledge.could:
+            arrival = inbox[at]
+            if arrival.end > knowledge.could:
                 break
-            self.receive(record, end)
+            self.receive(arrival)
             at += 1
         if at == size:
             if at > 0:
@@ -150,75 +173,80 @@ class Endpoint:
 
     def deliver(self, record: FrameRecord) -> None:
         """The peer sent a frame: it is on its way to this endpoint."""
-        self.inbox.append(record)
+        frame = record.frame
+        cut = frame.missing > 0 and frame.payload_size == 0
+        lost = not record.started or frame.kind == "skipped" or (bool(frame.problems) and obscure(frame))
+        end = frame.offset + frame.size
+        self.inbox.append(Arrival(frame.body, frame.channel, end, record.packet, record.last_time, cut, lost))
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:
             # This endpoint is hardly captured: nothing of it will be judged by what it knew.
             self.whole = False
             oldest = self.inbox[self.inbox_head]
             self.inbox_head += 1
-            self.receive(oldest, oldest.frame.offset + oldest.frame.size)
+            self.receive(oldest)
             if self.inbox_head > MAX_INBOX:
                 del self.inbox[: self.inbox_head]
                 self.inbox_head = 0
 
     # What it receives
 
-    def receive(self, record: FrameRecord, end: i64) -> None:
-        """A frame of the peer's reaches this endpoint. `end`: where it ends in the peer's stream."""
-        frame = record.frame
-        body = frame.body
-        if frame.missing > 0 and frame.payload_size == 0:
+    def receive(self, arrival: Arrival) -> None:
+        """A frame of the peer's reaches this endpoint."""
+        body = arrival.body
+        end = arrival.end
+        if arrival.cut:
             # Fields may be among what was not captured: what it says is not known.
             self.lost()
             return
         if isinstance(body, Transfer):
-            session = self.peer_sessions.get(int(frame.channel))
+            session = self.peer_sessions.get(int(arrival.channel))
             if session is not None:
                 session.receive_transfer(end)
                 if body.handle is not None:
                     self.receive_transfer(session, body, end)
         elif isinstance(body, Disposition):
-            session = self.peer_sessions.get(int(frame.channel))
+            session = self.peer_sessions.get(int(arrival.channel))
             if session is not None:
                 self.receive_disposition(session, body)
         elif isinstance(body, Flow):
-            session = self.peer_sessions.get(int(frame.channel))
+            session = self.peer_sessions.get(int(arrival.channel))
             if session is not None:
                 session.receive_flow(body, end)
                 if body.handle is not None:
                     link = session.peer_handles.get(body.handle)
                     if link is not None:
                         if body.drain and not link.drain:
-                            link.asked = record.last_time
+                            link.asked = arrival.time
                         link.receive_flow(body, end)
         elif isinstance(body, Attach):
-            session = self.peer_sessions.get(int(frame.channel))
+            session = self.peer_sessions.get(int(arrival.channel))
             if session is not None:
-                self.receive_attach(session, body, end, record.last_time)
+                self.receive_attach(session, body, end, arrival.time)
         elif isinstance(body, Detach):
-            session = self.peer_sessions.get(int(frame.channel))
+            session = self.peer_sessions.get(int(arrival.channel))
             if session is not None and body.handle is not None:
                 link = session.peer_handles.pop(body.handle, None)
                 if link is not None:
                     link.receive_detach(body, end)
-                    link.asked = record.last_time
+                    link.asked = arrival.time
                     link.peer_handle = UNKNOWN
         elif isinstance(body, Begin):
-            self.receive_begin(body, frame.channel, end, record)
+            self.receive_begin(body, arrival)
         elif isinstance(body, End):
-            session = self.peer_sessions.pop(int(frame.channel), None)
+            session = self.peer_sessions.pop(int(arrival.channel), None)
             if session is not None:
                 session.receive_end(end)
-                session.asked = record.last_time
+                session.asked = arrival.time
         elif isinstance(body, Open):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
             self.peer_open = body
             self.peer_open_end = end
-            self.peer_open_packet = record.packet
-            self.peer_open_time = record.last_time
+            self.peer_open_packet = arrival.packet
+            self.peer_open_time = arrival.time
         elif isinstance(body, Close):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:CLOSE")
+            self.peer_closed = True
         elif isinstance(body, ProtocolHeader):
             if body.protocol() == "AMQP 1.0":
                 self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
@@ -230,12 +258,11 @@ class Endpoint:
             self.challenges += 1
         elif isinstance(body, SaslOutcome):
             self.outcome = body
-        elif frame.kind == "skipped":
-            self.lost()
-        if (frame.problems and obscure(frame)) or not record.started:
+        if arrival.lost:
             self.lost()
 
-    def receive_begin(self, begin: Begin, channel: i64, end: i64, record: FrameRecord) -> None:
+    def receive_begin(self, begin: Begin, arrival: Arrival) -> None:
+        channel = int(arrival.channel)
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
             session = _oldest(self.unanswered, begin.remote_channel)
@@ -244,10 +271,10 @@ class Endpoint:
             session.whole = self.whole
             self.begun += 1
             if begin.remote_channel is None:
-                _wait(self.peer_unanswered, int(channel), session)
-        session.receive_begin(begin, channel, end, record.packet)
-        session.asked = record.last_time
-        self.peer_sessions[int(channel)] = session
+                _wait(self.peer_unanswered, channel, session)
+        session.receive_begin(begin, channel, arrival.end, arrival.packet)
+        session.asked = arrival.time
+        self.peer_sessions[channel] = session
 
     def receive_attach(self, session: SessionEnd, attach: Attach, end: i64, time: i64) -> None:
         if attach.name is None or attach.role is None:
@@ -322,8 +349,10 @@ class Endpoint:
         self.frames += 1
         self.last_time = record.last_time
         self.last_packet = record.packet
-        self.last = record
+        self.last_acknowledged = record.acknowledged
         body = frame.body
+        if frame.problems:
+            self.see_end(record)
         if frame.missing > 0 and frame.payload_size == 0:
             return
         channel = int(frame.channel)
@@ -464,6 +493,13 @@ class Endpoint:
                 if len(self.discharged) < MAX_TRANSACTIONS:
                     self.discharged.add(value.txn_id)
 
+    def see_end(self, record: FrameRecord) -> None:
+        """If the stream ended inside this frame, that is to be told once it is known how it ended."""
+        for problem in record.frame.problems:
+            if problem.code == "incomplete":
+                self.unfinished = Spot.of(record)
+                self.unfinished_reason = problem.reason
+
     # What its frames prove
 
     def prove(self, record: FrameRecord) -> None:
@@ -505,6 +541,116 @@ class Endpoint:
             _doubt(session)
         for session in self.peer_sessions.values():
             _doubt(session)
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values, each session once."""
+        sessions = Roll()
+        tables = (
+            _numbered(self.sessions, sessions),
+            _numbered(self.peer_sessions, sessions),
+            _numbered(self.ended, sessions),
+            _waiting(self.unanswered, sessions),
+            _waiting(self.peer_unanswered, sessions),
+        )
+        return (
+            (self.peer, self.whole, self.knowledge.dump()),
+            tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
+            (
+                int(self.sent_end),
+                int(self.frames),
+                int(self.last_time),
+                int(self.last_packet),
+                int(self.last_acknowledged),
+            ),
+            (None if self.unfinished is None else self.unfinished.dump(), self.unfinished_reason),
+            (self.layer, self.state, int(self.challenges)),
+            (dump_value(self.mechanisms), dump_value(self.init), dump_value(self.outcome)),
+            (dump_value(self.open), int(self.open_packet)),
+            (
+                dump_value(self.peer_open),
+                int(self.peer_open_end),
+                int(self.peer_open_packet),
+                int(self.peer_open_time),
+            ),
+            (self.closed, int(self.close_packet), self.peer_closed),
+            (tuple(sorted(self.declared)), tuple(sorted(self.discharged))),
+            (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
+            tables,
+            int(self.begun),
+            tuple(_session(session).dump() for session in sessions.objects),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Endpoint":
+        """What `dump` gave, as an object again."""
+        about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, transactions, unasked = state[:11]
+        tables, begun, dumped = state[11:]
+        endpoint = Endpoint(about[0])
+        endpoint.whole = about[1]
+        endpoint.knowledge = Knowledge.load(about[2])
+        endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]
+        endpoint.sent_end, endpoint.frames, endpoint.last_time = sent[:3]
+        endpoint.last_packet, endpoint.last_acknowledged = sent[3:]
+        endpoint.unfinished = None if unfinished[0] is None else Spot.load(unfinished[0])
+        endpoint.unfinished_reason = unfinished[1]
+        endpoint.layer, endpoint.state, endpoint.challenges = layer
+        mechanisms, init, outcome = (load_value(body) for body in sasl)
+        endpoint.mechanisms = mechanisms if isinstance(mechanisms, SaslMechanisms) else None
+        endpoint.init = init if isinstance(init, SaslInit) else None
+        endpoint.outcome = outcome if isinstance(outcome, SaslOutcome) else None
+        opened = load_value(own[0])
+        endpoint.open = opened if isinstance(opened, Open) else None
+        endpoint.open_packet = own[1]
+        opened = load_value(theirs[0])
+        endpoint.peer_open = opened if isinstance(opened, Open) else None
+        _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
+        endpoint.closed, endpoint.close_packet, endpoint.peer_closed = closed
+        endpoint.declared = set(transactions[0])
+        endpoint.discharged = set(transactions[1])
+        endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])
+        endpoint.unasked_end = unasked[1]
+        sessions = [SessionEnd.load(session) for session in dumped]
+        endpoint.sessions = {channel: sessions[at] for channel, at in tables[0]}
+        endpoint.peer_sessions = {channel: sessions[at] for channel, at in tables[1]}
+        endpoint.ended = {channel: sessions[at] for channel, at in tables[2]}
+        endpoint.unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[3]}
+        endpoint.peer_unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[4]}
+        endpoint.begun = begun
+        return endpoint
+
+
+def _numbered(sessions: dict[int, SessionEnd], roll: Roll) -> tuple[tuple[int, int], ...]:
+    return tuple((channel, roll.number(session)) for channel, session in sessions.items())
+
+
+def _waiting(queues: dict[int, list[SessionEnd]], roll: Roll) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    return tuple(
+        (channel, tuple(roll.number(session) for session in queue)) for channel, queue in queues.items()
+    )
+
+
+def _session(thing: object) -> SessionEnd:
+    assert isinstance(thing, SessionEnd)
+    return thing
+
+
+def _dump_arrival(arrival: Arrival) -> tuple[object, ...]:
+    return (
+        dump_value(arrival.body),
+        int(arrival.channel),
+        int(arrival.end),
+        int(arrival.packet),
+        int(arrival.time),
+        arrival.cut,
+        arrival.lost,
+    )
+
+
+def _load_arrival(state: tuple[Any, ...]) -> Arrival:
+    body, channel, end, packet, time, cut, lost = state
+    return Arrival(load_value(body), channel, end, packet, time, cut, lost)
 
 
 def _wait(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> None:

@@ -13,14 +13,16 @@ A delivery counts when its first transfer is sent: a sender that starts one has 
 Sources: transport.xml, "Links", "Flow Control", "Transferring a Message".
 """
 
-from typing import Final
+from typing import Any, Final
 
 from amqpscope.limits import MAX_STATED
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
 from amqpscope.tracking.knowledge import UNBASED, Limits
+from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.messaging import Source
 from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
+from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.wire import i64
 
@@ -51,6 +53,36 @@ class Delivery:
         self.rcv_settle_mode: int | None = None
         self.state: object = None
         self.receiver_state: object = None
+
+    def dump(self, links: Roll) -> tuple[object, ...]:
+        """All of it as plain values, its link by number."""
+        return (
+            links.number(self.link),
+            (int(self.number), self.tag, int(self.packet), self.message_format, int(self.octets)),
+            (self.settled, self.settled_by_receiver, self.complete, self.aborted, self.resumed),
+            self.rcv_settle_mode,
+            dump_value(self.state),
+            dump_value(self.receiver_state),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], links: "list[LinkEnd]") -> "Delivery":
+        """What `dump` gave, as an object again, of one of these links."""
+        link, about, flags, rcv_settle_mode, sender_state, receiver_state = state
+        number, tag, packet, message_format, octets = about
+        delivery = Delivery(links[link], number, tag, packet)
+        delivery.message_format = message_format
+        delivery.octets = octets
+        settled, settled_by_receiver, complete, aborted, resumed = flags
+        delivery.settled = settled
+        delivery.settled_by_receiver = settled_by_receiver
+        delivery.complete = complete
+        delivery.aborted = aborted
+        delivery.resumed = resumed
+        delivery.rcv_settle_mode = rcv_settle_mode
+        delivery.state = load_value(sender_state)
+        delivery.receiver_state = load_value(receiver_state)
+        return delivery
 
 
 class LinkEnd:
@@ -240,3 +272,62 @@ class LinkEnd:
         tag = delivery.tag
         if tag is not None and self.tags.get(tag) is delivery:
             del self.tags[tag]
+
+    # Between processes
+
+    def dump(self, deliveries: Roll) -> tuple[object, ...]:
+        """All of it as plain values, its deliveries by number."""
+        return (
+            (self.name, self.sender, self.state, self.whole, int(self.handle)),
+            (dump_value(self.attach), int(self.attach_packet), int(self.attaches)),
+            (
+                dump_value(self.peer_attach),
+                int(self.peer_attach_end),
+                int(self.peer_attaches),
+                int(self.peer_handle),
+            ),
+            (self.closed, self.peer_closed, int(self.peer_detach_end), int(self.asked), self.failed),
+            (int(self.initial_count), int(self.count), self.limits.dump()),
+            (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
+            None if self.open is None else deliveries.number(self.open),
+            tuple((tag, deliveries.number(delivery)) for tag, delivery in self.tags.items()),
+            tuple(sorted(self.resumed)),
+            (int(self.received), self.receiving, int(self.holding)),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "LinkEnd":
+        """What `dump` gave, as an object again, as yet without its deliveries."""
+        about, attach, peer_attach, ends, count, drain, _, _, resumed, received = state
+        name, sender, _, _, handle = about
+        link = LinkEnd(name, sender, handle)
+        _, _, link.state, link.whole, _ = about
+        link.attach = _attach(attach[0])
+        link.attach_packet = attach[1]
+        link.attaches = attach[2]
+        link.coordinator = link.attach is not None and isinstance(link.attach.target, Coordinator)
+        link.peer_attach = _attach(peer_attach[0])
+        link.peer_attach_end = peer_attach[1]
+        link.peer_attaches = peer_attach[2]
+        link.peer_handle = peer_attach[3]
+        link.closed, link.peer_closed, link.peer_detach_end, link.asked, link.failed = ends
+        link.initial_count = count[0]
+        link.count = count[1]
+        link.limits = Limits.load(count[2])
+        link.drain, link.drain_end, link.drain_limit, link.uncounted = drain
+        link.resumed = set(resumed)
+        link.received, link.receiving, link.holding = received
+        link.watch()
+        return link
+
+    def restore(self, state: tuple[Any, ...], deliveries: list[Delivery]) -> None:
+        """Give it its deliveries, as `dump` told them."""
+        under_way = state[6]
+        if under_way is not None:
+            self.open = deliveries[under_way]
+        self.tags = {tag: deliveries[number] for tag, number in state[7]}
+
+
+def _attach(state: object) -> Attach | None:
+    value = load_value(state)
+    return value if isinstance(value, Attach) else None

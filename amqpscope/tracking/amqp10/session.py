@@ -17,14 +17,17 @@ Sources: transport.xml, "Sessions", "Session Flow Control".
 """
 
 from collections.abc import Collection
+from typing import Any
 
 from amqpscope.limits import MAX_STATED, MAX_UNPROVED
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
 from amqpscope.tracking.knowledge import UNBASED, Limits
+from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.performatives import Begin, Disposition, End, Flow, Transfer
+from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.wire import i64
 
 __all__ = ["SessionEnd", "among"]
@@ -247,3 +250,79 @@ class SessionEnd:
         if at > 0:
             del ends[:at]
         return proved
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values, its links and deliveries each once."""
+        links = Roll()
+        deliveries = Roll()
+        tables = (
+            tuple((handle, links.number(link)) for handle, link in self.handles.items()),
+            tuple((handle, links.number(link)) for handle, link in self.peer_handles.items()),
+            tuple((name, sender, links.number(link)) for (name, sender), link in self.links.items()),
+            tuple((number, links.number(link)) for number, link in self.held.items()),
+        )
+        unsettled = tuple((number, deliveries.number(one)) for number, one in self.unsettled.items())
+        dumped_links: list[tuple[object, ...]] = []
+        dumped_deliveries: list[tuple[object, ...]] = []
+        # Either may name more of the other.
+        while len(dumped_links) < len(links.objects) or len(dumped_deliveries) < len(deliveries.objects):
+            for link in links.objects[len(dumped_links) :]:
+                assert isinstance(link, LinkEnd)
+                dumped_links.append(link.dump(deliveries))
+            for delivery in deliveries.objects[len(dumped_deliveries) :]:
+                assert isinstance(delivery, Delivery)
+                dumped_deliveries.append(delivery.dump(links))
+        return (
+            (int(self.number), self.state, self.whole, int(self.channel), int(self.peer_channel)),
+            (dump_value(self.begin), int(self.begin_packet)),
+            (dump_value(self.peer_begin), int(self.peer_begin_end), int(self.peer_begin_packet)),
+            (int(self.peer_end_end), int(self.asked)),
+            (int(self.initial_id), int(self.next_id), self.limits.dump()),
+            (int(self.peer_initial_id), int(self.peer_next_id), tuple(self.received_ends)),
+            (tuple(self.received_deliveries), tuple(self.received_delivery_ends)),
+            (int(self.last_delivery), unsettled, self.settled.dump()),
+            tuple((number, dump_value(state)) for number, state in self.stated.items()),
+            tables,
+            tuple(dumped_links),
+            tuple(dumped_deliveries),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "SessionEnd":
+        """What `dump` gave, as an object again."""
+        about, begin, peer_begin, ends, ids, peer_ids, received, sent, stated, tables, links, deliveries = (
+            state
+        )
+        session = SessionEnd(about[0])
+        _, session.state, session.whole, session.channel, session.peer_channel = about
+        value = load_value(begin[0])
+        session.begin = value if isinstance(value, Begin) else None
+        session.begin_packet = begin[1]
+        value = load_value(peer_begin[0])
+        session.peer_begin = value if isinstance(value, Begin) else None
+        _, session.peer_begin_end, session.peer_begin_packet = peer_begin
+        session.peer_end_end, session.asked = ends
+        session.initial_id = ids[0]
+        session.next_id = ids[1]
+        session.limits = Limits.load(ids[2])
+        session.peer_initial_id = peer_ids[0]
+        session.peer_next_id = peer_ids[1]
+        session.received_ends = list(peer_ids[2])
+        session.received_deliveries = list(received[0])
+        session.received_delivery_ends = list(received[1])
+        all_links = [LinkEnd.load(link) for link in links]
+        all_deliveries = [Delivery.load(delivery, all_links) for delivery in deliveries]
+        for link, dumped in zip(all_links, links, strict=True):
+            link.restore(dumped, all_deliveries)
+        session.last_delivery = sent[0]
+        session.unsettled = {number: all_deliveries[at] for number, at in sent[1]}
+        session.settled = Spans.load(sent[2])
+        session.stated = {number: load_value(outcome) for number, outcome in stated}
+        handles, peer_handles, names, held = tables
+        session.handles = {handle: all_links[at] for handle, at in handles}
+        session.peer_handles = {handle: all_links[at] for handle, at in peer_handles}
+        session.links = {(name, sender): all_links[at] for name, sender, at in names}
+        session.held = {number: all_links[at] for number, at in held}
+        return session

@@ -1,0 +1,65 @@
+"""The few frames of a connection around an offending one, for people to look at.
+
+Frames lie in the reader's large buffers, so what is kept of them here is copied, and little of it.
+"""
+
+from amqpscope.finding import Finding
+from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_OCTETS
+from amqpscope.model import FrameRecord
+from dissectors.amqp10.message import Message
+from dissectors.wire import i64
+
+__all__ = ["Context"]
+
+
+class Context:
+    """Sees all frames of a connection; gives each finding the frames around its own."""
+
+    def __init__(self) -> None:
+        self._latest: list[FrameRecord] = []
+        self._awaiting: list[Finding] = []
+
+    def saw(self, record: FrameRecord, found: list[Finding]) -> None:
+        """The next frame, and what was found in it."""
+        record = _kept(record)
+        if self._awaiting:
+            left: list[Finding] = []
+            for finding in self._awaiting:
+                finding.around.append(record)
+                if len(finding.around) < finding.around_whole:
+                    left.append(finding)
+            self._awaiting = left
+        for finding in found:
+            finding.around = [*self._latest, record]
+            finding.around_whole = len(finding.around) + CONTEXT_AFTER
+            self._awaiting.append(finding)
+        self._latest.append(record)
+        if len(self._latest) > CONTEXT_BEFORE:
+            del self._latest[0]
+
+    def ended(self, found: list[Finding]) -> None:
+        """The connection is over, and this was found because of that."""
+        for finding in found:
+            finding.around = self._latest[:]
+            finding.around_whole = len(finding.around)
+
+
+def _kept(record: FrameRecord) -> FrameRecord:
+    copy = FrameRecord(
+        record.connection,
+        record.direction,
+        record.packet,
+        record.time,
+        record.last_packet,
+        record.last_time,
+        record.acknowledged,
+        record.frame.kept(CONTEXT_OCTETS),
+    )
+    message = record.message
+    if message is not None:
+        most: i64 = CONTEXT_OCTETS
+        if message.size <= most:
+            copy.message = message
+        else:
+            copy.message = Message(message.message_format, [message.octets[:most]], message.size, False)
+    return copy

@@ -1,0 +1,76 @@
+"""Whichever way octets come to the judge, the findings are the same: a file, odd pieces of it, or an analysis
+that was carried from process to process after every few packets."""
+
+from __future__ import annotations
+
+import io
+import marshal
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from support.faults import mischief
+from support.judged import Trickle
+from support.network import Tap, captured, converse
+
+import amqpscope
+from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.connections import reverse_key
+from amqpscope.report.findings import finding_json
+
+CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.pcap*"))
+
+SIZES = [1, 7, 60, 61, 200, 1500]
+
+
+def whole(octets: bytes) -> list[str]:
+    return [finding_json(finding, "x") for finding in amqpscope.check(io.BytesIO(octets))]
+
+
+def in_pieces(octets: bytes, sizes: list[int]) -> list[str]:
+    return [finding_json(finding, "x") for finding in amqpscope.check(Trickle(octets, sizes))]
+
+
+def carried(octets: bytes, sizes: list[int]) -> list[str]:
+    """Between any two pieces every connection's state goes through plain values."""
+    found: list[str] = []
+    with amqpscope.Capture(Trickle(octets, sizes), judge=True) as capture:
+        table = capture._table
+        for _ in capture.blocks():
+            found += [finding_json(finding, "x") for finding in capture.take_findings()]
+            for key, analysis in list(table._forward.items()):
+                state = marshal.loads(marshal.dumps(analysis.dump()))
+                loaded = ConnectionAnalysis.load(state, table.out, table.notes, table.findings)
+                assert loaded.dump() == state
+                table._forward[key] = loaded
+                table._backward[reverse_key(key)] = loaded
+                table._lingering = [
+                    (loaded if old is analysis else old, delivered) for old, delivered in table._lingering
+                ]
+    return found
+
+
+def conversations() -> list[bytes]:
+    many = 1000 if settings.get_current_profile_name() == "fuzz" else 60
+    return [
+        captured(converse(f"ways {n}", mischief=mischief if n % 3 else None), Tap(repeat=0.1)).octets
+        for n in range(many)
+    ]
+
+
+def test_any_conversation() -> None:
+    found = 0
+    for number, octets in enumerate(conversations()):
+        expected = whole(octets)
+        found += len(expected)
+        assert in_pieces(octets, SIZES) == expected, number
+        assert carried(octets, [400, 90, 1200]) == expected, number
+    assert found > 100
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_real_peers(path: Path) -> None:
+    octets = path.read_bytes()
+    expected = whole(octets)
+    assert in_pieces(octets, [1000, 1]) == expected
+    assert carried(octets, [3000]) == expected
