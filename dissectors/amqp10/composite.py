@@ -152,12 +152,9 @@ class Reader(ValueReader):
     ) -> None:
         super().__init__(buf, pos, end, origin, budget)
         self.table: TypeTable = table
-        # Of the composite being read: where its first element stands, how many it counts, how many
-        # problems there were before it; whether its size is known to be wrong or too small, and then how
-        # many elements there is room for.
-        self.first: i64 = 0
-        self.count: i64 = 0
-        self.found: i64 = 0
+        # Of the composite being read: fields that are missing or hold none of their choices, as
+        # (owner, index, rule, value); whether its list ends before its count, and behind which element.
+        self.owed: list[tuple[Composite, int, str, object]] = []
         self.short: bool = False
         self.room: i64 = 0
 
@@ -204,48 +201,40 @@ class Reader(ValueReader):
         code: the format code behind the descriptor, already stepped over.
         """
         definition = composite.definition()
-        hiding = self.hiding
         top = not self.path
+        hiding = self.hiding
         if definition.secret:
             self.hiding = True
-        elif top and definition.is_sasl_frame:
+        elif hiding and top and definition.is_sasl_frame:
             self.hiding = False
-        first = self.first
-        counted = self.count
-        found = self.found
-        short = self.short
-        outer = self.end
-        cut = self.cut
         self.path.append(definition.name if top else "")
-        self.found = len(self.problems)
-        self.short = False
         result: object = composite
         if code == 0x45:
-            self.first = self.pos
-            self.count = 0
             composite.read(self, 0)
+            if self.owed:
+                self.report_owed(self.pos, 0, False)
         elif code == 0xC0 or code == 0xD0:
+            outer = self.end
+            cut = self.cut
+            found: i64 = len(self.problems)
             count = self.compound_head(code, start)
             if count < 0:
                 result = Described(descriptor, Raw(b"" if definition.secret else self.buf[start:outer]))
             else:
-                self.first = self.pos
-                self.count = count
-                self.short = self.cut or len(self.problems) > self.found
+                first = self.pos
+                wrong = self.cut or len(self.problems) > found
                 composite.read(self, count)
-                self.beyond(composite, count, start)
+                if self.owed:
+                    self.report_owed(first, count, wrong or self.short)
+                self.beyond(composite, count, start, found)
                 self.pos = self.end
                 self.end = outer
                 self.cut = cut
         else:
             result = Described(descriptor, self.no_list(definition, code))
+        self.path.pop()
         if definition.secret:
             self.hide(composite)
-        self.path.pop()
-        self.first = first
-        self.count = counted
-        self.found = found
-        self.short = short
         self.hiding = hiding
         return result
 
@@ -267,7 +256,7 @@ class Reader(ValueReader):
         if composite.extra is not None:
             composite.extra = [Raw(b"") for _ in composite.extra]
 
-    def beyond(self, composite: Composite, count: i64, start: i64) -> None:
+    def beyond(self, composite: Composite, count: i64, start: i64, found: i64) -> None:
         """What stands in a composite's list behind its last defined field, and whether it fits."""
         definition = composite.definition()
         defined = definition.size
@@ -279,17 +268,18 @@ class Reader(ValueReader):
             )
             extra: list[object] = []
             while defined + len(extra) < count and self.pos < self.end:
-                self.path.append(f"[{defined + len(extra)}]")
+                self.path.append(int(defined) + len(extra))
                 extra.append(self.value())
                 self.path.pop()
             composite.extra = extra
             return
         if self.short:
-            if len(self.problems) == self.found and not self.cut:
+            self.short = False
+            if len(self.problems) == found and not self.cut:
                 reason = f"the list counts {count} items, there is room for {self.room}"
                 self.problem("T-LIST-FIT", start, reason)
             return
-        self.fits("T-LIST-FIT", "list", defined if count > defined else count, count, start, self.found)
+        self.fits("T-LIST-FIT", "list", defined if count > defined else count, count, start, found)
 
     # Arrays of composites
 
@@ -597,33 +587,38 @@ class Reader(ValueReader):
         return False
 
     def missing(self, owner: Composite, index: i64, code: str) -> None:
-        """A mandatory field is not set: report it, unless something else explains that."""
-        if self.short or (owner.odd is not None and int(index) in owner.odd):
-            return
-        if index >= self.count and self.count < owner.definition().size and self.pos < self.end:
-            # It may stand there, only not counted: `beyond` reports that.
-            return
-        field = owner.definition().fields[index]
-        self.problem(
-            code, self.element_at(index), f"{field.name} is mandatory and not set", self.leaf(owner, index)
-        )
+        """A mandatory field is not set."""
+        self.owed.append((owner, int(index), code, None))
 
     def choice(self, owner: Composite, index: i64, code: str, value: object) -> None:
-        """A closed enumeration holds a value that is none of its choices: report it, keep the value."""
-        field = owner.definition().fields[index]
-        shown = value if isinstance(value, int) else "the symbol sent"
-        self.problem(code, self.element_at(index), f"{shown} is no {field.type}", self.leaf(owner, index))
+        """A closed enumeration holds a value that is none of its choices."""
+        self.owed.append((owner, int(index), code, value))
 
-    def element_at(self, index: i64) -> i64:
-        """Where the element of a field stands in the list just read; its end if there is none."""
-        walker = ValueReader(self.buf, self.first, self.end, self.origin)
-        if self.count == 0:
-            return self.first
-        passed: i64 = 0
-        while passed < index and passed < self.count and walker.pos < walker.end:
-            walker.skip_value()
-            passed += 1
-        return walker.pos
+    def report_owed(self, first: i64, count: i64, excused: bool) -> None:
+        """Report what is missing in the list just read, whose `count` elements begin at `first`.
+
+        excused: what is missing may stand there, but for the list's size or count.
+        """
+        owed = self.owed
+        self.owed = []
+        for owner, index, code, value in owed:
+            field = owner.definition().fields[index]
+            if value is not None:
+                shown = value if isinstance(value, int) else "the symbol sent"
+                reason = f"{shown} is no {field.type}"
+            else:
+                if excused or (owner.odd is not None and index in owner.odd):
+                    continue
+                if index >= count and count < owner.definition().size and self.pos < self.end:
+                    # It may stand there, only not counted: `beyond` reports that.
+                    continue
+                reason = f"{field.name} is mandatory and not set"
+            walker = ValueReader(self.buf, first, self.end if count > 0 else first, self.origin)
+            passed: i64 = 0
+            while passed < index and passed < count and walker.pos < walker.end:
+                walker.skip_value()
+                passed += 1
+            self.problem(code, walker.pos, reason, self.leaf(owner, index))
 
 
 def sent_name(value: object) -> str:

@@ -362,13 +362,13 @@ class FrameDecoder(Dissector):
     def header_fault(self, buf: bytes, pos: i64, size: i64) -> str:
         """The rule a frame header breaks, or "": also `cut` for one that accuses nobody."""
         words: i64 = buf[pos + 4]
-        unsure = self.doubtful or self.offset < self.guessed_to
         if size >= 8 and words >= 2 and words * 4 <= size and buf[pos + 5] <= 1:
-            if not unsure:
-                return ""
             if size <= MAX_CREDIBLE_FRAME:
                 self.doubtful = False
                 return ""
+            if not self.doubtful and self.offset >= self.guessed_to:
+                return ""
+        unsure = self.doubtful or self.offset < self.guessed_to
         if unsure:
             return "cut"
         if self.offset == 0:

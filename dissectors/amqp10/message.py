@@ -104,13 +104,28 @@ class Message:
 class _SectionReader(Reader):
     """Reads the sections of a message, each with its name in the path of its problems."""
 
+    def described(self, start: i64) -> object:
+        # The way nearly every section goes that is no composite: smallulong, looked up in no table.
+        if self.depth == 0 and self.end - self.pos >= 3 and self.buf[self.pos] == 0x53:
+            code: i64 = self.buf[self.pos + 1]
+            if 0x71 <= code <= 0x78 and code != 0x73:
+                self.pos += 2
+                self.budget -= 1
+                self.depth = 1
+                value = self.wrapped(int(code))
+                self.depth = 0
+                return Described(ULong(code), value)
+        return super().described(start)
+
     def described_by(self, descriptor: object, start: i64) -> object:
         code = _section_code(descriptor) if self.depth == 1 else -1
-        if code < 0:
+        if code < 0 or self.known(descriptor) is not None:
             return super().described_by(descriptor, start)
+        return Described(descriptor, self.wrapped(code))
+
+    def wrapped(self, code: int) -> object:
+        """The value behind the descriptor of a section."""
         name, _, wanted = SECTIONS[code]
-        if self.known(descriptor) is not None:
-            return super().described_by(descriptor, start)
         first: i64 = self.buf[self.pos]
         if wanted == "map" and (first == 0xC1 or first == 0xD1):
             self.keys = name if name == "application-properties" else "annotations"
@@ -118,7 +133,7 @@ class _SectionReader(Reader):
         value = self.value()
         self.path.pop()
         self.keys = ""
-        return Described(descriptor, value)
+        return value
 
 
 def _section_code(descriptor: object) -> int:

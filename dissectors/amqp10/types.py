@@ -173,17 +173,33 @@ class ValueReader:
         # The restricted type of the map read next (`fields`, `annotations`, ...), or "".
         self.keys: str = ""
         self.problems: list[Problem] = []
-        self.path: list[str] = []
+        # Where the value being read stands, made into text only for a problem: a str stands for itself,
+        # n for an item, -1 - n for the key of an entry, (key, n) for its value.
+        self.path: list[object] = []
 
     # Problems
 
     def problem(self, code: str, at: i64, reason: str, leaf: str = "") -> None:
         """Note a problem found at index `at` of the buffer, in the field being read."""
         if len(self.problems) < MAX_PROBLEMS:
-            path = "".join(self.path) + leaf
+            path = "".join([self.step_text(step) for step in self.path]) + leaf
             if self.hiding and code not in _REVEALING_NOTHING and not code.startswith("P-"):
                 reason = _HIDDEN
             self.problems.append(Problem(code, at - self.origin, path.lstrip("."), reason))
+
+    def step_text(self, step: object) -> str:
+        """One step of a path as text."""
+        if isinstance(step, str):
+            return step
+        if isinstance(step, int):
+            return f"[{step}]" if step >= 0 else f"{{key {-1 - step}}}"
+        assert isinstance(step, tuple)
+        key, index = step
+        # A key is shown if it is a short plain symbol or string.
+        if isinstance(key, str) and len(key) <= 64 and key.isascii() and key.isprintable():
+            if not self.hiding:
+                return f"[{key}]"
+        return f"[{index}]"
 
     def sound(self, found: i64) -> bool:
         """Whether what was read since there were `found` problems is whole and without another."""
@@ -531,7 +547,7 @@ class ValueReader:
         items: list[object] = []
         read: i64 = 0
         while read < count and self.pos < self.end:
-            self.path.append(f"[{read}]")
+            self.path.append(int(read))
             items.append(self.value())
             self.path.pop()
             read += 1
@@ -548,7 +564,8 @@ class ValueReader:
         read: i64 = 0
         while read < count and self.pos < self.end:
             at = self.pos
-            self.path.append(f"{{key {len(pairs)}}}")
+            index = len(pairs)
+            self.path.append(-1 - index)
             key = self.value()
             read += 1
             if not isinstance(key, Raw):
@@ -563,7 +580,7 @@ class ValueReader:
                 pairs.append((key, Raw(b"")))
                 break
             at = self.pos
-            self.path.append(self.key_path(key, len(pairs)))
+            self.path.append((key, index))
             value = self.value()
             if keys:
                 self.check_entry(keys, value, at)
@@ -578,18 +595,6 @@ class ValueReader:
 
     def check_entry(self, keys: str, value: object, at: i64) -> None:
         """Check a value, which stood at `at`, in a map of the restricted type `keys`."""
-
-    def key_path(self, key: object, index: int) -> str:
-        """A map entry's part of a path: its key if that is a short plain symbol or string, else its index."""
-        if (
-            isinstance(key, str)
-            and len(key) <= 64
-            and key.isascii()
-            and key.isprintable()
-            and not self.hiding
-        ):
-            return f"[{key}]"
-        return f"[{index}]"
 
     def array_items(self, count: i64, start: i64, found: i64) -> Array:
         if self.pos >= self.end:
@@ -626,7 +631,7 @@ class ValueReader:
         if empty and count > MAX_EMPTY_ELEMENTS:
             most = MAX_EMPTY_ELEMENTS
         while read < most and (empty or self.pos < self.end) and self.budget > 0:
-            self.path.append(f"[{read}]")
+            self.path.append(int(read))
             items.append(self.element(descriptor, code) if composite else self.data(code, self.pos))
             self.path.pop()
             read += 1
