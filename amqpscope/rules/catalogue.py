@@ -8,9 +8,24 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-__all__ = ["Rule", "catalogue", "rule", "severity"]
+__all__ = ["LAYERS", "Rule", "catalogue", "guards", "rule", "severity"]
+
+LAYERS = (
+    "types",
+    "framing",
+    "connection",
+    "sasl",
+    "tls",
+    "session",
+    "link",
+    "delivery",
+    "messaging",
+    "transactions",
+)
+"""The layers of the rules, from the octets up."""
 
 _FILES = {"amqp10": "amqp10.tsv"}
+_GUARDS = {"amqp10": "amqp10-guards.tsv"}
 
 # Rules about how a peer reacted to another's fault: worth a note, never an accusation.
 _REACTIONS = ("S-ERR-END", "L-ERR-DETACH")
@@ -43,8 +58,18 @@ class Rule(NamedTuple):
 @cache
 def catalogue() -> dict[str, Rule]:
     """All rules by id."""
+    return _read(_FILES)
+
+
+@cache
+def guards() -> dict[str, Rule]:
+    """What is legal although it looks odd, by id: no rule may find anything in it."""
+    return _read(_GUARDS)
+
+
+def _read(files: dict[str, str]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
-    for namespace, file in _FILES.items():
+    for namespace, file in files.items():
         text = resources.files("amqpscope.rules").joinpath("data", file).read_text(encoding="utf-8")
         for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
             condition = row["error_condition"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import csv
 import importlib
 import re
 from collections import Counter
@@ -14,27 +12,27 @@ from scenarios.pairs import SCENARIOS
 
 import amqpscope.rules
 import dissectors
-from amqpscope.rules.catalogue import catalogue
+from amqpscope.rules.catalogue import LAYERS, catalogue, guards
+from amqpscope.rules.explanation import explanation
+from amqpscope.rules.registry import SUBJECTS, checked
 
 for _path in sorted((Path(__file__).parent.parent / "scenarios" / "amqp10").glob("*.py")):
     importlib.import_module(f"scenarios.amqp10.{_path.stem}")
 
 RULES_FOLDER = Path(amqpscope.rules.__file__).parent / "amqp10"
-SUBJECTS = [
-    "connection",
-    "delivery",
-    "ending",
-    "framing",
-    "link",
-    "message",
-    "sasl",
-    "session",
-    "terminus",
-    "transaction",
-    "types",
-]
 TABLES = {name: importlib.import_module(f"amqpscope.rules.amqp10.{name}").RULES for name in SUBJECTS}
 CHECKED = sorted(rule for table in TABLES.values() for rule in table)
+
+
+def test_each_file_of_rules_is_in_the_registry() -> None:
+    files = {
+        path.stem
+        for path in RULES_FOLDER.glob("*.py")
+        if re.search(r"^RULES\b", path.read_text("utf-8"), re.M)
+    }
+    assert files == set(SUBJECTS)
+    assert sorted(checked()) == CHECKED
+    assert all(rule in TABLES[subject] for rule, subject in checked().items())
 
 
 def test_each_rule_is_in_one_table() -> None:
@@ -64,14 +62,13 @@ def test_each_function_is_one_rule_and_tells_it(subject: str) -> None:
     """The words are read from the source: compiled functions have none."""
     table = TABLES[subject]
     assert len(set(table.values())) == len(table)
-    tree = ast.parse((RULES_FOLDER / f"{subject}.py").read_text(encoding="utf-8"))
-    words = {
-        node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)
-    }
-    for rule in table.values():
-        first, _, rest = words[rule.__name__].partition("\n\n")
-        assert first.endswith(".") and "\n" not in first, rule
-        assert re.match(r"(?s)Why it matters: .+\nSilent when: .+\.$", rest), rule
+    for rule, function in table.items():
+        words = explanation(rule)
+        assert words is not None, rule
+        assert (words.file, words.function) == (f"amqp10/{subject}.py", function.__name__)
+        for part in (words.fault, words.matters, words.silent):
+            assert part.endswith(".") and "\n" not in part, rule
+        assert not re.search("Why it matters|Silent when", "".join(words[:3])), rule
 
 
 def test_each_rule_has_a_pair() -> None:
@@ -80,11 +77,13 @@ def test_each_rule_has_a_pair() -> None:
 
 
 def test_each_guard_has_a_dialogue() -> None:
-    path = RULES_FOLDER.parent / "data" / "amqp10-guards.tsv"
-    with path.open(encoding="utf-8") as file:
-        guards = {row["id"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
-    told = {rule for scenario in SCENARIOS if scenario.kind == "legal" for rule in scenario.rules}
-    assert guards - told == set()
+    told = {f"amqp10/{rule}" for scenario in SCENARIOS if scenario.kind == "legal" for rule in scenario.rules}
+    assert len(guards()) > 20
+    assert set(guards()) - told == set()
+
+
+def test_the_layers_are_those_of_the_catalogue() -> None:
+    assert {row.layer for row in catalogue().values()} == set(LAYERS)
 
 
 def test_names_of_dialogues_are_unique() -> None:

@@ -1,0 +1,45 @@
+"""Which rules are checked: the tables `RULES` of all files together.
+
+A rule's function stands in the file of its subject, and its id beside it in the `RULES` of that file.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from amqpscope.rules.amqp10 import (
+    connection,
+    delivery,
+    ending,
+    framing,
+    link,
+    message,
+    sasl,
+    session,
+    terminus,
+    transaction,
+    types,
+)
+
+__all__ = ["SUBJECTS", "checked"]
+
+SUBJECTS: Final[dict[str, Iterable[str]]] = {
+    "connection": connection.RULES,
+    "delivery": delivery.RULES,
+    "ending": ending.RULES,
+    "framing": framing.RULES,
+    "link": link.RULES,
+    "message": message.RULES,
+    "sasl": sasl.RULES,
+    "session": session.RULES,
+    "terminus": terminus.RULES,
+    "transaction": transaction.RULES,
+    "types": types.RULES,
+}
+"""The rules of each file in `amqpscope/rules/amqp10/`."""
+
+_CHECKED: Final[dict[str, str]] = {rule: subject for subject, rules in SUBJECTS.items() for rule in rules}
+
+
+def checked() -> dict[str, str]:
+    """The rules that are checked, each with the file that has it: `amqp10/L-CREDIT` is in `link`."""
+    return dict(_CHECKED)
