@@ -6,7 +6,7 @@ from rich.style import Style
 from amqpscope.report.brief import Line
 from amqpscope.report.printable import cells, cut, wrap
 
-__all__ = ["Painter"]
+__all__ = ["Painter", "shortened"]
 
 _STYLES = {
     "": "",
@@ -27,7 +27,9 @@ _STYLES = {
 }
 
 # Our own signs, for outputs that cannot show them. What the wire sent is escaped by the output itself.
-_ASCII = str.maketrans({"→": ">", "←": "<", "─": "-", "═": "=", "…": "~", "–": "-", "×": "x"})
+_ASCII = str.maketrans(
+    {"→": ">", "←": "<", "─": "-", "═": "=", "…": "~", "–": "-", "×": "x", "│": "|", "»": ">"}
+)
 
 _NARROWEST = 20
 """Columns that are always taken to be there."""
@@ -65,7 +67,7 @@ class Painter:
         if sum([cells(text) for _, text in line]) <= width:
             return self._join(line)
         if hang < 0:
-            return self._join(_cut(line, width))
+            return self._join(shortened(line, width))
         return self._join(_wrapped(line, width, hang))
 
     def _join(self, line: Line) -> str:
@@ -84,8 +86,8 @@ class Painter:
         return "".join(parts)
 
 
-def _cut(line: Line, width: int) -> Line:
-    """As much of a line as fits, and a sign that there is more."""
+def shortened(line: Line, width: int) -> Line:
+    """As much of a line that is wider than `width` as fits, and a sign that there is more."""
     room = width
     kept: Line = []
     for style, text in line:

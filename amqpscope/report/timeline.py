@@ -10,11 +10,10 @@ and with -v and -vv what `details` has to say.
 from amqpscope.model import CLIENT, Connection, FrameRecord, endpoint
 from amqpscope.report import brief, details
 from amqpscope.report.brief import Line
+from amqpscope.report.guarding import guard
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from amqpscope.report.secrets import hides_body, hides_raw, is_unclear
 from dissectors.amqp10.composite import Composite
-from dissectors.amqp10.performatives import Transfer
 
 __all__ = ["TIME_FORMATS", "Clock", "Timeline", "heading"]
 
@@ -107,23 +106,8 @@ class Timeline:
         frame = record.frame
         message = record.message
         body = frame.body
-        guarded = hides_raw(frame)
-        if frame.problems and not guarded:
-            if (
-                isinstance(body, Transfer)
-                or not isinstance(body, Composite)
-                or not body.definition().is_frame
-            ):
-                guarded = self._names.may_hold_token(record, link)
-        hidden = False
-        if message is not None:
-            message.sections()
-            unclear = is_unclear(message)
-            if self._verbosity or unclear:
-                doubtful = unclear and self._names.may_hold_token(record, link)
-                hidden = hides_body(message, link, doubtful)
+        guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
         line, width = self._head(record)
-        vague = guarded or (hidden and message is not None and is_unclear(message))
         told = brief.details(frame, link, message, vague)
         line += told
         # What went wrong is worth another line on a narrow terminal; the rest is cut.
