@@ -11,16 +11,17 @@ __all__ = ["HelpfulCommand"]
 
 
 class HelpfulCommand(TyperCommand):
-    """A command that takes captures."""
+    """A command; what it takes is captures, or other things of which there may be several."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return ["[OPTIONS]", "PATH..."]
+        arguments = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *(f"{argument.metavar}..." for argument in arguments)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if parameter.param_type_name == "argument":
-                row = ("PATH...", getattr(parameter, "help", None) or "")
+                row = (f"{parameter.metavar}...", getattr(parameter, "help", None) or "")
                 sections.setdefault("Arguments", []).append(row)
             else:
                 record = parameter.get_help_record(ctx)

@@ -10,6 +10,7 @@ import typer
 from amqpscope import __version__
 from amqpscope.cli import check as check_command
 from amqpscope.cli import read as read_command
+from amqpscope.cli import rules as rules_command
 from amqpscope.cli import summary as summary_command
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.status import Status
@@ -43,6 +44,7 @@ app.command(
     epilog=check_command.EPILOG,
     short_help="Who broke which rule, where, and in which state.",
 )(check_command.check)
+app.add_typer(rules_command.app, name="rules")
 
 
 def version_line() -> str:

@@ -54,7 +54,7 @@ def ladder(records: Iterable[FrameRecord], findings: Iterable[Finding], width: i
         frames.setdefault(record.connection, []).append(record)
     found: dict[Connection, list[Finding]] = {}
     for finding in findings:
-        found.setdefault(finding.record.connection, []).append(finding)
+        found.setdefault(finding.connection, []).append(finding)
     lines: list[Line] = []
     for connection, its in frames.items():
         if lines:
@@ -65,8 +65,7 @@ def ladder(records: Iterable[FrameRecord], findings: Iterable[Finding], width: i
 
 def _place(finding: Finding) -> _Place:
     """Where the frame of a finding stands; see `_of`."""
-    frame = finding.record.frame
-    return finding.peer, int(finding.packet), int(frame.offset), frame.name
+    return finding.peer, int(finding.packet), int(finding.offset), finding.frame
 
 
 def _of(record: FrameRecord) -> _Place:
@@ -142,7 +141,7 @@ class _Ladder:
     def _end(self, absent: list[Finding]) -> list[Line]:
         """The end of a stream, where something is missing."""
         first = absent[0]
-        says: Line = [("problem", printable(first.record.frame.name))]
+        says: Line = [("problem", printable(first.frame))]
         lines = self._arrow(first.peer, int(first.packet), "", says, _FAULTY)
         for finding in absent:
             if _place(finding) == _place(first):

@@ -1,0 +1,267 @@
+"""`amqpscope rules`: the catalogue, one rule explained, and how much of all is checked."""
+
+import enum
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.output import painter, say
+from amqpscope.cli.status import Status
+from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Proof, coverage, judged, status
+from amqpscope.errors import FilterError
+from amqpscope.report.brief import Line
+from amqpscope.report.ladder import WIDTH, ladder
+from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
+from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, severity
+from amqpscope.rules.explanation import explanation
+from amqpscope.rules.pairs import CLEAN, LEGAL, VIOLATING, Pairs
+from amqpscope.rules.registry import checked
+
+__all__ = ["app"]
+
+LIST_SCHEMA = "amqpscope/rules/1"
+COVERAGE_SCHEMA = "amqpscope/coverage/1"
+
+_LIST_EPILOG = """\b
+A line: + checked, - not yet checked or . not decidable from outside; the
+rule, its severity, its level, who can break it, what it demands.
+
+\b
+Exit status: 0 fine, 2 a failure (unknown option).
+"""
+
+_EXPLAIN_EPILOG = """\b
+The ladders are drawn from the rule's own captures: one that breaks it, and
+one that does not. A double line marks the frame in which a rule is broken.
+
+\b
+Examples:
+  amqpscope rules explain L-CREDIT
+  amqpscope rules explain amqp10/S-WIN-IN amqp10/D-TAG-LEN
+
+\b
+Exit status: 0 fine, 2 a failure (unknown rule).
+"""
+
+_COVERAGE_EPILOG = """\b
+Judges the captures of every rule now: the violating one must give exactly
+what is announced, the clean one nothing of any rule, the cut one what is
+promised. Guards are legal traffic that looks odd: nothing may be found.
+
+\b
+Exit status: 0 fine, 1 a rule or guard failed, 2 a failure.
+"""
+
+_NEAREST = 5
+"""Ids that are told beside one that is none."""
+
+_WIDEST = 100
+"""Columns of a ladder on a terminal that has more: what is further apart is not seen together."""
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="What is checked: the catalogue of rules, one explained, how much of all.",
+)
+
+
+class Format(enum.StrEnum):
+    """Forms of output."""
+
+    text = "text"
+    json = "json"
+
+
+class Severity(enum.StrEnum):
+    """What breaking a rule amounts to."""
+
+    error = "error"
+    warning = "warning"
+    note = "note"
+
+
+_FORMAT = typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object.")
+
+
+@app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="Every rule, a line each.")
+def list_rules(
+    layer: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help=f"Only of these: {', '.join(LAYERS)}.")
+    ] = None,
+    weight: Annotated[
+        Severity | None, typer.Option("--severity", metavar="error|warning|note", help="Only of this one.")
+    ] = None,
+    done: Annotated[
+        bool | None,
+        typer.Option("--checked/--unchecked", help="Only those that are checked, or are not."),
+    ] = None,
+    form: Annotated[Format, _FORMAT] = Format.text,
+) -> int:
+    """List the rules of the catalogue, checked or not."""
+    layers = LAYERS if layer is None else tuple(name.strip().lower() for name in layer.split(","))
+    for name in layers:
+        if name not in LAYERS:
+            raise FilterError(f"--layer {name}: is none of {', '.join(LAYERS)}")
+    rows = [
+        row
+        for wanted in LAYERS
+        for row in catalogue().values()
+        if row.layer == wanted
+        and wanted in layers
+        and (weight is None or severity(row.id) == weight)
+        and (done is None or (row.id in checked()) == done)
+    ]
+    if form is Format.json:
+        _print_json({"schema": LIST_SCHEMA, "rules": [_object(row) for row in rows]})
+    else:
+        _print(list_lines(rows))
+    return Status.FINE
+
+
+@app.command(cls=HelpfulCommand, epilog=_EXPLAIN_EPILOG, short_help="One rule, with a drawing of each kind.")
+def explain(
+    rules: Annotated[
+        list[str], typer.Argument(metavar="RULE", help="Its id, with amqp10/ before it or without.")
+    ],
+) -> int:
+    """Explain rules: what they demand, why it matters, when they are silent; and draw them."""
+    pairs = Pairs()
+    result = Status.FINE
+    shown = False
+    for given in rules:
+        row = _named(given)
+        if row is None:
+            say(f"{given}: there is no such rule; {_nearest(given)}")
+            result = Status.FAILURE
+            continue
+        if shown:
+            print()
+        _explain(row, pairs)
+        shown = True
+    return result
+
+
+@app.command(
+    "coverage", cls=HelpfulCommand, epilog=_COVERAGE_EPILOG, short_help="What of the catalogue is checked."
+)
+def show_coverage(
+    captures: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Judge these captures instead of those of the program."),
+    ] = None,
+    form: Annotated[Format, _FORMAT] = Format.text,
+) -> int:
+    """Judge the captures of every rule, and show which of the catalogue are checked."""
+    proved = coverage(Pairs(captures))
+    if form is Format.json:
+        counts = {how: sum(proof.status == how for proof in proved.rules) for how in _STATUSES}
+        _print_json(
+            {
+                "schema": COVERAGE_SCHEMA,
+                "counts": {_STATUSES[how]: count for how, count in counts.items()},
+                "rules": [_proof_object(proof) for proof in proved.rules],
+                "guards": [_proof_object(proof) for proof in proved.guards],
+            }
+        )
+    else:
+        _print(coverage_lines(proved))
+    return Status.FINDINGS if proved.failed else Status.FINE
+
+
+# Of JSON.
+_STATUSES = {CHECKED: "checked", FAILED: "failed", NOT_YET: "not-yet", UNDECIDABLE: "not-decidable"}
+
+
+def _print(lines: list[tuple[Line, int]]) -> None:
+    paint, _ = painter()
+    for line, hang in lines:
+        print(paint.paint(line, hang))
+
+
+def _print_json(whole: dict[str, Any]) -> None:
+    print(json.dumps(whole, indent=1))
+
+
+def _object(row: Rule) -> dict[str, Any]:
+    return {
+        "rule": row.id,
+        "layer": row.layer,
+        "severity": severity(row.id),
+        "requirement": row.requirement,
+        "basis": row.basis,
+        "breaker": row.breaker,
+        "status": _STATUSES[status(row)],
+        "text": row.text,
+        "spec": row.source,
+        "observable": row.observable,
+        "reason": row.reason or None,
+        "evidence": row.evidence or None,
+        "expected_condition": row.condition or None,
+    }
+
+
+def _proof_object(proof: Proof) -> dict[str, Any]:
+    return {
+        "rule": proof.rule.id,
+        "layer": proof.rule.layer,
+        "status": _STATUSES[proof.status],
+        "reason": proof.rule.reason or None,
+        "failures": list(proof.failures),
+    }
+
+
+def _known() -> dict[str, Rule]:
+    """Rules and guards by the ids that people may type, in capitals."""
+    known = {}
+    for name, row in {**catalogue(), **guards()}.items():
+        known[name.upper()] = row
+        known[name.partition("/")[2].upper()] = row
+    return known
+
+
+def _named(given: str) -> Rule | None:
+    return _known().get(given.strip().upper())
+
+
+def _nearest(given: str) -> str:
+    """Rules whose ids hold what was asked for, or are like it."""
+    import difflib
+
+    known = _known()
+    wanted = given.strip().upper()[:64]
+    if "/" not in wanted:
+        known = {name: row for name, row in known.items() if "/" not in name}
+    near = [name for name in known if wanted and wanted in name]
+    near += difflib.get_close_matches(wanted, known, n=_NEAREST, cutoff=0.5)
+    if not near:
+        return "`amqpscope rules list` has them all"
+    ids = list(dict.fromkeys(known[name].id for name in near))
+    return f"near it: {', '.join(ids[:_NEAREST])}"
+
+
+def _explain(row: Rule, pairs: Pairs) -> None:
+    """One rule, and its captures."""
+    guard = row.id in guards()
+    _print(rule_lines(row, explanation(row.id), guard))
+    if guard:
+        _draw(pairs, row.id, LEGAL, "Legal")
+        return
+    for pair in pairs.of(row.id)[:1]:
+        _draw(pairs, pair.folder, VIOLATING, "Broken")
+        _draw(pairs, pair.folder, CLEAN, "Not broken")
+
+
+def _draw(pairs: Pairs, folder: str, which: str, what: str) -> None:
+    """A capture as a ladder."""
+    name = f"{folder}/{which}.pcap"
+    frames, findings = judged(pairs.octets(folder, which), name)
+    paint, width = painter()
+    print()
+    print(paint.paint([("rule", what), ("dim", f" (captures/rules/{name})")]))
+    for line in ladder(frames, findings, WIDTH if width is None else min(width, _WIDEST)):
+        print(paint.paint(line))

@@ -1,0 +1,150 @@
+"""Rules for people: a line each, one explained with its captures drawn, how much of all is checked."""
+
+from collections.abc import Iterable
+
+from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, status
+from amqpscope.report.brief import Line
+from amqpscope.rules.catalogue import LAYERS, Rule, severity
+from amqpscope.rules.explanation import Explanation
+from amqpscope.rules.registry import checked
+
+__all__ = ["coverage_lines", "list_lines", "rule_lines"]
+
+# Lines, each with the columns before its continuation; -1 is one that may be cut.
+Lines = list[tuple[Line, int]]
+
+_SEVERITY_STYLES = {"error": "problem", "warning": "note", "note": "dim", "legal": "flow"}
+_SIGNS = {CHECKED: "+", NOT_YET: "-", UNDECIDABLE: ".", FAILED: "×"}
+_SIGN_STYLES = {CHECKED: "flow", NOT_YET: "note", UNDECIDABLE: "dim", FAILED: "problem"}
+
+_LABEL = 12
+
+
+def list_lines(rows: list[Rule]) -> Lines:
+    """A line a rule: whether it is checked, id, severity, level, who can break it, what it demands."""
+    lines: Lines = []
+    name = max((len(row.id) for row in rows), default=0)
+    level = max((len(row.requirement) for row in rows), default=0)
+    for row in rows:
+        how = status(row)
+        weight = severity(row.id)
+        lines.append(
+            (
+                [
+                    (_SIGN_STYLES[how], f"{_SIGNS[how]} "),
+                    ("rule", f"{row.id:<{name}} "),
+                    (_SEVERITY_STYLES[weight], f"{weight:<7} "),
+                    ("", f"{row.requirement:<{level}} "),
+                    ("dim", f"{row.breaker:<8} "),
+                    ("", row.text),
+                ],
+                -1,
+            )
+        )
+    done = sum(1 for row in rows if row.id in checked())
+    unseen = sum(1 for row in rows if status(row) == UNDECIDABLE)
+    text = f"{len(rows)} rules: + {done} checked, - {len(rows) - done - unseen} not yet, . {unseen} not "
+    lines.append(([("dim", text + "decidable from outside")], 2))
+    return lines
+
+
+def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
+    """What the catalogue and its function say of a rule; of a guard: what is legal."""
+    weight = "legal" if guard else severity(row.id)
+    head: Line = [("rule", f"{row.id}  "), (_SEVERITY_STYLES[weight], weight)]
+    if guard:
+        head.append(("", ", although it may look odd: no rule may find anything in it"))
+    else:
+        how = status(row)
+        head.append(("", f", {row.requirement}; {how}{' from outside' if how == UNDECIDABLE else ''}"))
+    lines: Lines = [(head, 2)]
+    lines.append(_labelled("allows" if guard else "demands", row.text))
+    lines.append(_labelled("source", row.source))
+    if not guard:
+        lines.append(_labelled("broken by", _who(row)))
+        lines.append(_labelled("answer", f"{row.condition} is due" if row.condition else "no error is named"))
+    seen = {"yes": "in any capture", "no": "never, from outside"}.get(row.observable, row.observable)
+    lines.append(_labelled("visible", f"{seen}: {row.reason}" if row.reason else seen))
+    if row.evidence:
+        lines.append(_labelled("evidence", row.evidence))
+    if words is not None:
+        lines.append(_labelled("fault", words.fault))
+        lines.append(_labelled("matters", words.matters))
+        lines.append(_labelled("silent", f"when {words.silent}"))
+        lines.append(_labelled("code", f"rules/{words.file}, {words.function}"))
+    return lines
+
+
+def _who(row: Rule) -> str:
+    if row.breaker == "either":
+        return "either peer"
+    if row.breaker in ("sender", "receiver"):
+        return f"the {row.breaker} of the link"
+    return f"the {row.breaker}"
+
+
+def coverage_lines(proved: Coverage) -> Lines:
+    """By layer: what is checked, what not yet, and what cannot be; a table of all; what failed."""
+    lines: Lines = []
+    for layer in LAYERS:
+        proofs = [proof for proof in proved.rules if proof.rule.layer == layer]
+        lines.append(([("rule", f"{layer}: {_counts(proofs)}")], 2))
+        for how in (CHECKED, FAILED, NOT_YET):
+            names = [_short(proof.rule) for proof in proofs if proof.status == how]
+            if names:
+                lines.append(_labelled(how, ", ".join(names), _SIGN_STYLES[how]))
+        unseen = [proof.rule for proof in proofs if proof.status == UNDECIDABLE]
+        if unseen:
+            lines.append(([("dim", f"  {UNDECIDABLE} from outside")], 4))
+            lines += [([("", f"    {_short(row)}: "), ("dim", row.reason)], 6) for row in unseen]
+        lines.append(([], -1))
+    lines += _table(proved)
+    lines.append(([], -1))
+    lines += _failures(proved)
+    return lines
+
+
+def _table(proved: Coverage) -> Lines:
+    """Numbers by layer."""
+    ways = (CHECKED, FAILED, NOT_YET, UNDECIDABLE)
+    head = f"{'':<13}{'rules':>6}" + "".join(f"  {how:>7}" for how in ways)
+    lines: Lines = [([("rule", head)], -1)]
+    for layer in (*LAYERS, ""):
+        proofs = [proof for proof in proved.rules if layer in ("", proof.rule.layer)]
+        numbers = "".join(f"  {_number(proofs, how):>{max(7, len(how))}}" for how in ways)
+        text = f"{layer or 'all':<13}{len(proofs):>6}{numbers}"
+        lines.append(([("" if layer else "rule", text)], -1))
+    return lines
+
+
+def _failures(proved: Coverage) -> Lines:
+    """What failed, and what the guards gave."""
+    guards = proved.guards
+    silent = _number(guards, CHECKED)
+    lines: Lines = [([("", f"guards: {silent} of {len(guards)} legal captures are silent")], 2)]
+    failed = [proof for proof in (*proved.rules, *guards) if proof.status == FAILED]
+    for proof in failed:
+        lines.append(([("problem", f"failed: {proof.rule.id}")], 2))
+        lines += [([("", f"  {failure}")], 4) for failure in proof.failures]
+    if not failed:
+        done = _number(proved.rules, CHECKED)
+        text = f"all {done} checked rules find what breaks them, and nothing in what is legal or missing"
+        lines.append(([("", text)], 2))
+    return lines
+
+
+def _counts(proofs: list[Proof]) -> str:
+    parts = [(how, _number(proofs, how)) for how in (CHECKED, FAILED, NOT_YET, UNDECIDABLE)]
+    return ", ".join(f"{count} {how}" for how, count in parts if count)
+
+
+def _number(proofs: Iterable[Proof], how: str) -> int:
+    return sum(1 for proof in proofs if proof.status == how)
+
+
+def _short(row: Rule) -> str:
+    return row.id.partition("/")[2]
+
+
+def _labelled(label: str, text: str, style: str = "key") -> tuple[Line, int]:
+    return ([(style, f"  {label:<{_LABEL - 2}}"), ("", text)], _LABEL)
