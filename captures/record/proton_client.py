@@ -7,9 +7,9 @@ import os
 import sys
 from typing import Any
 
-from proton import Delivery, Message, symbol, timestamp, uint
+from proton import Delivery, Link, Message, symbol, timestamp, uint
 from proton.handlers import MessagingHandler, TransactionHandler
-from proton.reactor import Container
+from proton.reactor import AtMostOnce, Container, DurableSubscription, LinkOption
 
 LIFETIME = 25.0
 MADE = timestamp(1_700_000_000_000)  # one fixed creation time: two recordings differ as little as possible
@@ -26,9 +26,11 @@ class Client(MessagingHandler):
         self.url = url
         self.login = login
         self.heartbeat: float | None = None
+        self.max_frame_size: int | None = None
         self.container: Any = None
         self.connection: Any = None
         self.finished = False
+        self.closing: list[Any] = []
 
     def on_start(self, event: Any) -> None:
         self.container = event.container
@@ -39,6 +41,7 @@ class Client(MessagingHandler):
             reconnect=False,
             virtual_host=VIRTUAL_HOST,
             heartbeat=self.heartbeat,
+            max_frame_size=self.max_frame_size,
             properties={symbol("product"): "proton-shop"},
             **self.login,
         )
@@ -205,6 +208,339 @@ class Transactions(Client, TransactionHandler):
             self.finish(self.sender, self.connection._txn_ctrl, self.receiver)
 
 
+class AcceptedInTransactions(Client, TransactionHandler):
+    """Two messages accepted in a transaction that is rolled back, then again in one that is committed."""
+
+    def __init__(self, url: str, login: dict[str, Any]) -> None:
+        super().__init__(url, login)
+        self.transaction: Any = None
+        self.sent = self.confirmed = self.received = 0
+
+    def opened(self) -> None:
+        self.sender = self.container.create_sender(self.connection, "ledger", name="ledger-out")
+
+    def on_sendable(self, event: Any) -> None:
+        while event.link == self.sender and self.sent < 2:
+            self.sent += 1
+            event.sender.send(Message(id=f"entry-{self.sent}", body=self.sent))
+
+    def on_accepted(self, event: Any) -> None:
+        if event.link == self.sender:
+            self.confirmed += 1
+            if self.confirmed == 2:
+                self.receiver = self.container.create_receiver(self.connection, "ledger", name="ledger-in")
+
+    def on_link_opened(self, event: Any) -> None:
+        if event.link.is_receiver:
+            self.container.declare_transaction(self.connection, handler=self)
+
+    def on_transaction_declared(self, event: Any) -> None:
+        self.transaction = event.transaction
+        self.receiver.flow(2)
+
+    def on_message(self, event: Any) -> None:
+        self.transaction.accept(event.delivery)
+        self.received += 1
+        if self.received == 2:
+            self.transaction.abort()
+        elif self.received == 4:
+            self.transaction.commit()
+
+    def on_transaction_aborted(self, event: Any) -> None:
+        self.container.declare_transaction(self.connection, handler=self)
+
+    def on_transaction_committed(self, event: Any) -> None:
+        self.finish(self.sender, self.receiver, self.connection._txn_ctrl)
+
+
+class Windows(Client):
+    """Two sessions with windows of four small frames, and in each messages of three frames there and back."""
+
+    polite = True
+    count = 3
+
+    def __init__(self, url: str, login: dict[str, Any]) -> None:
+        super().__init__(url, login)
+        self.max_frame_size = 1024
+        self.sessions: list[Any] = []
+        self.links: list[Any] = []
+        self.sent: dict[Any, int] = {}
+        self.confirmed = self.received = 0
+
+    def opened(self) -> None:
+        for number in (1, 2):
+            session = self.connection.session()
+            session.incoming_capacity = 4 * self.max_frame_size
+            session.open()
+            self.sessions.append(session)
+            sender = self.container.create_sender(session, f"scrolls-{number}", name=f"scrolls-{number}-out")
+            self.links.append(sender)
+
+    def on_sendable(self, event: Any) -> None:
+        sender = event.sender
+        while self.sent.get(sender.name, 0) < self.count and sender.credit:
+            number = self.sent[sender.name] = self.sent.get(sender.name, 0) + 1
+            sender.send(Message(id=f"scroll-{number}", creation_time=MADE, body="scroll " * 350))
+
+    def on_accepted(self, event: Any) -> None:
+        self.confirmed += 1
+        if self.confirmed == 2 * self.count:
+            for number, session in enumerate(self.sessions, 1):
+                receiver = self.container.create_receiver(
+                    session, f"scrolls-{number}", name=f"scrolls-{number}-in"
+                )
+                receiver.flow(self.count)
+                self.links.append(receiver)
+
+    def on_message(self, event: Any) -> None:
+        self.accept(event.delivery)
+        self.received += 1
+        if self.received == 2 * self.count:
+            self.finished = True
+            self.closing = [*self.links, *self.sessions, self.connection]
+            self.close_next()
+
+
+class SettlesSecond(LinkOption):
+    """The receiver says its outcome, and forgets the delivery when the sender has settled it."""
+
+    def apply(self, link: Any) -> None:
+        link.snd_settle_mode = Link.SND_UNSETTLED
+        link.rcv_settle_mode = Link.RCV_SECOND
+
+
+class Modes(Client):
+    """Messages settled when sent, and messages that the receiver settles second; credit is topped up by one."""
+
+    polite = True
+    count = 4
+
+    def __init__(self, url: str, login: dict[str, Any]) -> None:
+        super().__init__(url, login)
+        self.sent = self.settled = 0
+
+    def opened(self) -> None:
+        self.sender = self.container.create_sender(
+            self.connection, "notices", name="notices-out", options=AtMostOnce()
+        )
+
+    def on_sendable(self, event: Any) -> None:
+        while self.sent < self.count and event.sender.credit:
+            self.sent += 1
+            event.sender.send(Message(id=f"notice-{self.sent}", creation_time=MADE, body="take notice"))
+            if self.sent == self.count:
+                self.receiver = self.container.create_receiver(
+                    self.connection, "notices", name="notices-in", options=SettlesSecond()
+                )
+
+    def on_link_opened(self, event: Any) -> None:
+        if event.link.is_receiver:
+            event.link.flow(1)
+
+    def on_message(self, event: Any) -> None:
+        event.delivery.update(Delivery.ACCEPTED)
+
+    def on_settled(self, event: Any) -> None:
+        if event.link.is_receiver:
+            event.delivery.settle()
+            self.settled += 1
+            if self.settled == self.count:
+                self.finish(self.sender, self.receiver)
+            else:
+                event.link.flow(1)
+
+
+class Durable(Client):
+    """A durable subscription: detached without being closed, attached again on the same and a new connection."""
+
+    polite = True
+
+    def __init__(self, url: str, login: dict[str, Any]) -> None:
+        super().__init__(url, login)
+        self.sent = self.received = self.detached = 0
+        self.receiver: Any = None
+
+    def opened(self) -> None:
+        if not self.sent:
+            self.sender = self.container.create_sender(self.connection, "gazette", name="gazette-out")
+        else:
+            self.subscribe()
+
+    def on_sendable(self, event: Any) -> None:
+        while self.sent < 6 and event.sender.credit:
+            self.sent += 1
+            event.sender.send(Message(id=f"issue-{self.sent}", creation_time=MADE, body="news"))
+            if self.sent == 6:
+                self.subscribe()
+
+    def subscribe(self) -> None:
+        self.receiver = self.container.create_receiver(
+            self.connection, "gazette", name="gazette-in", options=DurableSubscription()
+        )
+
+    def on_link_opened(self, event: Any) -> None:
+        if event.link == self.receiver:
+            event.link.flow(2)
+
+    def on_message(self, event: Any) -> None:
+        self.accept(event.delivery)
+        self.received += 1
+        if self.received == 6:
+            self.finish(event.link)
+        elif self.received % 2 == 0:
+            event.link.detach()
+
+    def on_link_remote_detach(self, event: Any) -> None:
+        if self.received == 2:
+            self.subscribe()
+        else:
+            self.connection.close()
+
+    def on_connection_closed(self, event: Any) -> None:
+        if self.received == 6:
+            super().on_connection_closed(event)
+        else:
+            self.timer.cancel()
+            super().on_start(event)
+
+    def on_disconnected(self, event: Any) -> None:
+        pass
+
+
+class Relay(Client):
+    """A sender without a target: each message says where it goes, one of them nowhere known."""
+
+    polite = True
+
+    def __init__(self, url: str, login: dict[str, Any]) -> None:
+        super().__init__(url, login)
+        self.sent = self.confirmed = self.received = 0
+
+    def opened(self) -> None:
+        self.sender = self.container.create_sender(self.connection, None, name="relay-out")
+
+    def on_sendable(self, event: Any) -> None:
+        while self.sent < 4:
+            self.sent += 1
+            event.sender.send(
+                Message(id=f"parcel-{self.sent}", address=f"house-{self.sent % 2}", body="contents")
+            )
+
+    def on_accepted(self, event: Any) -> None:
+        self.confirmed += 1
+        if self.confirmed == 4:
+            self.receivers = [
+                self.container.create_receiver(self.connection, f"house-{number}", name=f"house-{number}")
+                for number in (0, 1)
+            ]
+
+    def on_link_opened(self, event: Any) -> None:
+        if event.link.is_receiver:
+            event.link.flow(2)
+
+    def on_message(self, event: Any) -> None:
+        self.accept(event.delivery)
+        self.received += 1
+        if self.received == 4:
+            self.finish(self.sender, *self.receivers)
+
+
+class Prices(Client):
+    """Asks for prices; the answers come to a node that the server made up."""
+
+    polite = True
+
+    def __init__(self, url: str, login: dict[str, Any]) -> None:
+        super().__init__(url, login)
+        self.asked = self.answered = 0
+
+    def opened(self) -> None:
+        self.receiver = self.container.create_receiver(self.connection, None, dynamic=True, name="answers-in")
+        self.receiver.flow(5)
+
+    def on_link_opened(self, event: Any) -> None:
+        if event.link == self.receiver:
+            self.sender = self.container.create_sender(self.connection, "prices", name="prices-out")
+
+    def on_sendable(self, event: Any) -> None:
+        if self.asked == 0:
+            self.ask()
+
+    def ask(self) -> None:
+        self.asked += 1
+        articles = ["tea", "cocoa", "umbrella"][: self.asked]
+        self.sender.send(Message(id=self.asked, reply_to=self.receiver.remote_source.address, body=articles))
+
+    def on_message(self, event: Any) -> None:
+        self.accept(event.delivery)
+        self.answered += 1
+        if self.answered == 3:
+            self.finish(self.sender, self.receiver)
+        else:
+            self.ask()
+
+
+class Large(Client):
+    """Messages too large for a frame to RabbitMQ and back; the client takes frames of 1024 octets."""
+
+    polite = True
+
+    def __init__(self, url: str, login: dict[str, Any]) -> None:
+        super().__init__(url, login)
+        self.max_frame_size = 1024
+        self.sent = self.confirmed = self.received = 0
+
+    def opened(self) -> None:
+        self.sender = self.container.create_sender(self.connection, "/queue/scrolls", name="scrolls-out")
+
+    def on_sendable(self, event: Any) -> None:
+        while self.sent < 2 and event.sender.credit:
+            self.sent += 1
+            event.sender.send(Message(id=f"scroll-{self.sent}", inferred=True, body=b"scroll " * 900))
+
+    def on_accepted(self, event: Any) -> None:
+        self.confirmed += 1
+        if self.confirmed == 2:
+            self.receiver = self.container.create_receiver(
+                self.connection, "/queue/scrolls", name="scrolls-in"
+            )
+
+    def on_link_opened(self, event: Any) -> None:
+        if event.link.is_receiver:
+            event.link.flow(2)
+
+    def on_message(self, event: Any) -> None:
+        self.accept(event.delivery)
+        self.received += 1
+        if self.received == 2:
+            self.finish(self.sender, self.receiver)
+
+
+class Refused(Client):
+    """Links to a node that is not there, and a message larger than its link allows."""
+
+    polite = True
+
+    def opened(self) -> None:
+        self.container.create_sender(self.connection, "nowhere", name="nowhere-out")
+
+    def on_link_error(self, event: Any) -> None:
+        if event.link.name == "nowhere-out":
+            self.container.create_receiver(self.connection, "nowhere", name="nowhere-in").flow(3)
+        elif event.link.name == "nowhere-in":
+            self.container.create_sender(self.connection, "large", name="large-out")
+        else:
+            self.finished = True
+            self.connection.close()
+
+    def on_link_opened(self, event: Any) -> None:
+        pass
+
+    def on_sendable(self, event: Any) -> None:
+        if event.link.name == "large-out" and event.link.credit == 10:
+            event.sender.send(Message(id="large-1", body="x" * 1500))
+
+
 class Pipelined(Client):
     """Opens a receiver and gives it credit without waiting for any answer, as Proton does by itself.
 
@@ -293,6 +629,14 @@ SCENARIOS: dict[str, type[Client]] = {
     "send-receive": SendReceive,
     "heartbeat": Heartbeat,
     "transactions": Transactions,
+    "transactional-accept": AcceptedInTransactions,
+    "windows": Windows,
+    "modes": Modes,
+    "durable": Durable,
+    "relay": Relay,
+    "prices": Prices,
+    "refused": Refused,
+    "large": Large,
     "pipelined": Pipelined,
     "outcomes": PoliteOutcomes,
     "outcomes-hurried": Outcomes,

@@ -68,6 +68,23 @@ SCENARIOS = (
     Scenario(
         ("proton-transactions.pcap",), ("proton_server.py",), ("proton_client.py", "transactions"), PROTON
     ),
+    Scenario(
+        ("proton-transactional-accept.pcap",),
+        ("proton_server.py",),
+        ("proton_client.py", "transactional-accept"),
+        PROTON,
+    ),
+    Scenario(
+        ("proton-windows.pcap",),
+        ("proton_server.py", "--max-frame-size", "1024", "--window", "4"),
+        ("proton_client.py", "windows"),
+        PROTON,
+    ),
+    Scenario(("proton-settle-modes.pcap",), ("proton_server.py",), ("proton_client.py", "modes"), PROTON),
+    Scenario(("proton-durable.pcap",), ("proton_server.py",), ("proton_client.py", "durable"), PROTON),
+    Scenario(("proton-anonymous-relay.pcap",), ("proton_server.py",), ("proton_client.py", "relay"), PROTON),
+    Scenario(("proton-dynamic.pcap",), ("proton_server.py",), ("proton_client.py", "prices"), PROTON),
+    Scenario(("proton-refused.pcap",), ("proton_server.py",), ("proton_client.py", "refused"), PROTON),
     Scenario(("rhea-outcomes.pcap",), ("rhea_server.js",), ("rhea_client.js", "outcomes"), RHEA),
     Scenario(("rhea-types.pcap",), ("rhea_server.js",), ("rhea_client.js", "types"), RHEA),
     Scenario(
@@ -78,6 +95,16 @@ SCENARIOS = (
     ),
     Scenario(("rhea-any-interface.pcap",), ("rhea_server.js",), ("rhea_client.js", "sessions"), RHEA, "any"),
     Scenario(("rhea-link-refused.pcap",), ("rhea_server.js",), ("rhea_client.js", "refused"), RHEA),
+    Scenario(("rhea-credit.pcap",), ("rhea_server.js",), ("rhea_client.js", "topped-up"), RHEA),
+    Scenario(("rhea-settle-modes.pcap",), ("rhea_server.js",), ("rhea_client.js", "modes"), RHEA),
+    Scenario(("rhea-durable.pcap",), ("rhea_server.js",), ("rhea_client.js", "durable"), RHEA),
+    Scenario(
+        ("rhea-heartbeat.pcap",),
+        ("proton_server.py", "--idle-seconds", "1.6"),
+        ("rhea_client.js", "heartbeat"),
+        PROTON,
+    ),
+    Scenario(("rhea-dynamic.pcap",), ("proton_server.py",), ("rhea_client.js", "prices"), PROTON),
     Scenario(
         ("rhea-transfer-before-attach.pcap",), ("rhea_server.js",), ("proton_client.py", "pipelined"), RHEA
     ),
@@ -101,6 +128,30 @@ SCENARIOS = (
         ("rabbitmq_server.py",),
         ("rhea_client.js", "drain", *CUSTOMER),
         RABBITMQ,
+    ),
+    Scenario(
+        ("rabbitmq-large.pcap",),
+        ("rabbitmq_server.py",),
+        ("proton_client.py", "large", "--mechanism", "PLAIN", *CUSTOMER),
+        RABBITMQ,
+    ),
+    Scenario(
+        ("rabbitmq-credit.pcap",),
+        ("rabbitmq_server.py",),
+        ("rhea_client.js", "topped-up-rabbitmq", *CUSTOMER),
+        RABBITMQ,
+    ),
+    Scenario(
+        ("rabbitmq-refused.pcap",),
+        ("rabbitmq_server.py",),
+        ("rhea_client.js", "unknown", *CUSTOMER),
+        RABBITMQ,
+    ),
+    Scenario(
+        ("amqp10-proton.pcap",),
+        ("proton_server.py", "--mechanism", "PLAIN"),
+        ("amqp10_client.js", *SHOP),
+        PROTON,
     ),
     Scenario(("servicebus-batch.pcap",), ("rhea_server.js",), ("servicebus_client.py",), RHEA),
 )

@@ -324,7 +324,130 @@ async function drain() {
     await close(connection);
 }
 
-const SCENARIOS = { orders, outcomes, types: values, split, sessions, refused, rabbitmq, drain };
+// Many small messages there and back, accepted by the library; credit is topped up by it as it is used.
+async function topped_up(address, count) {
+    const connection = connect();
+    await once(connection, 'connection_open');
+    const sender = await sender_to(connection, address, 'coins-out');
+    const settled = times(count, sender, 'settled');
+    for (let sent = 0; sent < count;) {
+        while (sent < count && sender.sendable()) {
+            sent++;
+            sender.send({ message_id: sent, body: sent });
+        }
+        if (sent < count) await once(sender, 'sendable');
+    }
+    await settled;
+    const receiver = connection.open_receiver(
+        { name: 'coins-in', source: address, target: { address: 'coins-in' }, credit_window: 10 });
+    await times(count, receiver, 'message');
+    await written();
+    await finish(connection, sender, receiver);
+}
+
+// The client announces an idle time-out of a second and is then silent for a while.
+async function heartbeat() {
+    const connection = connect({ idle_time_out: 1000 });
+    await once(connection, 'connection_open');
+    const sender = await sender_to(connection, 'letters', 'letters-out');
+    const settled = once(sender, 'settled');
+    sender.send({ message_id: 'letter-1', body: 'dear reader' });
+    await settled;
+    await new Promise((resolve) => setTimeout(resolve, 3200));
+    await finish(connection, sender);
+}
+
+// Messages settled when they are sent, and messages that the receiver settles second.
+async function modes() {
+    const connection = connect();
+    await once(connection, 'connection_open');
+    const sender = await sender_to(connection, 'notices', 'notices-out', { snd_settle_mode: 1 });
+    for (let number = 1; number <= 4; number++) sender.send({ message_id: `notice-${number}`, body: number });
+    const receiver = await receiver_of(connection, 'notices', 'notices-in',
+                                       { snd_settle_mode: 0, rcv_settle_mode: 1, autosettle: false });
+    for (let number = 1; number <= 4; number++) {
+        const received = once(receiver, 'message');
+        receiver.add_credit(1);
+        const delivery = (await received).delivery;
+        const settled = once(receiver, 'settled');
+        const outcome = number === 3 ? rhea.message.rejected({}) : rhea.message.accepted({});
+        delivery.update(false, outcome.described());
+        await settled;
+        delivery.settled = true;
+    }
+    await finish(connection, sender, receiver);
+}
+
+// A durable subscription: its link is detached without being closed, and attached again on a new connection.
+async function durable() {
+    const subscription = { address: 'gazette', durable: 2, expiry_policy: 'never' };
+    for (let number = 1; number <= 3; number++) {
+        const connection = connect();
+        await once(connection, 'connection_open');
+        if (number === 1) {
+            const sender = await sender_to(connection, 'gazette', 'gazette-out');
+            const settled = times(6, sender, 'settled');
+            for (let issue = 1; issue <= 6; issue++) sender.send({ message_id: `issue-${issue}`, body: 'news' });
+            await settled;
+        }
+        const receiver = await receiver_of(connection, subscription, 'gazette-in');
+        const received = times(2, receiver, 'message');
+        receiver.add_credit(2);
+        for (const context of await received) context.delivery.accept();
+        await written();
+        if (number === 3) {
+            await finish(connection, receiver);
+        } else {
+            // rhea's own server answers with a detach that closes.
+            const detached = Promise.race(
+                [once(receiver, 'receiver_detached'), once(receiver, 'receiver_close')]);
+            receiver.detach();
+            await detached;
+            await close(connection);
+        }
+    }
+}
+
+// Requests to a sender without a target; the answers come to a node that the server made up.
+async function prices() {
+    const connection = connect();
+    await once(connection, 'connection_open');
+    const receiver = await receiver_of(connection, { dynamic: true }, 'answers-in');
+    receiver.add_credit(5);
+    const relay = connection.open_sender({ name: 'relay-out', source: { address: 'relay-out' }, target: {} });
+    await once(relay, 'sendable');
+    for (let number = 1; number <= 3; number++) {
+        const answered = once(receiver, 'message');
+        relay.send({ message_id: number, to: 'prices', reply_to: receiver.source.address,
+                     body: ['tea', 'cocoa', 'umbrella'].slice(0, number) });
+        (await answered).delivery.accept();
+    }
+    await written();
+    await finish(connection, relay, receiver);
+}
+
+// RabbitMQ 3.10 has no nodes made up by the server, and no exchange of this name: each ends a session.
+async function unknown() {
+    const connection = connect();
+    await once(connection, 'connection_open');
+    for (const source of [{ dynamic: true }, '/exchange/nowhere/key', '/amq/queue/nowhere']) {
+        const session = connection.create_session();
+        session.open();
+        await once(session, 'session_open');
+        const receiver = session.open_receiver(
+            { name: 'unknown-in', source: source, target: { address: 'unknown-in' }, credit_window: 0 });
+        const ended = once(session, 'session_error');
+        receiver.on('receiver_error', () => {});
+        await ended;
+    }
+    await close(connection);
+}
+
+const SCENARIOS = {
+    heartbeat, modes, durable, prices, unknown, 'topped-up': () => topped_up('coins', 90),
+    'topped-up-rabbitmq': () => topped_up('/queue/coins', 60), orders, outcomes, types: values, split, sessions, refused,
+    rabbitmq, drain,
+};
 const scenario = SCENARIOS[positionals[0]];
 if (!scenario) fail(`no such scenario; there are ${Object.keys(SCENARIOS).join(', ')}`);
 scenario().catch(fail);
