@@ -310,7 +310,7 @@ class SettlesSecond(LinkOption):
 
 
 class Modes(Client):
-    """Messages settled when sent, and messages that the receiver settles second; credit is topped up by one."""
+    """Messages settled when sent, and messages that the receiver settles second, one credit at a time."""
 
     polite = True
     count = 4
@@ -351,7 +351,7 @@ class Modes(Client):
 
 
 class Durable(Client):
-    """A durable subscription: detached without being closed, attached again on the same and a new connection."""
+    """A durable subscription: detached, not closed, and attached again on the same and a new connection."""
 
     polite = True
 
