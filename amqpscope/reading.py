@@ -63,6 +63,8 @@ class Capture:
         self.notes: list[Note] = []
         self._table = ConnectionTable(self.name, messages, keep, judge, context)
         self._begun = False
+        # In the middle of a block, where nothing can be said to be complete.
+        self._feeding = False
 
     @property
     def connections(self) -> list[ConnectionAnalysis]:
@@ -106,7 +108,9 @@ class Capture:
             raise CaptureError(f"{self.name}: {_what_it_is(first)}")
         block = first + self._read(BLOCK - 4)
         while block:
+            self._feeding = True
             reader.feed(block)
+            self._feeding = False
             self.notes += table.take_notes()
             yield table.take_records()
             block = self._read(BLOCK)
@@ -114,6 +118,12 @@ class Capture:
         table.finish()
         self.notes += table.take_notes()
         yield table.take_records()
+
+    def stop(self) -> None:
+        """The capture is not read to its end: what is open ends here, and all its findings are complete."""
+        if not self._feeding:
+            self._table.finish()
+            self.notes += self._table.take_notes()
 
     def __iter__(self) -> Iterator[FrameRecord]:
         for records in self.blocks():

@@ -1,6 +1,7 @@
 """`amqpscope check`: who broke which rule, where, in which state, with proof."""
 
 import enum
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -10,6 +11,9 @@ from amqpscope.cli.read import capture_status, open_capture
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.verdicts import JsonWriter, TextWriter, Writer
 from amqpscope.errors import CaptureError, FilterError
+from amqpscope.finding import Finding
+from amqpscope.model import FrameRecord
+from amqpscope.reading import Capture
 from amqpscope.rules.catalogue import severity
 
 __all__ = ["EPILOG", "check"]
@@ -135,29 +139,39 @@ def _check_one(
     path: str, writer: Writer, counting: tuple[str, ...], possible: bool, allow_empty: bool
 ) -> Status:
     """One capture, to its end or as far as it can be read. Gives its status."""
-    failed = False
     writer.begin(path)
     try:
         with open_capture(path, keep=writer.connections, judge=True, context=writer.context) as capture:
+            writer.opened(capture)
+            failed = False
             try:
-                writer.opened(capture)
                 with progress(capture, writer.streaming) as meter:
-                    for records in capture.blocks():
-                        findings = capture.take_findings()
+                    for records, findings in _judged(capture):
                         writer.take(records, findings)
                         for finding in findings:
                             if severity(finding.rule) in counting and (finding.certain or possible):
                                 failed = True
                         meter.update()
-                writer.finish(capture)
             except KeyboardInterrupt:
                 # What was found so far is worth having, above all of a live capture.
                 writer.fail("interrupted")
                 writer.end()
                 raise
+            writer.finish(capture)
             status = capture_status(capture, allow_empty, "check")
             return Status.FINDINGS if failed else status
     except CaptureError as error:
         writer.fail(str(error))
         say(str(error))
         return Status.FAILURE
+
+
+def _judged(capture: Capture) -> Iterator[tuple[list[FrameRecord], list[Finding]]]:
+    """The frames of each block of the capture, and the findings that are complete by then."""
+    try:
+        for records in capture.blocks():
+            yield records, capture.take_findings()
+    except (KeyboardInterrupt, CaptureError):
+        capture.stop()
+        yield [], capture.take_findings()
+        raise

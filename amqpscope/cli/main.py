@@ -99,8 +99,8 @@ def run(arguments: list[str]) -> int:
         except OSError:
             _leave_stdout()
         return Status.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has seen enough: typer leaves with 1 then, which would mean findings.
         _leave_stdout()
         return Status.FINE
     except AmqpscopeError as error:

@@ -1,7 +1,7 @@
 """Findings as JSON: the contract of `amqpscope check --format json` and `ndjson`.
 
-One object a finding, its fields as README lists them. All text is as the wire had it, in ASCII escapes,
-but for keys of maps in the path of a malformed value: these may be part of a credential.
+One object a finding, its fields as README lists them. All text is as the wire had it, in ASCII escapes, but
+for keys of maps in the path of a malformed value where these may be part of a credential.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from typing import Any
 
 from amqpscope.finding import Finding
 from amqpscope.report.moment import iso
-from amqpscope.report.secrets import without_map_keys
+from amqpscope.report.secrets import shown_path
 from amqpscope.rules.catalogue import rule, severity
 
 __all__ = [
@@ -29,6 +29,9 @@ FINDINGS_SCHEMA = "amqpscope/findings/1"
 # What peers make up anew for every run, in names of links: UUIDs, counters.
 _MADE_UP = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}|[0-9]+")
 
+# Frames whose maps hold no message, token or SASL data.
+_PLAIN_FRAMES = ("open", "begin", "attach", "flow", "disposition", "detach", "end", "close")
+
 
 def expected_condition(finding: Finding) -> tuple[str, bool]:
     """The error a correct peer answers with, or "", and whether the specification names it.
@@ -45,7 +48,7 @@ def message_of(finding: Finding) -> str:
     path = finding.evidence.get("path")
     if not isinstance(path, str) or not path:
         return finding.message
-    return finding.message.replace(path, without_map_keys(path))
+    return finding.message.replace(path, _path(finding, path))
 
 
 def evidence_of(finding: Finding) -> dict[str, Any]:
@@ -53,8 +56,12 @@ def evidence_of(finding: Finding) -> dict[str, Any]:
     evidence = finding.evidence
     path = evidence.get("path")
     if isinstance(path, str):
-        return {**evidence, "path": without_map_keys(path)}
+        return {**evidence, "path": _path(finding, path)}
     return evidence
+
+
+def _path(finding: Finding, path: str) -> str:
+    return shown_path(path, finding.frame not in _PLAIN_FRAMES)
 
 
 def fingerprint(finding: Finding) -> str:
@@ -77,6 +84,9 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract."""
     row = rule(finding.rule)
     connection = finding.connection
+    delivery_id = finding.evidence.get("delivery_id", -1)
+    if finding.delivery_id >= 0 or not isinstance(delivery_id, int):
+        delivery_id = int(finding.delivery_id)
     channel = int(finding.channel)
     packets = dict.fromkeys([int(finding.packet), *(int(packet) for packet in finding.others if packet > 0)])
     reaction: dict[str, Any] | None = None
@@ -106,7 +116,7 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "channel": channel if channel >= 0 else None,
         "session": int(finding.session) if finding.session >= 0 else None,
         "link": {"name": finding.link, "sender": finding.link_sender} if finding.link_sender else None,
-        "delivery_id": int(finding.delivery_id) if finding.delivery_id >= 0 else None,
+        "delivery_id": delivery_id if delivery_id >= 0 else None,
         "expected_condition": expected_condition(finding)[0] or None,
         "reaction": reaction,
         "evidence": evidence_of(finding),

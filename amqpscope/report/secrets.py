@@ -31,8 +31,8 @@ __all__ = [
     "is_secret_key",
     "is_unclear",
     "problem_path",
+    "shown_path",
     "size_of",
-    "without_map_keys",
     "without_password",
 ]
 
@@ -154,13 +154,12 @@ def hides_body(message: Message, link: LinkOf | None, doubtful: bool) -> bool:
 
 def problem_path(problem: Problem, guarded: bool) -> str:
     """Where a problem lies, without keys of maps where these may be part of a secret."""
-    path = problem.path
-    if guarded or is_secret_key(path):
-        return without_map_keys(path)
-    return path
+    return shown_path(problem.path, guarded)
 
 
-def without_map_keys(path: str) -> str:
-    """Where a problem lies, as far as the first map."""
+def shown_path(path: str, guarded: bool) -> str:
+    """The path of a value, cut at the first map if its keys may be part of a secret."""
     key = _KEY_IN_PATH.search(path)
-    return path if key is None else path[: key.start()] + "[…]"
+    if key is None or (not guarded and not is_secret_key(path)):
+        return path
+    return path[: key.start()] + "[…]"

@@ -39,8 +39,13 @@ _LONGEST = 300
 # Where the evidence says so, it is told with the place and not as state.
 _PLACE = ("offset", "path")
 
-# Why a rule broken may not be a fault, where the reason is not what the peer had read by then.
+# Why what breaks a rule may yet be no fault: what the peer had read by then, or a reason of the rule's own.
+_NOT_READ = (
+    "It is no fault if the {peer} had not yet read what the {other} sent before: "
+    "that had reached its host, but nothing it sent shows that it had read it."
+)
 _STREAM_END = "No capture shows what the {peer} would still have said when its stream, or the capture, ended."
+_UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text leaves that open."
 _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
 _LEGAL_READING = "These octets can also be read as legal: the text leaves room, or a newer one defines them."
 _WHY_POSSIBLE = {
@@ -55,6 +60,8 @@ _WHY_POSSIBLE = {
     "amqp10/S-BEGIN-REMOTESET": "Two sessions may begin at once: this begin may not be meant as the answer.",
     "amqp10/L-NAME-UNIQUE": _OWN_LINK,
     "amqp10/S-LINK-ONE": _OWN_LINK,
+    "amqp10/L-CREDIT": _NOT_READ + _UNCOUNTED,
+    "amqp10/D-RCVMODE-RAISE": _NOT_READ + " Nor if a later transfer settles the delivery.",
     "amqp10/D-ABORT-ONLYOPEN": "The examples in the specification do it.",
     "amqp10/D-ID-SEQ": "Ids were left out, none is used twice; the text can be read as allowing that.",
     "amqp10/T-COMP-REQUIRES": _LEGAL_READING,
@@ -63,10 +70,6 @@ _WHY_POSSIBLE = {
     "amqp10/M-SECT-KNOWN": _LEGAL_READING,
     "amqp10/C-HDR-VERMATCH": _LEGAL_READING,
 }
-_NOT_READ = (
-    "It is no fault if the {peer} had not yet read what the {other} sent before: "
-    "that had reached its host, but nothing it sent shows that it had read it."
-)
 
 
 def why_possible(finding: Finding) -> str:
@@ -249,6 +252,6 @@ def _answer(finding: Finding) -> str:
 
 
 def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds * 1000:.3g} ms"
-    return f"{seconds:.3f} s"
+    if abs(seconds) < 1:
+        return f"{seconds * 1000:.2f} ms"
+    return f"{seconds:.2f} s"
