@@ -36,6 +36,9 @@ _KINDS = tuple(f"{how}{level}" for level in ("error", "warning", "note") for how
 _LONGEST = 300
 """Characters of one text of the wire that a line shows; JSON has all."""
 
+_END = "end of stream"
+"""What a finding has for a frame that says that something was never said."""
+
 # Where the evidence says so, it is told with the place and not as state.
 _PLACE = ("offset", "path")
 
@@ -176,7 +179,17 @@ class Verdicts:
             at_fault = record.direction == finding.spot.direction and record.frame.offset == finding.offset
             mark = ">>" if at_fault else ""
             shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
+        if finding.frame == _END:
+            shown.append((self._end(finding), -1))
         return shown
+
+    def _end(self, finding: Finding) -> Line:
+        """Where frames end and something is missing, as if it were one more frame."""
+        time = self._clock.show(finding.time)
+        columns = f"{finding.packet:>5} {time:>9} {finding.connection.stream} "
+        way = "C→ " if finding.peer == CLIENT else " ←S"
+        mark = ("problem", f"{'>>':>{_MARK}}")
+        return [mark, ("dim", columns), (finding.peer, way), ("", "   "), ("end", _END)]
 
 
 def _kind(finding: Finding) -> str:
