@@ -90,6 +90,17 @@ def test_each_rule_finds_its_own_captures() -> None:
     assert pairs.of("amqp10/L-NO-SUCH") == []
 
 
+def test_what_is_only_possible_of_the_cut_one(tmp_path: Path) -> None:
+    rows = [
+        "amqp10/L-CREDIT\tamqp10/L-CREDIT\tclient\t4\tcertain\tpossible\t2",
+        "amqp10/L-CREDIT\tamqp10/L-CREDIT\tclient\t5\tpossible\tpossible\t3",
+    ]
+    (tmp_path / "expected.tsv").write_text("\n".join([HEAD, *rows]))
+    (pair,) = Pairs(tmp_path).of("amqp10/L-CREDIT")
+    assert [(verdict.packet, verdict.certain) for verdict in pair.violating] == [(4, True), (5, False)]
+    assert [(verdict.packet, verdict.certain) for verdict in pair.cut] == [(2, False), (3, False)]
+
+
 def test_a_capture_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     (tmp_path / "expected.tsv").write_text(HEAD + "\n")
     with pytest.raises(CaptureError, match=r"amqp10/L-CREDIT/clean\.pcap: No such file"):

@@ -70,7 +70,8 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
     if words is not None:
         lines.append(_labelled("fault", words.fault))
         lines.append(_labelled("matters", words.matters))
-        lines.append(_labelled("silent", f"when {words.silent}"))
+        when = "" if words.silent.startswith("never") else "when "
+        lines.append(_labelled("silent", f"{when}{words.silent}"))
         lines.append(_labelled("code", f"rules/{words.file}, {words.function}"))
     return lines
 

@@ -151,6 +151,10 @@ def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None
             assert "  fault     " in text and f" {name}: " in text, name
 
 
+def test_a_rule_that_is_never_silent_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "  silent    never." in amqpscope(capsys, "rules", "explain", "D-TAG-LEN").lines
+
+
 def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "rules", "explain", "C-LOCALE-ENUS").lines
     assert lines[0] == "amqp10/C-LOCALE-ENUS  error, MUST; not decidable from outside"

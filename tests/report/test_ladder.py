@@ -13,10 +13,13 @@ from support.talk import Talk
 from support.tcp_writer import Capture
 
 from amqpscope.coverage import judged
+from amqpscope.finding import Finding
+from amqpscope.model import Spot
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import cells
 from amqpscope.rules.pairs import CLEAN, VIOLATING, Pairs
+from amqpscope.tracking.knowledge import CERTAIN
 
 
 def drawn(octets: bytes, width: int = WIDTH) -> list[str]:
@@ -180,6 +183,20 @@ def test_hostile_text_is_escaped_and_moves_no_line(text: str) -> None:
         assert any("═" in row for row in rows)
         assert unprintable("\n".join(rows)) == []
         assert {cells(row) for row in rows} == {width}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_so_is_what_a_finding_says_of_it(text: str) -> None:
+    d = Dialogue()
+    d.opened()
+    frames, _ = judged(d.pcap(), "test")
+    last = frames[-1]
+    spots = [Spot.of(last), Spot(last.direction, last.packet, last.time, 99, text, -1)]
+    findings = [Finding("amqp10/" + text, CERTAIN, text, last.connection, spot, {}, []) for spot in spots]
+    rows = ["".join(part for _, part in line) for line in ladder(frames, findings)]
+    assert sum(row[4:7] == "│←═" for row in rows) == 2
+    assert unprintable("\n".join(rows)) == []
+    assert {cells(row) for row in rows} == {WIDTH}
 
 
 def test_a_password_is_not_drawn() -> None:
