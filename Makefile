@@ -1,4 +1,4 @@
-# make demo   set up a virtual environment and read a recorded capture
+# make demo   set up a virtual environment, read a recorded capture and check another
 # make test   set up, and pass the tests
 # make check  format, lint, types, import layers, generated tables
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
@@ -22,6 +22,7 @@ INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)
 
 demo: $(INSTALLED)
 	$(BIN)/amqpscope read captures/demo.pcap
+	$(BIN)/amqpscope check --fail-on never captures/rhea-transfer-before-attach.pcap
 
 test: $(INSTALLED)
 	$(BIN)/pytest -q -n $(JOBS)

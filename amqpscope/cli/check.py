@@ -25,6 +25,8 @@ certain findings count for the exit status, unless --fail-on-possible is given.
 What is wrong with the capture itself (packets lost, a file cut short) is told
 in notes: they accuse no peer and never count.
 
+`amqpscope rules explain RULE` tells what a rule is about.
+
 \b
 Examples:
   amqpscope check traffic.pcap
