@@ -81,7 +81,8 @@ class Broker(MessagingHandler):
             link.condition = Condition("amqp:not-found", "there is no node called nowhere")
             return
         link.snd_settle_mode = link.remote_snd_settle_mode
-        link.rcv_settle_mode = link.remote_rcv_settle_mode
+        if link.is_sender:
+            link.rcv_settle_mode = link.remote_rcv_settle_mode
         if link.is_receiver and link.target.address == "large":
             link.max_message_size = LARGEST
         if link.is_sender:

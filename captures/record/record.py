@@ -153,7 +153,9 @@ SCENARIOS = (
         ("amqp10_client.js", *SHOP),
         PROTON,
     ),
-    Scenario(("servicebus-batch.pcap",), ("rhea_server.js",), ("servicebus_client.py",), RHEA),
+    Scenario(("uamqp-proton.pcap",), ("proton_server.py",), ("uamqp_client.py",), PROTON),
+    Scenario(("servicebus-batch.pcap",), ("rhea_server.js",), ("servicebus_client.py", "batch"), RHEA),
+    Scenario(("servicebus-delete.pcap",), ("proton_server.py",), ("servicebus_client.py", "delete"), PROTON),
 )
 
 
