@@ -14,7 +14,8 @@ README = (ROOT / "README.md").read_text()
 
 
 def blocks(language: str = "") -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+    return [block for its, block in found if its == language]
 
 
 PICTURES = [block for block in blocks() if block.startswith("$ ")]
@@ -25,6 +26,7 @@ def test_there_are_pictures() -> None:
         "$ amqpscope read captures/demo.pcap",
         "$ amqpscope check captures/rhea-transfer-before-attach.pcap",
         "$ amqpscope check captures/rhea-any-interface.pcap",
+        "$ amqpscope rules explain L-CREDIT",
     ]
     assert max(len(picture.splitlines()) for picture in PICTURES) > 15
 
@@ -59,10 +61,10 @@ def test_every_command_and_option_it_names_exists() -> None:
     text = "\n".join(blocks())
     for command in re.findall(r"^(?:.*\| )?amqpscope (\w+)", text, flags=re.MULTILINE):
         assert command in commands, command
-    for command, options in re.findall(r"amqpscope (\w+)([^#|\n]*)", text):
+    for command, options in re.findall(r"amqpscope ((?:rules )?\w+)([^#|\n]*)", text):
         output = io.StringIO()
         with redirect_stdout(output):
-            run([command, "--help"])
+            assert run([*command.split(), "--help"]) == 0, command
         for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", options):
             if not option.startswith("-v"):
                 assert option in output.getvalue(), (command, option)

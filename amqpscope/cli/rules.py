@@ -66,7 +66,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="What is checked: the catalogue of rules, one explained, how much of all.",
+    help="The rules: the catalogue, one explained, what is checked.",
 )
 
 
