@@ -170,6 +170,8 @@ class _Side(PlainStream):
         analysis = self.analysis
         connection = analysis.connection
         connection.frames += 1
+        if connection.frames == 1:
+            connection.began = time
         if frame.kind == "skipped" and frame.name == "tls":
             connection.encrypted = True
         record = FrameRecord(
@@ -183,10 +185,7 @@ class _Side(PlainStream):
         if connection.client < 0 and not analysis.settle_client(self.direction, frame):
             analysis.wait(record)
             return
-        analysis.out.append(record)
-        judge = analysis.judge
-        if judge is not None:
-            judge.take(record)
+        analysis.give(record)
 
     def unclear(self) -> bool:
         """Whether octets of this direction are missing that no frame given out so far accounts for."""
@@ -460,7 +459,8 @@ class _Side(PlainStream):
 class ConnectionAnalysis(StreamSink):
     """One TCP connection. Feed it with `segment`, end it with `finish`, take the records from `out`.
 
-    out: where frame records are appended; may be shared by all connections of a capture.
+    out: where frame records are appended; may be shared by all connections of a capture. None: only findings
+    are wanted, and a record is gone when it was judged.
     notes: where notes about the capture are appended. messages: put messages together.
     findings: where findings are appended, None to judge nothing. Judging needs messages. context: give
     findings the frames around them.
@@ -469,14 +469,14 @@ class ConnectionAnalysis(StreamSink):
     def __init__(
         self,
         connection: Connection,
-        out: list[FrameRecord],
+        out: list[FrameRecord] | None,
         notes: list[Note],
         messages: bool,
         findings: list[Finding] | None = None,
         context: bool = False,
     ) -> None:
         self.connection: Connection = connection
-        self.out: list[FrameRecord] = out
+        self.out: list[FrameRecord] | None = out
         self.notes: list[Note] = notes
         self.messages: bool = messages
         self.judge: Judge | None = None if findings is None else Judge(connection, findings, context)
@@ -670,12 +670,16 @@ class ConnectionAnalysis(StreamSink):
         """The client is known."""
         waiting = self.waiting
         if waiting:
-            self.out += waiting
             self.waiting = []
-            judge = self.judge
-            if judge is not None:
-                for record in waiting:
-                    judge.take(record)
+            for record in waiting:
+                self.give(record)
+
+    def give(self, record: FrameRecord) -> None:
+        """Give out the record of a frame, and have it judged."""
+        if self.out is not None:
+            self.out.append(record)
+        if self.judge is not None:
+            self.judge.take(record)
 
     # Between processes
 
@@ -693,7 +697,8 @@ class ConnectionAnalysis(StreamSink):
             connection.client,
             connection.protocol,
             connection.encrypted,
-            connection.frames,
+            int(connection.frames),
+            int(connection.began),
         )
         return (
             _DUMP_VERSION,
@@ -713,7 +718,7 @@ class ConnectionAnalysis(StreamSink):
     @staticmethod
     def load(
         state: tuple[object, ...],
-        out: list[FrameRecord],
+        out: list[FrameRecord] | None,
         notes: list[Note],
         findings: list[Finding] | None = None,
     ) -> "ConnectionAnalysis":
@@ -727,12 +732,13 @@ class ConnectionAnalysis(StreamSink):
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple) and isinstance(untold, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple)
-        capture, stream, instance, key, client, protocol, encrypted, frames = about
+        capture, stream, instance, key, client, protocol, encrypted, frames, began = about
         connection = Connection(capture, stream, instance, key)
         connection.client = client
         connection.protocol = protocol
         connection.encrypted = encrypted
         connection.frames = frames
+        connection.began = began
         analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
         analysis.ignored = bool(ignored)
         analysis.closing = closing

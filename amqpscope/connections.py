@@ -67,11 +67,11 @@ class PairNumbers:
 class ConnectionTable(SegmentSink):
     """Takes the segments of a capture in order; gathers frame records in `out` and notes in `notes`.
 
-    Both lists are the caller's to empty, by `take_records` and `take_notes`; so are the findings, by
-    `take_findings`. capture: the name that connections carry. messages: put messages together. judge: make
-    findings; context: with the frames around them. `connections` has every connection seen, in the
-    order in which they began, if `keep` is set; otherwise they are forgotten as they end. `protocols` counts
-    the connections that are over by protocol.
+    These lists are the caller's to empty, by `take_records` and `take_notes`; so are the findings, by
+    `take_findings`. capture: the name that connections carry. messages: put messages together. records:
+    gather frame records, else only count. judge: make findings; context: with the frames around them.
+    `connections` has every connection seen, in the order in which they began, if `keep` is set; otherwise
+    they are forgotten as they end. `protocols` counts the connections that are over by protocol.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class ConnectionTable(SegmentSink):
         capture: str,
         messages: bool = True,
         keep: bool = True,
+        records: bool = True,
         judge: bool = False,
         context: bool = False,
     ) -> None:
@@ -86,6 +87,7 @@ class ConnectionTable(SegmentSink):
         self.capture: str = capture
         self.messages: bool = messages
         self.keep: bool = keep
+        self.records: bool = records
         self.judge: bool = judge
         self.context: bool = context
         self.findings: list[Finding] = []
@@ -93,7 +95,10 @@ class ConnectionTable(SegmentSink):
         self.notes: list[Note] = []
         self.connections: list[ConnectionAnalysis] = []
         self.protocols: dict[str, int] = {}
+        # Of connections that are over: those that had frames, how many, and when the first frame was.
         self._spoken: i64 = 0
+        self._frames: i64 = 0
+        self._began: i64 = 0
         self.streams: i64 = 0
         self._forward: dict[bytes, ConnectionAnalysis] = {}
         self._backward: dict[bytes, ConnectionAnalysis] = {}
@@ -157,6 +162,17 @@ class ConnectionTable(SegmentSink):
         """How many connections had frames so far."""
         return self._spoken + sum(1 for one in self._forward.values() if one.connection.frames > 0)
 
+    def frames(self) -> int:
+        """How many frames there were so far."""
+        return self._frames + sum(one.connection.frames for one in self._forward.values())
+
+    def began(self) -> int:
+        """The time (ns) of the first frame, 0 while there is none."""
+        times = [int(one.connection.began) for one in self._forward.values() if one.connection.frames > 0]
+        if self._frames > 0:
+            times.append(int(self._began))
+        return min(times, default=0)
+
     def take_findings(self) -> list[Finding]:
         """The findings since the last call for which nothing more is awaited."""
         if not self.findings:
@@ -200,8 +216,9 @@ class ConnectionTable(SegmentSink):
         if stream == self.streams:
             self.streams += 1
         connection = Connection(self.capture, stream, instance, key)
+        out = self.out if self.records else None
         findings = self.findings if self.judge else None
-        analysis = ConnectionAnalysis(connection, self.out, self.notes, self.messages, findings, self.context)
+        analysis = ConnectionAnalysis(connection, out, self.notes, self.messages, findings, self.context)
         if len(self._forward) >= MAX_OPEN_CONNECTIONS:
             self._evict()
         self._forward[key] = analysis
@@ -225,6 +242,9 @@ class ConnectionTable(SegmentSink):
         self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
         if connection.frames > 0:
             self._spoken += 1
+            self._frames += connection.frames
+            if self._began == 0 or connection.began < self._began:
+                self._began = connection.began
 
     def _linger(self, analysis: ConnectionAnalysis) -> None:
         """Both directions seem over. Forget the connection when enough others have ended after it."""

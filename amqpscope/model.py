@@ -22,6 +22,7 @@ class Connection:
     client: the direction in which the client sends, -1 while more may tell; the ports are believed till then.
     protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
     encrypted: its octets are ciphertext (from the start, or after a TLS header).
+    frames: how many were given out. began: the time (ns) of the first.
     """
 
     def __init__(self, capture: str, stream: int, instance: int, key: bytes) -> None:
@@ -33,6 +34,7 @@ class Connection:
         self.protocol: str = ""
         self.encrypted: bool = False
         self.frames: i64 = 0
+        self.began: i64 = 0
         self._name: str = ""
 
     def end(self, direction: int) -> tuple[str, int]:

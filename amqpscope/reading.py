@@ -35,7 +35,8 @@ class Capture:
 
     source: a path, `-` for standard input, or an open binary file, which stays open. messages: put messages
     together over their transfers. keep: remember all connections for `connections`, also those that ended.
-    judge: make findings (needs messages), which `take_findings` gives; context: with the frames around them.
+    records: gather them; else only count frames. judge: make findings (needs messages), which `take_findings`
+    gives; context: with the frames around them.
     name: what records call it, if not its path. Raises CaptureError when it cannot be opened.
     """
 
@@ -45,6 +46,7 @@ class Capture:
         *,
         messages: bool = True,
         keep: bool = True,
+        records: bool = True,
         judge: bool = False,
         context: bool = False,
         name: str | None = None,
@@ -61,7 +63,7 @@ class Capture:
         """Octets of the file, None if it has no size (a pipe)."""
         self.octets_read = 0
         self.notes: list[Note] = []
-        self._table = ConnectionTable(self.name, messages, keep, judge, context)
+        self._table = ConnectionTable(self.name, messages, keep, records, judge, context)
         self._begun = False
         # In the middle of a block, where nothing can be said to be complete.
         self._feeding = False
@@ -80,6 +82,16 @@ class Capture:
     def spoken(self) -> int:
         """How many TCP connections had frames so far."""
         return self._table.spoken()
+
+    @property
+    def frames(self) -> int:
+        """How many frames there were so far."""
+        return self._table.frames()
+
+    @property
+    def began(self) -> int:
+        """The time (ns since 1970) of the first frame so far, 0 while there is none."""
+        return self._table.began()
 
     def take_findings(self) -> list[Finding]:
         """The findings since the last call that are complete: the peer reacted, or its connection is over.
@@ -168,7 +180,7 @@ def check(source: str | Path | BinaryIO) -> Iterator[Finding]:
 
     Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
     """
-    return _findings(Capture(source, keep=False, judge=True))
+    return _findings(Capture(source, keep=False, records=False, judge=True))
 
 
 def _findings(capture: Capture) -> Iterator[Finding]:

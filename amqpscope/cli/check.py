@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from amqpscope.cli.output import progress, say
-from amqpscope.cli.read import capture_status, open_capture
+from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.verdicts import JsonWriter, TextWriter, Writer
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
 from amqpscope.reading import Capture
 from amqpscope.rules.catalogue import severity
 
@@ -143,13 +142,15 @@ def _check_one(
     """One capture, to its end or as far as it can be read. Gives its status."""
     writer.begin(path)
     try:
-        with open_capture(path, keep=writer.connections, judge=True, context=writer.context) as capture:
+        with Capture(
+            path, keep=writer.connections, records=False, judge=True, context=writer.context
+        ) as capture:
             writer.opened(capture)
             failed = False
             try:
                 with progress(capture, writer.streaming) as meter:
-                    for records, findings in _judged(capture):
-                        writer.take(records, findings)
+                    for findings in _judged(capture):
+                        writer.take(findings)
                         for finding in findings:
                             if severity(finding.rule) in counting and (finding.certain or possible):
                                 failed = True
@@ -168,12 +169,12 @@ def _check_one(
         return Status.FAILURE
 
 
-def _judged(capture: Capture) -> Iterator[tuple[list[FrameRecord], list[Finding]]]:
-    """The frames of each block of the capture, and the findings that are complete by then."""
+def _judged(capture: Capture) -> Iterator[list[Finding]]:
+    """The findings that are complete by the end of each block of the capture."""
     try:
-        for records in capture.blocks():
-            yield records, capture.take_findings()
+        for _ in capture.blocks():
+            yield capture.take_findings()
     except (KeyboardInterrupt, CaptureError):
         capture.stop()
-        yield [], capture.take_findings()
+        yield capture.take_findings()
         raise

@@ -206,11 +206,9 @@ def read(
     return worst(statuses)
 
 
-def open_capture(
-    path: str, messages: bool = True, keep: bool = True, judge: bool = False, context: bool = False
-) -> Capture:
+def open_capture(path: str, messages: bool = True, keep: bool = True) -> Capture:
     """A capture named on the command line; see `Capture`. Raises CaptureError."""
-    return Capture(path, messages=messages, keep=keep, judge=judge, context=context)
+    return Capture(path, messages=messages, keep=keep)
 
 
 def _read_one(

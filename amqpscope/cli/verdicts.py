@@ -7,7 +7,6 @@ from typing import Any
 from amqpscope.analysis import Note
 from amqpscope.cli.output import note_lines, notes_to_stderr, painter
 from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
 from amqpscope.reading import Capture
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json
 from amqpscope.report.painter import Painter
@@ -40,8 +39,8 @@ class Writer:
     def opened(self, capture: Capture) -> None:
         """It could be."""
 
-    def take(self, records: list[FrameRecord], findings: list[Finding]) -> None:
-        """Its next frames, and the next findings that are complete."""
+    def take(self, findings: list[Finding]) -> None:
+        """The next findings that are complete."""
 
     def finish(self, capture: Capture) -> None:
         """It was read to its end."""
@@ -64,7 +63,6 @@ class TextWriter(Writer):
         self._most = most
         self._name = ""
         self._capture: Capture | None = None
-        self._frames = 0
         self._clock = Clock("r")
         self._verdicts = Verdicts(self._clock, most)
         # Over all captures.
@@ -77,7 +75,6 @@ class TextWriter(Writer):
     def begin(self, path: str) -> None:
         self._name = path
         self._capture = None
-        self._frames = 0
         self._clock = Clock("r")
         self._verdicts = Verdicts(self._clock, self._most)
 
@@ -85,10 +82,7 @@ class TextWriter(Writer):
         self._name = capture.name
         self._capture = capture
 
-    def take(self, records: list[FrameRecord], findings: list[Finding]) -> None:
-        if records and not self._frames:
-            self._clock.start(int(records[0].time))
-        self._frames += len(records)
+    def take(self, findings: list[Finding]) -> None:
         for finding in findings:
             self._verdicts.add(finding)
 
@@ -98,7 +92,7 @@ class TextWriter(Writer):
     def fail(self, reason: str) -> None:
         reason = reason.removeprefix(f"{self._name}: ")
         self._failed += 1
-        if self._capture is not None and self._frames:
+        if self._capture is not None and self._capture.frames:
             self._write(self._capture, reason)
         else:
             self._captures += 1
@@ -108,11 +102,12 @@ class TextWriter(Writer):
         if self._captures:
             print()
         self._captures += 1
+        self._clock.start(capture.began)
         tally = self._verdicts.tally
         self._total.merge(tally)
         self._with_findings += bool(tally.counts)
-        if self._frames or tally.counts:
-            where = f"{count(self._frames, 'frame')} on {count(capture.spoken, 'connection')}"
+        if capture.frames or tally.counts:
+            where = f"{count(capture.frames, 'frame')} on {count(capture.spoken, 'connection')}"
             what = f"{tally.text() or 'nothing wrong found'} in {where}"
         else:
             self._empty += not reason
@@ -165,7 +160,7 @@ class JsonWriter(Writer):
         self._name = capture.name
         self._capture = capture
 
-    def take(self, records: list[FrameRecord], findings: list[Finding]) -> None:
+    def take(self, findings: list[Finding]) -> None:
         if not findings:
             return
         lines = [finding_json(finding, self._name) for finding in findings]
