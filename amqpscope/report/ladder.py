@@ -99,7 +99,10 @@ class _Ladder:
         shown = [self._heading()]
         before = -1
         absent = self._absent
-        for record in self._records:
+        # Links are named in the order of the analysis; shown is the order of the packets: what was skipped is
+        # known only later.
+        rows = [(record, self._frame(record)) for record in self._records]
+        for record, lines in sorted(rows, key=lambda row: int(row[0].packet)):
             while absent and int(absent[0].packet) < int(record.packet):
                 shown += self._end(absent)
                 absent = [finding for finding in absent if _place(finding) != _place(absent[0])]
@@ -107,7 +110,7 @@ class _Ladder:
             if before >= 0 and time - before >= _SILENCE:
                 shown.append(self._between([("dim", f"   {(time - before) / 1e9:.1f} s later")]))
             before = time
-            shown += self._frame(record)
+            shown += lines
         while absent:
             shown += self._end(absent)
             absent = [finding for finding in absent if _place(finding) != _place(absent[0])]

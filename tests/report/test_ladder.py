@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -221,6 +222,28 @@ def test_octets_that_are_no_frame_have_a_line_of_their_own() -> None:
     d.client.flow()
     rows = drawn(d.pcap())
     assert any("│-- skipped " in row and "---→│" in row for row in rows)
+
+
+def test_packets_rise_downwards_also_where_something_is_known_only_later() -> None:
+    rows = drawn(Pairs().octets("amqp10/C-HDR-FORM", VIOLATING))
+    packets = [int(row[:3]) for row in rows[1:] if row[:3].strip()]
+    assert packets == sorted(packets) and len(packets) > 4
+
+
+CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap*")), ids=lambda path: path.name)
+def test_every_frame_of_real_peers_is_an_arrow(path: Path) -> None:
+    octets = path.read_bytes()
+    frames, findings = judged(octets, path.name)
+    rows = drawn(octets)
+    absent = {
+        (finding.connection.id, finding.peer) for finding in findings if finding.frame == "end of stream"
+    }
+    assert sum(row.endswith("→│") or "│←" in row[:9] for row in rows) == len(frames) + len(absent)
+    assert {cells(row) for row in rows if row} == {WIDTH}
+    assert unprintable("\n".join(rows)) == []
 
 
 def test_an_output_that_is_not_unicode_gets_plain_signs() -> None:
