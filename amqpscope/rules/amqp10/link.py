@@ -177,11 +177,14 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
 
     Why it matters: without a source the link is refused, there is nothing to send from.
     Silent when: the attach was not captured, or the target is a coordinator: a declare comes from no node.
+    Of one attach only the first transfer is told.
     """
     attach = link.attach
     if (
         attach is not None
         and link.whole
+        and link.open is None
+        and link.count == link.initial_count
         and not link.coordinator
         and attach.source is None
         and (attach.odd is None or 5 not in attach.odd)

@@ -124,9 +124,11 @@ def receiver_that_keeps_null_states(d: Dialogue) -> None:
 @pair("L-SRC-NULL", cut=without("client attach"))
 def transfer_without_source(d: Dialogue) -> None:
     d.linked(client={"source": None} if d.wrong else {})
-    said = d.client.transfer()
+    said = d.client.transfer(amqp.data(b"x"), more=True)
     if d.wrong:
         said.breaks("L-SRC-NULL")
+    d.client.transfer(amqp.data(b"y"))  # of the same fault
+    d.client.transfer()
     d.goodbye()
 
 
