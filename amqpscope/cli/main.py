@@ -44,7 +44,7 @@ app.command(
     epilog=check_command.EPILOG,
     short_help="Who broke which rule, where, and in which state.",
 )(check_command.check)
-app.add_typer(rules_command.app, name="rules")
+app.add_typer(rules_command.app, name="rules", short_help="What is checked; a rule explained.")
 
 
 def version_line() -> str:

@@ -44,7 +44,7 @@ _TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FOR
 
 EPILOG = """\b
 A line of the timeline:
-  packet  time  connection  sender (C client, S server)  channel  frame  fields
+  packet  time  connection  C (client) or S (server)  channel  frame  fields
 Packets are numbered as in Wireshark, and are those of a frame's first octet;
 connections are Wireshark's tcp.stream. #7 is delivery-id 7. ADDRESS (NAME) is
 a link. incoming-window=2048@7 is room for 2048 transfers from id 7 on.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -269,3 +272,37 @@ def test_keys_of_maps_are_not_told_where_they_may_be_secret(
         assert "amqp10/T-STR-UTF8" in written
         assert "application-properties[" in written
         assert "my-key" not in written
+
+
+class Live(io.BytesIO):
+    """A capture of which no more comes for the time being: then it is looked what was written so far."""
+
+    def __init__(self, octets: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(octets)
+        self.capsys = capsys
+        self.written = ""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        block = super().read1(size)
+        if not block:
+            self.written = self.capsys.readouterr().out
+        return block
+
+
+@pytest.mark.parametrize(("form", "written"), [("ndjson", 2), ("json", 2), ("text", 0)])
+def test_findings_are_written_as_they_come(
+    form: str,
+    written: int,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a live capture they are seen while it runs. Text is by connection, at the end."""
+    live = Live((folder / "window-overrun.pcap").read_bytes(), capsys)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=live))
+    rest = amqpscope(capsys, "check", "--format", form, "-").out
+    assert live.written.count("amqp10/S-WIN-IN") == written
+    assert (live.written + rest).count("amqp10/S-WIN-IN") == 2
+    if form == "ndjson":
+        assert live.written.endswith("}\n")
+        assert rest == ""

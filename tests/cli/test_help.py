@@ -1,0 +1,64 @@
+"""The help of every command: what it is for, in lines that fit a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from support.commands import amqpscope
+from typer.main import get_command
+
+from amqpscope.cli.main import app
+
+
+def commands() -> list[list[str]]:
+    """Every command and command of a command, as arguments."""
+    found: list[list[str]] = [[]]
+    top = get_command(app)
+    for name, command in getattr(top, "commands", {}).items():
+        found.append([name])
+        found += [[name, inner] for inner in getattr(command, "commands", {})]
+    return found
+
+
+COMMANDS = commands()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_it_fits_and_ends_well(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for flag in ("--help", "-h"):
+        result = amqpscope(capsys, *command, flag)
+        assert result.status == 0
+        assert result.err == ""
+        assert result.lines[0].startswith(" ".join(["Usage: amqpscope", *command]))
+        assert [line for line in result.lines if len(line) > 80] == []
+
+
+def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "--help")
+    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:4])
+    assert listed == {
+        "read": "What was said, frame by frame.",
+        "summary": "What happened on each connection, and how it ended.",
+        "check": "Who broke which rule, where, and in which state.",
+        "rules": "What is checked; a rule explained.",
+    }
+    assert "who breaks the protocol: decodes and judges recorded AMQP 1.0" in " ".join(result.out.split())
+    assert amqpscope(capsys).out == result.out
+
+
+def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
+    told = " ".join(amqpscope(capsys, "check", "--help").out.split())
+    for words in (
+        "0 fine, 1 findings that count, 2 a failure",
+        "3 no AMQP 1.0 to check, or only encrypted, 130 interrupted",
+        "2 before 1 before 3 before 0",
+        "--fail-on error|warning|note|never",
+        "--fail-on-possible",
+        "--strict As --fail-on warning --fail-on-possible.",
+        "--allow-empty",
+        "--max-per-rule N",
+        "--format text|json|ndjson",
+    ):
+        assert words in told

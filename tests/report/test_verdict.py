@@ -1,0 +1,191 @@
+"""Verdicts in words: what is kept, how things are counted and said, why something is only possible."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from support import amqp10_encode as amqp
+from support.dialogue import Dialogue
+
+import amqpscope
+from amqpscope.finding import Finding
+from amqpscope.report.timeline import Clock
+from amqpscope.report.verdict import Tally, Verdicts, why_possible
+from amqpscope.rules.amqp10 import ending
+from amqpscope.rules.catalogue import catalogue
+from amqpscope.rules.registry import checked
+
+RULES = Path(ending.__file__).parent
+
+
+def found(dialogue: Dialogue) -> list[Finding]:
+    with amqpscope.Capture(io.BytesIO(dialogue.pcap()), judge=True, context=True) as capture:
+        return [finding for _ in capture.blocks() for finding in capture.take_findings()]
+
+
+def shown(findings: list[Finding], most: int = 3) -> list[str]:
+    verdicts = Verdicts(Clock("r"), most)
+    for finding in findings:
+        verdicts.add(finding)
+    return ["".join(text for _, text in line) for line, _ in verdicts.lines()]
+
+
+def overrun(deliveries: int) -> Dialogue:
+    d = Dialogue()
+    d.linked(credit=0)
+    d.server.flow(handle=0, link_credit=0)
+    for _ in range(deliveries):
+        d.client.transfer()
+    d.goodbye()
+    return d
+
+
+def test_no_more_findings_are_kept_than_are_shown() -> None:
+    """Of a thousand the others are counted: memory must not grow with the faults of a peer."""
+    verdicts = Verdicts(Clock("r"), 2)
+    findings = found(overrun(1000))
+    assert len(findings) == 1000
+    for finding in findings:
+        verdicts.add(finding)
+    kept = [case for cases in verdicts._cases.values() for case in cases.values()]
+    assert [(len(case.findings), case.count) for case in kept] == [(2, 1000)]
+    assert verdicts.tally.text() == "1000 errors"
+    lines = ["".join(text for _, text in line) for line, _ in verdicts.lines()]
+    assert "    and 998 more of amqp10/L-CREDIT by the client (--max-per-rule)" in lines
+
+
+def test_each_peer_and_connection_has_its_own() -> None:
+    d = Dialogue()
+    d.begun()
+    for peer in (d.client, d.server):
+        peer.transfer()
+        peer.transfer()
+    d.goodbye()
+    findings = found(d)
+    assert len(findings) == 4
+    lines = shown(findings * 2, 1)
+    for peer in ("client", "server"):
+        assert f"    and 3 more of amqp10/L-UNATTACHED-TRANSFER by the {peer} (--max-per-rule)" in lines
+
+
+def test_the_tally_counts_by_severity_and_certainty() -> None:
+    finding = found(overrun(1))[0]
+    tally = Tally()
+    assert tally.text() == ""
+    tally.add(finding)
+    assert tally.text() == "1 error"
+    finding.certain = False
+    tally.add(finding)
+    tally.add(finding)
+    assert tally.text() == "1 error, 2 possible errors"
+    finding.certain = True
+    finding.rule = "amqp10/T-COMP-EXTRA"
+    other = Tally()
+    other.add(finding)
+    tally.merge(other)
+    assert tally.text() == "1 error, 2 possible errors, 1 warning"
+
+
+def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str:
+    finding = found(overrun(1))[0]
+    finding.rule = rule
+    finding.reaction, finding.reaction_condition = reaction, condition
+    finding.reaction_after, finding.reaction_packet = 1_234_567, 99
+    (line,) = [line for line in shown([finding]) if line.startswith("    answer")]
+    return line.removeprefix("    answer    ")
+
+
+@pytest.mark.parametrize(
+    ("reaction", "condition", "rule", "said"),
+    [
+        (
+            *("detach", "amqp:link:transfer-limit-exceeded", "amqp10/L-CREDIT"),
+            "the server sent detach with amqp:link:transfer-limit-exceeded 1.23 ms later (packet 99), "
+            "as is due",
+        ),
+        (
+            *("detach", "amqp:not-allowed", "amqp10/L-CREDIT"),
+            "the server sent detach with amqp:not-allowed 1.23 ms later (packet 99); "
+            "the specification asks for amqp:link:transfer-limit-exceeded",
+        ),
+        (
+            *("close", "", "amqp10/L-CREDIT"),
+            "the server sent no error, it sent close 1.23 ms later (packet 99); "
+            "the specification asks for amqp:link:transfer-limit-exceeded",
+        ),
+        (
+            *("", "", "amqp10/L-CREDIT"),
+            "the server sent no error; the specification asks for amqp:link:transfer-limit-exceeded",
+        ),
+        (
+            *("", "", "amqp10/T-STR-UTF8"),
+            "the server sent no error; the specification names none, amqp:decode-error would fit",
+        ),
+        (
+            *("close", "amqp:decode-error", "amqp10/T-STR-UTF8"),
+            "the server sent close with amqp:decode-error 1.23 ms later (packet 99)",
+        ),
+        (
+            *("close", "\x1b[2J", "amqp10/T-STR-UTF8"),
+            "the server sent close with \\x1b[2J 1.23 ms later (packet 99); "
+            "the specification names none, amqp:decode-error would fit",
+        ),
+        (*("", "", "amqp10/C-CLOSE-SENT"), "the server sent no error"),
+    ],
+)
+def test_answers(reaction: str, condition: str, rule: str, said: str) -> None:
+    assert answers(reaction, condition, rule) == said
+
+
+def test_the_offending_frame_is_marked() -> None:
+    d = overrun(1)
+    lines = shown(found(d))
+    (marked,) = [line for line in lines if line.startswith("  >>")]
+    assert re.match(r"  >>   13  \d\.\d{6} 0 C→  0 transfer    #0 ", marked)
+    around = [line[:11] for line in lines if re.match(r"(?:  >>|    ) {3}\d\d  \d", line)]
+    assert [line.split()[-1] for line in around] == ["10", "11", "12", "13", "14", "15"]
+
+
+def test_what_the_wire_says_is_escaped_and_cut() -> None:
+    d = Dialogue()
+    d.begun()
+    d.client.attach(name="\x1b[31m" + "long" * 500, source=amqp.source(address=amqp.string(b"\xff")))
+    d.goodbye()
+    (finding,) = found(d)
+    finding.link, finding.link_sender = "\x1b[31m" + "long" * 500, "client"
+    finding.evidence = {"state": "\x9b2J" + "x" * 5000, "list": ["\u202e"] * 5000}
+    lines = shown([finding])
+    assert all(line.isprintable() for line in lines)
+    assert max(len(line) for line in lines if "»" not in line and "attach" not in line) < 700
+    assert any('link "\\x1b[31mlong' in line for line in lines)
+
+
+def test_why_something_is_only_possible() -> None:
+    """A rule that is never certain has a reason of its own, told in words; it is not what a peer had read."""
+    finding = found(overrun(1))[0]
+    finding.certain = False
+    race = why_possible(finding)
+    assert race.startswith("It is no fault if the client had not yet read what the server sent before")
+    never = set(ending.RULES)
+    for path in RULES.glob("*.py"):
+        for function in re.findall(r"^def \w+.*?(?=^def |\Z)", path.read_text(), re.MULTILINE | re.DOTALL):
+            if re.search(r"[Nn]ever more than\s+possible", function):
+                never |= set(re.findall(r'case\.report\(\s*"(amqp10/[A-Z0-9-]+)"', function))
+    assert len(never) > 12
+    for rule in never:
+        assert rule in catalogue()
+        finding.rule = rule
+        assert why_possible(finding) != race, rule
+
+
+def test_reasons_are_those_of_rules_that_are_checked() -> None:
+    from amqpscope.report import verdict
+
+    assert set(verdict._WHY_POSSIBLE) <= set(checked())
+    assert all(
+        not re.search(r"[{}]", reason.format(peer="client", other="server"))
+        for reason in verdict._WHY_POSSIBLE.values()
+    )
