@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.commands import amqpscope
+from support.dialogue import Dialogue
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
 
@@ -92,6 +93,32 @@ def test_of_one_capture(
 ) -> None:
     for form in ("text", "json", "ndjson"):
         assert amqpscope(capsys, "check", "--format", form, *arguments).status == status
+
+
+@pytest.mark.parametrize(
+    ("severity", "arguments", "status"),
+    [
+        ("note", [], 0),
+        ("note", ["--fail-on", "warning"], 0),
+        ("note", ["--fail-on", "note"], 1),
+        ("note", ["--strict"], 0),
+        ("note", ["--strict", "--fail-on", "note"], 1),
+        ("warning", [], 0),
+        ("warning", ["--fail-on", "warning"], 1),
+        ("warning", ["--strict", "--fail-on", "never"], 1),
+    ],
+)
+def test_by_severity(
+    severity: str,
+    arguments: list[str],
+    status: int,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If what is certain were less than an error."""
+    monkeypatch.setattr("amqpscope.cli.check.severity", lambda rule: severity)
+    assert amqpscope(capsys, "check", *arguments, "window-overrun.pcap").status == status
 
 
 @pytest.mark.parametrize(
@@ -247,8 +274,11 @@ def test_not_read_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Ctrl-C, or a file that cannot be read on: what was found before is told, and that it is not all."""
-    octets = (folder / "window-overrun.pcap").read_bytes()
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Interrupted(octets, how)))
+    d = Dialogue()
+    d.linked(credit=2)
+    for _ in range(4):
+        d.client.transfer()  # two of them faults, that nobody has reacted to yet
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Interrupted(d.pcap(), how)))
     result = amqpscope(capsys, "check", "--format", form, "-")
     reason = "interrupted" if isinstance(how, KeyboardInterrupt) else "Input/output error"
     if reason == "interrupted":
@@ -257,7 +287,7 @@ def test_not_read_to_its_end(
     else:
         assert result.status == 2
         assert result.err == f"amqpscope: standard input: {reason}\n"
-    assert result.out.count("amqp10/S-WIN-IN") == 2
+    assert result.out.count("amqp10/L-CREDIT") == 2
     if form == "text":
         assert f"({reason}: only what was read before)" in result.out
     elif form == "json":
