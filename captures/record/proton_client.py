@@ -10,6 +10,7 @@ from typing import Any
 from proton import Delivery, Link, Message, symbol, timestamp, uint
 from proton.handlers import MessagingHandler, TransactionHandler
 from proton.reactor import AtMostOnce, Container, DurableSubscription, LinkOption
+from proton.utils import BlockingConnection
 
 LIFETIME = 25.0
 MADE = timestamp(1_700_000_000_000)  # one fixed creation time: two recordings differ as little as possible
@@ -625,6 +626,24 @@ class PoliteOutcomes(Outcomes):
     polite = True
 
 
+def blocking(url: str, login: dict[str, Any]) -> None:
+    """The blocking programming interface as its documentation shows it: prefetched, each call awaited."""
+    connection = BlockingConnection(url, timeout=LIFETIME, container_id="shop", **login)
+    sender = connection.create_sender("letters", name="letters-out")
+    for number in range(3):
+        sender.send(Message(id=f"letter-{number}", body="dear reader"))
+    receiver = connection.create_receiver("letters", credit=2, name="letters-in")
+    for number in range(3):
+        receiver.receive()
+        if number == 1:
+            receiver.reject()
+        else:
+            receiver.accept()
+    receiver.close()
+    sender.close()
+    connection.close()
+
+
 SCENARIOS: dict[str, type[Client]] = {
     "send-receive": SendReceive,
     "heartbeat": Heartbeat,
@@ -645,7 +664,7 @@ SCENARIOS: dict[str, type[Client]] = {
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("scenario", choices=sorted(SCENARIOS))
+    options.add_argument("scenario", choices=[*sorted(SCENARIOS), "blocking"])
     options.add_argument("--connect", required=True, help="loopback address; the port is 5672")
     options.add_argument("--mechanism", default="ANONYMOUS")
     options.add_argument("--user")
@@ -655,6 +674,9 @@ def main() -> None:
     login: dict[str, Any] = {"allowed_mechs": given.mechanism, "allow_insecure_mechs": True}
     if given.user:
         login.update(user=given.user, password=given.password)
+    if given.scenario == "blocking":
+        blocking(f"amqp://{host}:5672", login)
+        return
     client = SCENARIOS[given.scenario](f"amqp://{host}:5672", login)
     Container(client).run()
     if not client.finished:

@@ -345,6 +345,21 @@ async function topped_up(address, count) {
     await finish(connection, sender, receiver);
 }
 
+// The library used as its first example does: nothing given but an address, accepted and topped up by itself.
+async function defaults() {
+    const connection = connect();
+    await once(connection, 'connection_open');
+    const sender = connection.open_sender('letters');
+    await once(sender, 'sendable');
+    const settled = times(3, sender, 'settled');
+    for (let number = 1; number <= 3; number++) sender.send({ message_id: number, body: { page: number } });
+    await settled;
+    const receiver = connection.open_receiver('letters');
+    await times(3, receiver, 'message');
+    await written();
+    await finish(connection, sender, receiver);
+}
+
 // The client announces an idle time-out of a second and is then silent for a while.
 async function heartbeat() {
     const connection = connect({ idle_time_out: 1000 });
@@ -444,7 +459,7 @@ async function unknown() {
 }
 
 const SCENARIOS = {
-    heartbeat, modes, durable, prices, unknown, 'topped-up': () => topped_up('coins', 90),
+    defaults, heartbeat, modes, durable, prices, unknown, 'topped-up': () => topped_up('coins', 90),
     'topped-up-rabbitmq': () => topped_up('/queue/coins', 60), orders, outcomes, types: values, split, sessions, refused,
     rabbitmq, drain,
 };
