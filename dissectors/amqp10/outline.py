@@ -12,7 +12,7 @@ from dissectors.wire import i64, u32
 
 __all__ = ["outline"]
 
-_MOST_SECTIONS: Final = 64
+_MOST_SECTIONS: Final = 15  # what 60 bits hold
 _MOST_KEYS: Final = 16
 _DEEPEST: Final = 8
 
@@ -46,15 +46,20 @@ _PROPERTIES: Final = bytes(
 )
 
 
-def outline(octets: bytes) -> bytes | None:
-    """The descriptors (0x70 to 0x78) of a message's sections in order, or None: decode it to know."""
+def outline(octets: bytes) -> i64:
+    """The sections of a message, or 0: decode it to know.
+
+    Four bits a section, the last one lowest: its descriptor less 0x6F (header 1, to footer 9).
+    """
     end: i64 = len(octets)
     pos: i64 = 0
-    codes = bytearray()
+    sections: i64 = 0
+    count: i64 = 0
     while pos < end:
-        if end - pos < 4 or octets[pos] != 0 or octets[pos + 1] != 0x53 or len(codes) >= _MOST_SECTIONS:
-            return None
+        if end - pos < 4 or octets[pos] != 0 or octets[pos + 1] != 0x53 or count >= _MOST_SECTIONS:
+            return 0
         code: i64 = octets[pos + 2]
+        first: i64 = octets[pos + 3]
         pos += 3
         if code == 0x70:
             pos = _fields(octets, pos, end, _HEADER)
@@ -65,17 +70,18 @@ def outline(octets: bytes) -> bytes | None:
         elif code == 0x71 or code == 0x72 or code == 0x78:
             pos = _map(octets, pos, end, 0xA3, False, 0)
         elif code == 0x75:
-            pos = _field(octets, pos, end, _BINARY) if octets[pos] != 0x40 else -1
+            pos = _field(octets, pos, end, _BINARY) if first != 0x40 else -1
         elif code == 0x76:
-            pos = _value(octets, pos, end, 0) if octets[pos] in (0x45, 0xC0, 0xD0) else -1
+            pos = _value(octets, pos, end, 0) if first == 0x45 or first == 0xC0 or first == 0xD0 else -1
         elif code == 0x77:
             pos = _value(octets, pos, end, 0)
         else:
-            return None
+            return 0
         if pos < 0:
-            return None
-        codes.append(code)
-    return bytes(codes)
+            return 0
+        sections = sections << 4 | (code - 0x6F)
+        count += 1
+    return sections
 
 
 # Each walk takes the index of a constructor and the end of what encloses it, and gives the index

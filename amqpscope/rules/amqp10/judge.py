@@ -259,7 +259,7 @@ class Judge:
             return False
         if body.resume:
             return True
-        ends = case.me.sessions.get(int(case.record.frame.channel))
+        ends = case.me.session_on(case.record.frame.channel)
         attached = None if ends is None else ends.handles.get(body.handle)
         return attached is not None and attached.open is not None and attached.open.resumed
 

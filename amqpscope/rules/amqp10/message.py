@@ -29,9 +29,10 @@ _ORDER = {
 _STRUCTURE = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
 
 
-# One code each: sections before the body, and the footer, go up; the body is one kind.
-_BODY_FIRST: Final = 0x75
-_BODY_LAST: Final = 0x77
+# What `outline` calls sections: those before the body, and the footer, go up; the body is one kind.
+_DATA: Final = 0x75 - 0x6F
+_SEQUENCE: Final = 0x76 - 0x6F
+_VALUE: Final = 0x77 - 0x6F
 
 
 def plainly_sound(message: Message) -> bool:
@@ -41,20 +42,21 @@ def plainly_sound(message: Message) -> bool:
     """
     if not message.complete or message.message_format != 0:
         return False
-    codes = outline(message.octets)
-    if codes is None:
-        return False
-    before: i64 = 0
+    sections = outline(message.octets)
+    # From the last to the first.
+    after: i64 = 15
     body: i64 = 0
-    for code in codes:
-        if code < before or (code == before and code != _BODY_FIRST and code != _BODY_FIRST + 1):
+    while sections > 0:
+        section = sections & 15
+        sections = sections >> 4
+        if section > after or (section == after and section != _DATA and section != _SEQUENCE):
             return False
-        if _BODY_FIRST <= code <= _BODY_LAST:
-            if body and body != code:
+        if _DATA <= section <= _VALUE:
+            if body > 0 and body != section:
                 return False
-            body = code
-        before = code
-    return body != 0
+            body = section
+        after = section
+    return body > 0
 
 
 def section_out_of_order(case: Case, name: str, last: str, names: list[str]) -> None:

@@ -46,10 +46,10 @@ def frame_after_end(case: Case, ended: SessionEnd) -> None:
 
 def on_session(case: Case) -> SessionEnd | None:
     """The session of a frame that needs one, judged whether there is one."""
-    channel = int(case.record.frame.channel)
-    session = case.me.sessions.get(channel)
+    channel = case.record.frame.channel
+    session = case.me.session_on(channel)
     if session is None:
-        ended = case.me.ended.get(channel)
+        ended = case.me.ended.get(int(channel))
         if ended is not None:
             frame_after_end(case, ended)
         else:

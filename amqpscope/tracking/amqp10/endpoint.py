@@ -52,6 +52,9 @@ from dissectors.wire import i64
 
 __all__ = ["Endpoint", "obscure"]
 
+# No frame's: what stands for none of those has -1.
+_NO_CHANNEL: Final = -2
+
 # Faults after which it is not known what a frame says.
 _OBSCURING: Final = (
     "T-SIZE-OVERRUN",
@@ -139,11 +142,34 @@ class Endpoint:
         self.sessions: dict[int, SessionEnd] = {}
         self.peer_sessions: dict[int, SessionEnd] = {}
         self.ended: dict[int, SessionEnd] = {}
+        # Those asked for last, by either: nearly every frame is on the channel of the one before.
+        self._own: SessionEnd | None = None
+        self._own_channel: i64 = _NO_CHANNEL
+        self._theirs: SessionEnd | None = None
+        self._their_channel: i64 = _NO_CHANNEL
         self.begun: i64 = 0
         # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
         # session may be begun, ended and begun again before the first answer comes.
         self.unanswered: dict[int, list[SessionEnd]] = {}
         self.peer_unanswered: dict[int, list[SessionEnd]] = {}
+
+    def session_on(self, channel: i64) -> SessionEnd | None:
+        """The session on the channel that it sends on."""
+        if channel == self._own_channel:
+            return self._own
+        session = self.sessions.get(int(channel))
+        self._own = session
+        self._own_channel = channel
+        return session
+
+    def peer_session_on(self, channel: i64) -> SessionEnd | None:
+        """The session on the channel that the peer sends on."""
+        if channel == self._their_channel:
+            return self._theirs
+        session = self.peer_sessions.get(int(channel))
+        self._theirs = session
+        self._their_channel = channel
+        return session
 
     # What it could have known
 
@@ -200,17 +226,17 @@ class Endpoint:
             self.lost()
             return
         if isinstance(body, Transfer):
-            session = self.peer_sessions.get(int(arrival.channel))
+            session = self.peer_session_on(arrival.channel)
             if session is not None:
                 session.receive_transfer(end)
                 if body.handle is not None:
                     self.receive_transfer(session, body, end)
         elif isinstance(body, Disposition):
-            session = self.peer_sessions.get(int(arrival.channel))
+            session = self.peer_session_on(arrival.channel)
             if session is not None:
                 self.receive_disposition(session, body)
         elif isinstance(body, Flow):
-            session = self.peer_sessions.get(int(arrival.channel))
+            session = self.peer_session_on(arrival.channel)
             if session is not None:
                 session.receive_flow(body, end)
                 if body.handle is not None:
@@ -220,11 +246,11 @@ class Endpoint:
                             link.asked = arrival.time
                         link.receive_flow(body, end)
         elif isinstance(body, Attach):
-            session = self.peer_sessions.get(int(arrival.channel))
+            session = self.peer_session_on(arrival.channel)
             if session is not None:
                 self.receive_attach(session, body, end, arrival.time)
         elif isinstance(body, Detach):
-            session = self.peer_sessions.get(int(arrival.channel))
+            session = self.peer_session_on(arrival.channel)
             if session is not None and body.handle is not None:
                 link = session.peer_handles.pop(body.handle, None)
                 if link is not None:
@@ -235,6 +261,7 @@ class Endpoint:
             self.receive_begin(body, arrival)
         elif isinstance(body, End):
             session = self.peer_sessions.pop(int(arrival.channel), None)
+            self._their_channel = _NO_CHANNEL
             if session is not None:
                 session.receive_end(end)
                 session.asked = arrival.time
@@ -275,6 +302,7 @@ class Endpoint:
         session.receive_begin(begin, channel, arrival.end, arrival.packet)
         session.asked = arrival.time
         self.peer_sessions[channel] = session
+        self._their_channel = _NO_CHANNEL
 
     def receive_attach(self, session: SessionEnd, attach: Attach, end: i64, time: i64) -> None:
         if attach.name is None or attach.role is None:
@@ -357,13 +385,13 @@ class Endpoint:
             return
         channel = int(frame.channel)
         if isinstance(body, Transfer):
-            session = self.sessions.get(channel)
+            session = self.session_on(channel)
             if session is not None:
                 self.send_transfer(session, body, record)
         elif isinstance(body, Disposition):
             self.send_disposition(channel, body)
         elif isinstance(body, Flow):
-            session = self.sessions.get(channel)
+            session = self.session_on(channel)
             if session is not None:
                 session.send_flow(body)
                 if body.handle is not None:
@@ -371,11 +399,11 @@ class Endpoint:
                     if link is not None:
                         link.send_flow(body)
         elif isinstance(body, Attach):
-            session = self.sessions.get(channel)
+            session = self.session_on(channel)
             if session is not None:
                 self.send_attach(session, body, record.packet)
         elif isinstance(body, Detach):
-            session = self.sessions.get(channel)
+            session = self.session_on(channel)
             if session is not None and body.handle is not None:
                 link = session.handles.pop(body.handle, None)
                 if link is not None:
@@ -385,6 +413,7 @@ class Endpoint:
             self.send_begin(body, channel, record.packet)
         elif isinstance(body, End):
             session = self.sessions.pop(channel, None)
+            self._own_channel = _NO_CHANNEL
             if session is not None:
                 session.send_end(body)
                 self.ended[channel] = session
@@ -428,6 +457,7 @@ class Endpoint:
                 _wait(self.unanswered, channel, session)
         session.send_begin(begin, channel, packet)
         self.sessions[channel] = session
+        self._own_channel = _NO_CHANNEL
         self.ended.pop(channel, None)
 
     def send_attach(self, session: SessionEnd, attach: Attach, packet: i64) -> None:
@@ -470,7 +500,7 @@ class Endpoint:
 
     def send_disposition(self, channel: int, body: Disposition) -> None:
         self.learn_transaction(body)
-        session = self.sessions.get(channel)
+        session = self.session_on(channel)
         if session is None:
             return
         if body.role is True:
@@ -507,7 +537,7 @@ class Endpoint:
         body = record.frame.body
         knowledge = self.knowledge
         if isinstance(body, Transfer):
-            session = self.sessions.get(int(record.frame.channel))
+            session = self.session_on(record.frame.channel)
             if session is not None:
                 knowledge.prove(session.limits.proved_by(session.next_id))
                 if body.handle is not None:
@@ -517,11 +547,11 @@ class Endpoint:
                         link.limits.settle(knowledge.must)
                 session.limits.settle(knowledge.must)
         elif isinstance(body, Flow):
-            session = self.sessions.get(int(record.frame.channel))
+            session = self.session_on(record.frame.channel)
             if session is not None and body.next_incoming_id is not None:
                 knowledge.prove(session.proved_by(body.next_incoming_id))
         elif isinstance(body, Disposition):
-            session = self.sessions.get(int(record.frame.channel))
+            session = self.session_on(record.frame.channel)
             if session is not None and body.role and body.first is not None:
                 named = body.first if body.last is None else body.last
                 knowledge.prove(session.delivery_end(named))

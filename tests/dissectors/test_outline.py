@@ -1,0 +1,94 @@
+"""The outline of a message says no more than its decoding does."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support import amqp10_encode as amqp
+from support.strategies import MessageSample, messages
+
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.outline import outline
+
+NAMES = [
+    "header",
+    "delivery-annotations",
+    "message-annotations",
+    "properties",
+    "application-properties",
+    "data",
+    "amqp-sequence",
+    "amqp-value",
+    "footer",
+]
+
+
+def decoded(octets: bytes) -> tuple[list[str], list[str]]:
+    """The sections, and the codes of the problems."""
+    message = Message(0, [octets], len(octets), True)
+    names = [section.name for section in message.sections()]
+    return names, [problem.code for problem in message.problems]
+
+
+def outlined(octets: bytes) -> list[str] | None:
+    sections = outline(octets)
+    names: list[str] = []
+    while sections:
+        names.insert(0, NAMES[(sections & 15) - 1])
+        sections >>= 4
+    return names or None
+
+
+def agree(octets: bytes) -> bool:
+    """Whether there is an outline; then it is the decoded message's, and that is sound."""
+    names = outlined(octets)
+    if names is None:
+        return False
+    assert decoded(octets) == (names, [])
+    return True
+
+
+@given(messages())
+def test_of_any_message(sample: MessageSample) -> None:
+    agree(bytes(sample.octets))
+
+
+@given(messages(), st.data())
+def test_of_any_message_with_an_octet_changed(sample: MessageSample, data: st.DataObject) -> None:
+    octets = bytearray(sample.octets)
+    if octets:
+        octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
+        agree(bytes(octets))
+
+
+@given(messages(), st.data())
+def test_of_any_message_cut_short(sample: MessageSample, data: st.DataObject) -> None:
+    octets = bytes(sample.octets)
+    agree(octets[: data.draw(st.integers(0, len(octets)))])
+
+
+@given(st.binary(max_size=80))
+def test_of_any_octets_behind_a_section(octets: bytes) -> None:
+    for code in range(0x6F, 0x7A):
+        agree(b"\x00\x53" + bytes([code]) + octets)
+
+
+def test_of_nearly_every_message_there_is_one() -> None:
+    octets = b"".join(
+        bytes(section)
+        for section in (
+            amqp.header(durable=True, priority=4),
+            amqp.message_annotations([("x-opt-key", amqp.string("key"))]),
+            amqp.properties(message_id=amqp.string("id-1"), to=amqp.string("queue"), subject="s"),
+            amqp.application_properties([("a", amqp.int_(1)), ("b", amqp.string("x"))]),
+            amqp.data(b"\xff" * 300),
+        )
+    )
+    assert agree(octets)
+    assert not agree(b"")
+
+
+def test_of_more_sections_than_it_can_name_there_is_none() -> None:
+    part = bytes(amqp.data(b"x"))
+    assert agree(part * 15)
+    assert not agree(part * 16)
