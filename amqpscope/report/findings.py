@@ -84,9 +84,6 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract."""
     row = rule(finding.rule)
     connection = finding.connection
-    delivery_id = finding.evidence.get("delivery_id", -1)
-    if finding.delivery_id >= 0 or not isinstance(delivery_id, int):
-        delivery_id = int(finding.delivery_id)
     channel = int(finding.channel)
     packets = dict.fromkeys([int(finding.packet), *(int(packet) for packet in finding.others if packet > 0)])
     reaction: dict[str, Any] | None = None
@@ -116,7 +113,7 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "channel": channel if channel >= 0 else None,
         "session": int(finding.session) if finding.session >= 0 else None,
         "link": {"name": finding.link, "sender": finding.link_sender} if finding.link_sender else None,
-        "delivery_id": delivery_id if delivery_id >= 0 else None,
+        "delivery_id": int(finding.delivery_id) if finding.delivery_id >= 0 else None,
         "expected_condition": expected_condition(finding)[0] or None,
         "reaction": reaction,
         "evidence": evidence_of(finding),

@@ -216,10 +216,14 @@ def _where(finding: Finding) -> str:
         parts.append(f"channel {channel}")
     if finding.link_sender:
         parts.append(f"link {in_quotes(finding.link, _LONGEST)} ({finding.link_sender} sends)")
+    if finding.delivery_id >= 0:
+        parts.append(f"delivery {finding.delivery_id}")
     offset = finding.evidence.get("offset")
-    if isinstance(offset, int):
-        parts.append(f"octet {offset}")
-    packets = [str(packet) for packet in finding.others if 0 < packet != finding.packet]
+    path = finding.evidence.get("path")
+    if isinstance(offset, int) and isinstance(path, str):
+        in_frame = finding.frame != "transfer" or not path or path.startswith("transfer")
+        parts.append(f"octet {offset} of the {'frame' if in_frame else 'message'}")
+    packets = [str(packet) for packet in sorted({*finding.others}) if 0 < packet != finding.packet]
     if packets:
         parts.append(f"see also packet{'s' if len(packets) > 1 else ''} {', '.join(packets)}")
     return ", ".join(parts)
@@ -256,9 +260,9 @@ def _answer(finding: Finding) -> str:
     if not expected:
         due = ""
     if not finding.reaction:
-        return f"the {other} sent no error{due}"
+        return f"the {other} gave no error afterwards{due}"
     if not condition:
-        return f"the {other} sent no error, it sent {printable(finding.reaction)} {after}{due}"
+        return f"the {other} gave no error afterwards, only {printable(finding.reaction)} {after}{due}"
     if condition == expected or condition in expected.split(" or "):
         due = ", as is due" if named else ""
     return f"the {other} sent {printable(finding.reaction)} with {_short(condition)} {after}{due}"

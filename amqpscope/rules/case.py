@@ -8,9 +8,11 @@ file, for the frames they are about: they run for every frame, compiled.
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, FrameRecord, Spot
 from amqpscope.tracking.amqp10.endpoint import Endpoint
-from amqpscope.tracking.amqp10.link import LinkEnd
+from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL
+from amqpscope.tracking.serial import raw
+from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.wire import i64
 
 __all__ = ["Case"]
@@ -47,9 +49,12 @@ class Case:
         if certainty == LEGAL:
             return
         spot = self.spot
+        delivery_id: i64 = -1
         if spot is None:
             spot = Spot.of(self.record)
+            delivery_id = self.delivery_id()
         finding = Finding(rule, certainty, message, self.connection, spot, evidence or {}, others or [])
+        finding.delivery_id = delivery_id
         session = self.session
         if session is not None:
             finding.session = session.number
@@ -59,3 +64,16 @@ class Case:
             finding.link_sender = self.me.peer if link.sender else self.peer.peer
         self.findings.append(finding)
         self.found += 1
+
+    def delivery_id(self) -> i64:
+        """The delivery-id that the frame is about, of a disposition the first one, -1 if it is about none."""
+        body = self.record.frame.body
+        if isinstance(body, Transfer):
+            if body.delivery_id is not None:
+                return body.delivery_id
+            link = self.link
+            if link is not None and link.open is not None and link.open.number != UNKNOWN:
+                return raw(link.open.number)
+        elif isinstance(body, Disposition) and body.first is not None:
+            return body.first
+        return -1

@@ -114,16 +114,16 @@ def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str
         ),
         (
             *("close", "", "amqp10/L-CREDIT"),
-            "the server sent no error, it sent close 1.23 ms later (packet 99); "
+            "the server gave no error afterwards, only close 1.23 ms later (packet 99); "
             "the specification asks for amqp:link:transfer-limit-exceeded",
         ),
         (
             *("", "", "amqp10/L-CREDIT"),
-            "the server sent no error; the specification asks for amqp:link:transfer-limit-exceeded",
+            "the server gave no error afterwards; the specification asks for amqp:link:transfer-limit-exceeded",
         ),
         (
             *("", "", "amqp10/T-STR-UTF8"),
-            "the server sent no error; the specification names none, amqp:decode-error would fit",
+            "the server gave no error afterwards; the specification names none, amqp:decode-error would fit",
         ),
         (
             *("close", "amqp:decode-error", "amqp10/T-STR-UTF8"),
@@ -134,7 +134,7 @@ def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str
             "the server sent close with \\x1b[2J 1.23 ms later (packet 99); "
             "the specification names none, amqp:decode-error would fit",
         ),
-        (*("", "", "amqp10/C-CLOSE-SENT"), "the server sent no error"),
+        (*("", "", "amqp10/C-CLOSE-SENT"), "the server gave no error afterwards"),
     ],
 )
 def test_answers(reaction: str, condition: str, rule: str, said: str) -> None:
