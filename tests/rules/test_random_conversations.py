@@ -68,7 +68,7 @@ def test_legal_conversations_are_not_accused(batch: int) -> None:
 def test_the_conversations_have_everything_in_them() -> None:
     """Else the property above would say little."""
     said: Counter[str] = Counter()
-    for n in range(100):
+    for n in range(200):
         conversation = converse(f"all {n}")
         said["conversations with races"] += conversation.races
         for each in conversation.said():
@@ -84,6 +84,16 @@ def test_the_conversations_have_everything_in_them() -> None:
                 said[f"disposition {fields['state']}"] += 1
             if each.name == "attach":
                 said[f"attach of a {'receiver' if fields['role'] else 'sender'}"] += 1
+            if fields.get("resume"):
+                said["transfer resumed"] += 1
+            if fields.get("unsettled"):
+                said["attach with unsettled deliveries"] += 1
+            if isinstance(fields.get("state"), tuple):
+                said[f"{each.name} {fields['state'][0]}"] += 1
+            if each.name == "attach" and each.fields["target"] and each.fields["target"].coordinator:
+                said["attach of a coordinator"] += 1
+            if each.name == "attach" and each.fields["source"] and each.fields["source"].outcomes:
+                said["attach with outcomes"] += 1
             if fields.get("link_credit") == 0:
                 said["flow without credit"] += 1
             said[f"said by the {NAMES[each.side]}"] += 1
@@ -107,6 +117,13 @@ def test_the_conversations_have_everything_in_them() -> None:
         "transfer more",
         "transfer aborted",
         "transfer settled",
+        "transfer resumed",
+        "transfer transactional",
+        "disposition declared",
+        "disposition transactional",
+        "attach of a coordinator",
+        "attach with outcomes",
+        "attach with unsettled deliveries",
         "disposition of a receiver",
         "disposition of a sender",
         "disposition of several",

@@ -16,7 +16,22 @@ from random import Random
 from typing import Any
 
 from support import amqp10_encode as amqp
-from support.legal import RECEIVER, SENDER, WRAP, Fields, Link, Peer, Said, Session, Talk, encoded
+from support.legal import (
+    CLIENT,
+    OUTCOMES,
+    RECEIVER,
+    SENDER,
+    SERVER,
+    WRAP,
+    Fields,
+    Incoming,
+    Link,
+    Peer,
+    Said,
+    Session,
+    Talk,
+    encoded,
+)
 from support.network import Conversation, Network
 
 __all__ = ["FAULTS", "Planted", "mischief", "plant"]
@@ -34,6 +49,9 @@ class Planted:
 
 
 FAULTS: dict[str, tuple[str, Fault]] = {}
+
+# Faults of those who take up a link again with deliveries unsettled: few do.
+LEFT_LINKS = ("D-RESUME-FLAG",)
 
 
 def breaks(rule: str) -> Callable[[Fault], Fault]:
@@ -55,6 +73,10 @@ def plant(name: str, seed: str) -> Planted | None:
         peer.character.closes = 0.0
         peer.character.ends = min(peer.character.ends, 0.05)
         peer.character.begins = max(peer.character.begins, 1)
+        if rule.startswith("TX-") or rule in LEFT_LINKS:
+            peer.character.transacts = rule.startswith("TX-")
+            peer.character.settle_down(suspends=rule in LEFT_LINKS)
+            peer.character.begins = 1
     network = Network(talk, random)
     network.settle()
     wait = random.randrange(40)
@@ -208,6 +230,8 @@ def begun_channels(peer: Peer) -> set[int]:
 @breaks("L-CREDIT")
 def credit_exceeded(peer: Peer) -> Said | None:
     for session, link in senders(peer):
+        if link.aborted:
+            continue  # whether that one counted is the sender's to say
         if open_window(session) and link.open is None and link.limit is not None and link.grants:
             if link.count >= link.limit == link.largest:
                 return delivery(peer, session, link)
@@ -416,6 +440,29 @@ def frame_after_close(peer: Peer) -> Said | None:
     return None
 
 
+@breaks("C-EMPTY-CH0")
+def empty_frame_on_channel_1(peer: Peer) -> Said | None:
+    if working(peer) and peer.peer_open is not None and peer.peer_open["channel_max"] != 0:
+        return peer.say("empty", 1)
+    return None
+
+
+@breaks("C-CLOSE-CH0")
+def close_on_channel_1(peer: Peer) -> Said | None:
+    if working(peer) and peer.peer_open is not None and peer.peer_open["channel_max"] != 0:
+        peer.close_sent = True
+        return peer.say("close", 1)
+    return None
+
+
+@breaks("C-REDIRECT-INFO")
+def redirected_to_nowhere(peer: Peer) -> Said | None:
+    if working(peer) and peer.chance(0.05):
+        peer.close_sent = True
+        return peer.say("close", error="amqp:connection:redirect")
+    return None
+
+
 # ---- session flow state -----------------------------------------------------------------------------------
 
 
@@ -503,7 +550,7 @@ def delivery_count_too_soon(peer: Peer) -> Said | None:
 @breaks("L-DC-RECEIVER")
 def delivery_count_never_reached(peer: Peer) -> Said | None:
     for session, link in links(peer):
-        if not link.sender and link.known is not None and link.attaches == 1:
+        if not link.sender and link.known is not None and link.attaches == 1 and not link.vague:
             ahead = (link.known + peer.random.choice([1, 50])) & WRAP
             return flow(peer, session, handle=link.handle, delivery_count=ahead, link_credit=1)
     return None
@@ -672,6 +719,258 @@ def heard_initial(peer: Peer, session: Session) -> int:
     return number
 
 
+@breaks("D-ABORT-MORE")
+def aborted_with_more(peer: Peer) -> Said | None:
+    return continuation(peer, aborted=True)
+
+
+@breaks("D-FMT-PRESENT")
+def no_message_format(peer: Peer) -> Said | None:
+    for session, link in ready(peer):
+        return delivery(peer, session, link, message_format=None, more=True)
+    return None
+
+
+@breaks("M-RECEIVED-SND")
+def sender_states_received(peer: Peer) -> Said | None:
+    for session in sessions(peer):
+        for each in session.sent.values():
+            if each.link.live and not each.remote_settled:
+                return told(peer, session, SENDER, each.number, state="received")
+    return None
+
+
+@breaks("D-STATE-FINAL-SND")
+def sender_changes_its_mind(peer: Peer) -> Said | None:
+    for session in sessions(peer):
+        for each in session.sent.values():
+            if each.link.live and not each.remote_settled and each.txn is None:
+                told(peer, session, SENDER, each.number, state="accepted")
+                return told(peer, session, SENDER, each.number, state="released")
+    return None
+
+
+def told(peer: Peer, session: Session, role: bool, first: int, **fields: Any) -> Said:
+    """A disposition of one delivery."""
+    assert session.out is not None
+    return peer.say(
+        "disposition", session.out, **{"role": role, "first": first, "last": None, "settled": None, **fields}
+    )
+
+
+def received(peer: Peer) -> list[tuple[Session, Incoming]]:
+    """Deliveries received whole on links attached once, settled by nobody."""
+    return [
+        (session, each)
+        for session in sessions(peer)
+        for each in session.received.values()
+        if each.complete and not (each.aborted or each.settled or each.sent_settled or each.remote_settled)
+        if each.link.up and each.link.live and each.link.attaches == 1
+        if each.txn is None and each.control is None
+    ]
+
+
+def outcomes(each: Incoming) -> tuple[str, ...]:
+    offered: tuple[str, ...] = each.link.theirs["source"].outcomes
+    return offered
+
+
+@breaks("D-RCVMODE-SECOND")
+def settled_before_the_sender(peer: Peer) -> Said | None:
+    for session, each in received(peer):
+        if each.second:
+            return told(peer, session, RECEIVER, each.number, settled=True)
+    return None
+
+
+@breaks("D-STATE-FINAL-RCV")
+def receiver_changes_its_mind(peer: Peer) -> Said | None:
+    for session, each in received(peer):
+        others = [state for state in outcomes(each) or OUTCOMES if state != each.state]
+        if each.state in OUTCOMES and others:
+            return told(peer, session, RECEIVER, each.number, state=peer.random.choice(others))
+    return None
+
+
+@breaks("M-OUTCOMES-USE")
+def outcome_not_offered(peer: Peer) -> Said | None:
+    for session, each in received(peer):
+        others = [state for state in OUTCOMES if state not in outcomes(each)]
+        if outcomes(each) and others and each.state not in OUTCOMES:
+            settled = None if each.second else True
+            return told(peer, session, RECEIVER, each.number, settled=settled, state=others[0])
+    return None
+
+
+@breaks("D-DISP-RESETTLE")
+def settled_twice(peer: Peer) -> Said | None:
+    for session in sessions(peer):
+        for each in session.received.values():
+            if each.settled and each.link.live and each.state in OUTCOMES:
+                return told(peer, session, RECEIVER, each.number, settled=True, state=each.state)
+    return None
+
+
+@breaks("D-RESUME-LOCAL")
+def resumed_without_being_unsettled(peer: Peer) -> Said | None:
+    for session, link in ready(peer):
+        return delivery(peer, session, link, resume=True)
+    return None
+
+
+@breaks("D-RESUME-FIRSTFRAME")
+def continuation_resumes(peer: Peer) -> Said | None:
+    return continuation(peer, resume=True)
+
+
+@breaks("D-RESUME-FLAG")
+def resumed_without_resume(peer: Peer) -> Said | None:
+    for session, link in links(peer):
+        if link.tangled:
+            continue  # which flow belongs to which attachment cannot be told
+        if link.sender and link.limit is not None and link.count < link.limit and link.open is None:
+            both = [tag for tag in link.held if tag in (link.theirs["unsettled"] or {})]
+            if both and open_window(session) and link.theirs["target"] and link.mine["source"]:
+                return delivery(peer, session, link, delivery_tag=both[0])
+    return None
+
+
+# ---- flow state of links ----------------------------------------------------------------------------------
+
+
+def quiet_senders(peer: Peer) -> list[tuple[Session, Link]]:
+    """Links attached once, on which this peer sends, between two deliveries."""
+    return [(s, link) for s, link in senders(peer) if link.open is None and not link.uncounted]
+
+
+@breaks("L-DC-SENDER")
+def wrong_delivery_count(peer: Peer) -> Said | None:
+    for session, link in quiet_senders(peer):
+        wrong = (link.count + peer.random.choice([-1, -3, 5000])) & WRAP
+        return flow(peer, session, handle=link.handle, delivery_count=wrong, link_credit=0)
+    return None
+
+
+@breaks("L-CREDIT-OWNER")
+def sender_gives_itself_credit(peer: Peer) -> Said | None:
+    for session, link in quiet_senders(peer):
+        if link.grants == 0:
+            return flow(peer, session, handle=link.handle, delivery_count=link.count & WRAP, link_credit=5)
+    return None
+
+
+@breaks("L-DRAIN-OWNER")
+def sender_drains_itself(peer: Peer) -> Said | None:
+    drained = {s.channel for s in peer.talk.said[1 - peer.side] if s.fields.get("drain")}
+    for session, link in quiet_senders(peer):
+        if session.into not in drained:
+            fields: Fields = {"delivery_count": link.count & WRAP, "link_credit": 0, "drain": True}
+            return flow(peer, session, handle=link.handle, **fields)
+    return None
+
+
+@breaks("L-DRAIN-STATE")
+def drained_with_credit_left(peer: Peer) -> Said | None:
+    for session, link in quiet_senders(peer):
+        if link.drain and link.grants == 1 and link.limit is not None and link.limit - link.count > 1:
+            fields: Fields = {"delivery_count": (link.count + 1) & WRAP, "drain": True}
+            return flow(peer, session, handle=link.handle, link_credit=link.limit - link.count - 1, **fields)
+    return None
+
+
+# ---- attaches ---------------------------------------------------------------------------------------------
+
+
+def planted_attach(peer: Peer, role: bool, **changed: Any) -> Said | None:
+    """An attach of a new link, legal but for what is changed."""
+    for session in sessions(peer):
+        handle = peer.free_handle(session)
+        if handle is not None and session.out is not None:
+            return peer.say("attach", session.out, **attach_fields(handle, role, **changed))
+    return None
+
+
+@breaks("M-SRC-DYN-ADDR")
+def dynamic_source_without_address(peer: Peer) -> Said | None:
+    return planted_attach(peer, SENDER, source=amqp.source(dynamic=True))
+
+
+@breaks("M-TGT-DYN-ADDR")
+def dynamic_target_without_address(peer: Peer) -> Said | None:
+    return planted_attach(peer, RECEIVER, target=amqp.target(dynamic=True))
+
+
+@breaks("M-SRC-DYN-NOADDR")
+def dynamic_source_requested_by_address(peer: Peer) -> Said | None:
+    return planted_attach(peer, RECEIVER, source=amqp.source(address="a", dynamic=True))
+
+
+@breaks("M-TGT-DYN-NOADDR")
+def dynamic_target_requested_by_address(peer: Peer) -> Said | None:
+    return planted_attach(peer, SENDER, target=amqp.target(address="b", dynamic=True))
+
+
+@breaks("TX-COORD-RESUME")
+def coordinator_resumed(peer: Peer) -> Said | None:
+    return planted_attach(peer, SENDER, target=amqp.coordinator(), unsettled={b"t": None})
+
+
+@breaks("L-UNSETTLED-NULLKEY")
+def unsettled_map_with_null_key(peer: Peer) -> Said | None:
+    return planted_attach(peer, SENDER, unsettled={amqp.null(): None})
+
+
+@breaks("T-STR-UTF8")
+def name_that_is_no_text(peer: Peer) -> Said | None:
+    return planted_attach(peer, RECEIVER, name=amqp.string(b"\xff"))
+
+
+# ---- transactions -----------------------------------------------------------------------------------------
+
+
+@breaks("TX-STATE-KNOWN")
+def work_in_no_transaction(peer: Peer) -> Said | None:
+    for session, link in ready(peer):
+        if not link.coordinator and peer.declared + len(peer.live):
+            return delivery(peer, session, link, state=("transactional", b"never", None))
+    return None
+
+
+@breaks("TX-ID-TYPE")
+def txn_id_too_long(peer: Peer) -> Said | None:
+    for session, link in ready(peer):
+        if not link.coordinator:
+            return delivery(peer, session, link, state=("transactional", b"x" * 33, None))
+    return None
+
+
+def control_links(peer: Peer) -> list[tuple[Session, Link]]:
+    return [(s, link) for s, link in ready(peer) if link.coordinator and link.mine["snd_settle_mode"] != 0]
+
+
+@breaks("TX-DISCHARGE-KNOWN")
+def discharge_of_no_transaction(peer: Peer) -> Said | None:
+    for session, link in control_links(peer):
+        return delivery(peer, session, link, amqp.amqp_value(amqp.discharge(txn_id=b"never", fail=False)))
+    return None
+
+
+@breaks("TX-DECLARE-UNSETTLED")
+def declare_settled(peer: Peer) -> Said | None:
+    for session, link in control_links(peer):
+        return delivery(peer, session, link, amqp.amqp_value(amqp.declare()), settled=True)
+    return None
+
+
+@breaks("TX-DISCHARGE-UNSETTLED")
+def discharge_settled(peer: Peer) -> Said | None:
+    for session, link in control_links(peer):
+        if peer.live:
+            body = amqp.discharge(txn_id=peer.live.pop(), fail=False)
+            return delivery(peer, session, link, amqp.amqp_value(body), settled=True)
+    return None
+
+
 # ---- messages ---------------------------------------------------------------------------------------------
 
 
@@ -717,6 +1016,11 @@ def unknown_constructor_in_message(peer: Peer) -> Said | None:
 @breaks("F-DOFF-MIN")
 def data_offset_of_1(peer: Peer) -> Said | None:
     return octets(peer, "raw", amqp.frame(doff=1)) if working(peer) else None
+
+
+@breaks("F-DOFF-RANGE")
+def data_offset_beyond_the_frame(peer: Peer) -> Said | None:
+    return octets(peer, "raw", amqp.frame(doff=3)) if working(peer) else None
 
 
 @breaks("F-BODY-PERF")
@@ -788,6 +1092,14 @@ def detach_without_handle(peer: Peer) -> Said | None:
     return None
 
 
+@breaks("P-ERROR-MAND")
+def error_without_condition(peer: Peer) -> Said | None:
+    if working(peer) and peer.chance(0.05):
+        peer.close_sent = True
+        return octets(peer, "close", amqp.frame(amqp.close(error=amqp.error(condition=None))))
+    return None
+
+
 @breaks("P-OPEN-MAND")
 def open_without_container_id(peer: Peer) -> Said | None:
     if peer.header_sent and not peer.open_sent:
@@ -815,6 +1127,56 @@ def sasl_fault(peer: Peer, name: str, **fields: Any) -> Said:
 def mechanism_not_offered(peer: Peer) -> Said | None:
     if peer.side == 0 and "sasl-mechanisms" in peer.sasl_heard and not peer.sasl_said:
         return sasl_fault(peer, "sasl-init", mechanism="GSSAPI")
+    return None
+
+
+@breaks("SA-MECH-FIRST")
+def outcome_before_mechanisms(peer: Peer) -> Said | None:
+    if peer.side == SERVER and peer.sasl_header_sent and not peer.sasl_said:
+        return sasl_fault(peer, "sasl-outcome", code=0)
+    return None
+
+
+@breaks("SA-INIT-AFTER")
+def init_before_mechanisms(peer: Peer) -> Said | None:
+    if peer.side == CLIENT and peer.sasl_header_sent and "sasl-mechanisms" not in peer.sasl_heard:
+        return sasl_fault(peer, "sasl-init", mechanism="PLAIN")
+    return None
+
+
+@breaks("SA-SEQ-CHAL")
+def challenge_before_init(peer: Peer) -> Said | None:
+    if peer.side == SERVER and "sasl-mechanisms" in peer.sasl_said and "sasl-init" not in peer.sasl_heard:
+        return sasl_fault(peer, "sasl-challenge", challenge=b"c")
+    return None
+
+
+@breaks("SA-SEQ-RESP")
+def response_without_challenge(peer: Peer) -> Said | None:
+    answered = peer.sasl_heard.count("sasl-challenge") <= peer.sasl_said.count("sasl-response")
+    if peer.side == CLIENT and "sasl-init" in peer.sasl_said and answered and not peer.sasl_done:
+        return sasl_fault(peer, "sasl-response", response=b"r")
+    return None
+
+
+@breaks("SA-SEQ-OUTCOME")
+def challenge_after_outcome(peer: Peer) -> Said | None:
+    if peer.side == SERVER and "sasl-outcome" in peer.sasl_said and not peer.header_sent:
+        return sasl_fault(peer, "sasl-challenge", challenge=b"c")
+    return None
+
+
+@breaks("SA-OK-HDR-EARLY")
+def header_before_the_outcome(peer: Peer) -> Said | None:
+    if peer.side == CLIENT and "sasl-init" in peer.sasl_said and not peer.sasl_done:
+        return sasl_fault(peer, "header", id=0)
+    return None
+
+
+@breaks("SA-OK-HDR")
+def open_without_a_second_header(peer: Peer) -> Said | None:
+    if peer.sasl_header_sent and peer.sasl_done and not peer.failed and not peer.header_sent:
+        return sasl_fault(peer, "open", container_id="x")
     return None
 
 

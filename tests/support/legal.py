@@ -10,8 +10,8 @@ and heard is no matter of the peers: `support.network` carries it.
     talk.peers[1].hear(talk.said[0][0])
 
 Where the text leaves open whether something is legal, the peers do not do it; the places are marked "by the
-text" where they do something that looks odd and is legal. What they do not do at all: transactions, resuming
-a link on another session, stealing, extensions, TLS.
+text" where they do something that looks odd and is legal. What they do not do at all: resuming a link on
+another session, incomplete unsettled maps, stealing, extensions, TLS.
 
 Serial numbers: what a peer counts itself is a plain int that never wraps; `& WRAP` puts it on the wire. What
 it hears it subtracts modulo 2^32 from its own count, which is never behind.
@@ -27,6 +27,7 @@ from typing import Any
 from support import amqp10_encode as amqp
 
 Fields = dict[str, Any]
+State = str | tuple[Any, ...] | None  # the name of one, ("declared", id), ("transactional", id, outcome)
 Choice = tuple[float, Callable[[], None]]
 
 CLIENT, SERVER = 0, 1
@@ -34,6 +35,8 @@ NAMES = ("client", "server")
 WRAP = 0xFFFFFFFF
 MIN_MAX_FRAME_SIZE = 512
 SENDER, RECEIVER = amqp.SENDER, amqp.RECEIVER
+
+MOST_UNSETTLED = 5  # that an attach of 512 octets has room for
 
 # Outcomes a receiver can give, and the state that is no outcome.
 OUTCOMES = ("accepted", "accepted", "accepted", "rejected", "released", "modified")
@@ -44,6 +47,22 @@ _STATES: dict[str, bytes] = {
     "modified": amqp.modified(delivery_failed=True),
     "received": amqp.received(section_number=0, section_offset=0),
 }
+
+
+class Terminus(bytes):
+    """A source or target. outcomes: those that a source lets its receiver choose; none: any."""
+
+    outcomes: tuple[str, ...] = ()
+    coordinator = False
+
+
+def state_octets(state: State) -> bytes | None:
+    """A delivery state by what `Said` has of it."""
+    if isinstance(state, tuple):
+        if state[0] == "declared":
+            return amqp.declared(txn_id=state[1])
+        return amqp.transactional_state(txn_id=state[1], outcome=state_octets(state[2]))
+    return None if state is None else _STATES[state]
 
 
 @dataclass(slots=True)
@@ -76,8 +95,10 @@ def encoded(name: str, channel: int, fields: Fields, payload: bytes = b"") -> by
     if name == "empty":
         return amqp.frame(channel=channel)
     values = dict(fields)
-    if isinstance(values.get("state"), str):
-        values["state"] = _STATES[values["state"]]
+    if "state" in values:
+        values["state"] = state_octets(values["state"])
+    if values.get("unsettled") is not None:
+        values["unsettled"] = {tag: state_octets(state) for tag, state in values["unsettled"].items()}
     if isinstance(values.get("error"), str):
         values["error"] = amqp.error(condition=values["error"])
     body = amqp.composite(name, **values)
@@ -104,6 +125,23 @@ class Character:
     errors: float  # share of ends, detaches and closes that carry one
     big: bool  # messages larger than a frame
     pre_answer_end: bool  # ends sessions whose begin is not answered yet (no diagram shows it)
+    transacts: bool  # as client: attaches a coordinator
+    resumes: float  # share of re-attaches with an unsettled map
+    counts_late: bool  # by the text: counts a delivery when it is complete, not when it begins
+    counts_aborted: bool  # by the text: an aborted delivery was a delivery, or none
+    patience: float = 1.0  # how fast it settles, and how seldom it is for leaving a link and keeping it
+
+    def settle_down(self, suspends: bool) -> None:
+        """Long sessions and links with much to say; or links that are left and taken up again and again."""
+        self.begins = min(self.begins, 1)
+        self.small_windows = False
+        self.ends = 0.001
+        self.closes = 0.0
+        self.detaches = 0.15 if suspends else 0.005
+        if suspends:
+            self.errors = 0.0
+            self.resumes = 0.9
+            self.patience = 0.1
 
     @staticmethod
     def draw(random: Random) -> Character:
@@ -111,7 +149,7 @@ class Character:
             max_frame_size=random.choice([None, 512, 512, 700, 1024, 4096, 65536]),
             channel_max=random.choice([None, 0, 1, 3, 7, 65535]),
             handle_max=random.choice([None, 3, 3, 7, 255, WRAP]),
-            idle_time_out=random.choice([None, None, 0, 60_000]),
+            idle_time_out=random.choice([None, None, 0, 5_000, 20_000, 60_000]),
             small_windows=random.random() < 0.5,
             eager=random.random() < 0.5,
             begins=random.choice([0, 1, 1, 2, 3]),
@@ -122,6 +160,10 @@ class Character:
             errors=random.choice([0.0, 0.2, 0.5]),
             big=random.random() < 0.5,
             pre_answer_end=random.random() < 0.1,
+            transacts=random.random() < 0.3,
+            resumes=random.choice([0.0, 0.5, 0.9]),
+            counts_late=random.random() < 0.3,
+            counts_aborted=random.random() < 0.7,
         )
 
 
@@ -136,9 +178,12 @@ class Delivery:
     position: int = 0
     settled: bool = False
     complete: bool = False
-    state: str | None = None
+    state: State = None
     remote_settled: bool = False
-    remote_state: str | None = None
+    remote_state: State = None
+    over: bool = False  # resumed only to settle it
+    txn: bytes | None = None  # posted in this transaction
+    control: tuple[Any, ...] | None = None  # on a control link: ("declare",) or ("discharge", id)
 
 
 @dataclass(slots=True)
@@ -151,9 +196,12 @@ class Incoming:
     sent_settled: bool = False
     complete: bool = False
     aborted: bool = False
-    state: str | None = None
+    state: State = None
     settled: bool = False
     remote_settled: bool = False
+    tag: bytes = b""
+    txn: bytes | None = None
+    control: tuple[Any, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -187,11 +235,19 @@ class Link:
     open: Delivery | None = None
     broken: bool = False  # an unfinished delivery met a detach: the link can only be closed
     spent: list[bytes] = field(default_factory=list)  # tags that no end holds unsettled any more
+    aborted: int = 0
+    uncounted: int = 0  # of these, those that the sender does not count
+    coordinator: bool = False
+    tangled: bool = False  # the other end attached it again before it was detached here
+    # Deliveries from before a re-attach, by tag: those to be resumed, and those that the receiver still has.
+    held: dict[bytes, Delivery] = field(default_factory=dict)
+    kept: dict[bytes, Incoming] = field(default_factory=dict)
     # Receiver: the sender's delivery-count as far as known, and what it last said of `available`.
     known: int | None = None
     available: int | None = None
     credit: int = 0
     receiving: Incoming | None = None
+    vague: bool = False  # the sender told its count within a delivery: whether with it or without it
 
     @property
     def up(self) -> bool:
@@ -277,7 +333,13 @@ class Talk:
         self.polite = False
         # Now and then a peer may do something else first; then it says nothing legal in that turn.
         self.mischief: Callable[[Peer], Said | None] | None = None
+        # What is said on control links, by session, sender and delivery-id: else they would have to decode.
+        self.controls: dict[tuple[str, int, int], tuple[Any, ...]] = {}
         self.peers = (Peer(self, CLIENT), Peer(self, SERVER))
+        mood = random.choice(["", "", "steady", "suspends"])
+        if mood:
+            for peer in self.peers:
+                peer.character.settle_down(suspends=mood == "suspends")
 
 
 class Peer:
@@ -311,6 +373,10 @@ class Peer:
         self.awaiting: dict[int, list[Session]] = {}
         self.unsafe: set[int] = set()
         self.tags = 0
+        # Transactions: the control link and what is declared on it (client), how many there were (server).
+        self.control: Link | None = None
+        self.live: list[bytes] = []
+        self.declared = 0
 
     # ---- saying -------------------------------------------------------------------------------------------
 
@@ -540,6 +606,7 @@ class Peer:
             error = "amqp:internal-error"
         session.end_sent = True
         session.discarding = error is not None
+        self.without_control(list(session.links.values()))
         del self.outgoing[session.out]
         if not session.begin_heard:
             # Until it is answered, another begin here would make the answers ambiguous.
@@ -577,8 +644,22 @@ class Peer:
             session.links[name, sender] = link
         return link
 
+    def attach_control(self, session: Session) -> None:
+        """A link to a coordinator; one on a connection at a time."""
+        if self.free_handle(session) is not None:
+            self.control = self.link_end(session, f"{session.key}-control", True)
+            self.control.coordinator = True
+            self.attach(session, self.control)
+
+    def without_control(self, links: list[Link]) -> None:
+        """If the control link is among these, its transactions are over."""
+        if self.control in links:
+            self.live.clear()
+
     def attach_choices(self, session: Session) -> list[Choice]:
         choices: list[Choice] = []
+        if self.side == CLIENT and self.character.transacts and self.control is None:
+            choices.append((1, lambda: self.attach_control(session)))
         if session.attached_by_me < self.character.attaches:
             choices.append((2, lambda: self.attach_new(session)))
         return choices
@@ -599,23 +680,28 @@ class Peer:
         link.handle = handle
         link.attaches += 1
         session.handles[handle] = link
-        terminus = f"node-{link.name}"
+        source, target = self.termini(link)
         has_source = not (refuse and link.sender)
         has_target = not (refuse and not link.sender)
+        if link.theirs and not link.sender and getattr(link.theirs["target"], "coordinator", False):
+            link.coordinator = True
+            target = link.theirs["target"]
         fields: Fields = {
             "name": link.name,
             "handle": handle,
             "role": SENDER if link.sender else RECEIVER,
-            "snd_settle_mode": random.choice([None, 0, 1, 2]),
-            "rcv_settle_mode": random.choice([None, 0, 1]),
-            "source": amqp.source(address=terminus) if has_source else None,
-            "target": amqp.target(address=terminus) if has_target else None,
+            "snd_settle_mode": random.choice([None, 0, 2] if link.coordinator else [None, 0, 1, 2]),
+            "rcv_settle_mode": random.choice([None, 0] if link.coordinator else [None, 0, 1]),
+            "source": source if has_source else None,
+            "target": target if has_target else None,
+            "unsettled": self.unsettled(session, link),
             "initial_delivery_count": link.count & WRAP if link.sender else None,
             "max_message_size": random.choice([None, 0, 4000, 1 << 40]),
         }
         link.mine = fields
         if link.sender:
             link.base = link.count
+            link.uncounted = 0
             link.limit = None
             link.grants = 0
             link.drain = False
@@ -623,6 +709,43 @@ class Peer:
                 self.grant(link, link.count + link.pending)
                 link.pending = None
         self.say("attach", session.out, **fields)
+
+    def termini(self, link: Link) -> tuple[Terminus, Terminus]:
+        address = f"node-{link.name}"
+        outcomes: tuple[str, ...] = ()
+        if link.sender and not link.coordinator and self.chance(0.3):
+            outcomes = self.random.choice([("accepted",), ("accepted", "released"), tuple(set(OUTCOMES))])
+        symbols = [f"amqp:{name}:list" for name in sorted(outcomes)] or None
+        source = Terminus(amqp.source(address=address, outcomes=symbols))
+        source.outcomes = tuple(sorted(outcomes))
+        target = Terminus(amqp.coordinator() if link.coordinator else amqp.target(address=address))
+        target.coordinator = link.coordinator
+        return source, target
+
+    def unsettled(self, session: Session, link: Link) -> dict[bytes, State] | None:
+        """On a re-attach, sometimes: what this end still has of deliveries, "Resuming Deliveries"."""
+        link.held, link.kept = {}, {}
+        if link.attaches < 2 or link.coordinator or not self.chance(self.character.resumes):
+            return None
+        if link.sender:
+            mine = [each for each in session.sent.values() if each.link is link]
+            if len(mine) > MOST_UNSETTLED:
+                return None
+            for each in mine:
+                del session.sent[each.number]
+                if not each.remote_settled:
+                    link.held[each.tag] = each
+            return dict.fromkeys(link.held)
+        theirs = [each for each in session.received.values() if each.link is link]
+        theirs = [each for each in theirs if not (each.settled or each.aborted or each.sent_settled)]
+        if len(theirs) > MOST_UNSETTLED:
+            return None
+        for one in theirs:
+            del session.received[one.number]
+            if not one.remote_settled:
+                link.kept[one.tag] = one
+        known = {tag: one.state for tag, one in link.kept.items()}
+        return {tag: "received" if state is None else state for tag, state in known.items()}
 
     @staticmethod
     def grant(link: Link, limit: int) -> None:
@@ -674,7 +797,8 @@ class Peer:
     def detach(self, session: Session, link: Link, closed: bool | None = None) -> None:
         assert link.handle is not None and session.out is not None
         if closed is None:
-            closed = link.peer_closed or link.open is not None or link.broken or self.chance(0.5)
+            for_good = self.chance(0.5 * self.character.patience)
+            closed = link.peer_closed or link.open is not None or link.broken or for_good
         # An error only on a link that is attached: before, the answer under way would be errant input.
         error = "amqp:internal-error" if link.up and self.chance(self.character.errors) else None
         handle = link.handle
@@ -683,6 +807,7 @@ class Peer:
         link.closed = closed
         link.errored = error is not None
         link.limit = None
+        self.without_control([link])
         self.say("detach", session.out, handle=handle, closed=closed or None, error=error)
 
     # ---- flow control and transfers: "Flow Control", "Transferring a Message" -----------------------------
@@ -717,7 +842,7 @@ class Peer:
         choices: list[Choice] = []
         first_half = link.attaches == 1 and link.peer_attaches == 0
         if link.up or first_half:
-            choices.append((0.1, lambda: self.sender_flow(session, link)))
+            choices.append((0.3, lambda: self.sender_flow(session, link)))
         if not link.up or link.theirs["target"] is None or link.mine["source"] is None:
             return choices
         if session.bound is None or session.next_out >= session.bound:
@@ -725,17 +850,22 @@ class Peer:
         if link.open is not None:
             choices.append((12, lambda: self.continue_delivery(session, link)))
         elif link.limit is not None and link.count < link.limit:
+            if link.held:
+                choices.append((8, lambda: self.resume(session, link)))
             choices.append((8, lambda: self.start_delivery(session, link)))
             if link.drain:
                 choices.append((2, lambda: self.drained(session, link)))
         return choices
 
     def sender_flow(self, session: Session, link: Link) -> None:
-        credit = 0 if link.limit is None else max(0, link.limit - link.count)
+        count = link.count - link.uncounted
+        if self.character.counts_late and link.open is not None:
+            count -= 1
+        credit = 0 if link.limit is None else max(0, link.limit - count)
         self.link_flow(
             session,
             link,
-            delivery_count=link.count & WRAP,
+            delivery_count=count & WRAP,
             link_credit=credit,
             available=self.random.choice([None, 0, 3]),
             drain=link.drain or None,
@@ -745,6 +875,7 @@ class Peer:
         """No messages left: "advance its delivery-count until link-credit is zero"."""
         assert link.limit is not None
         link.count = link.limit
+        link.uncounted = 0
         self.link_flow(
             session, link, delivery_count=link.count & WRAP, link_credit=0, available=0, drain=True
         )
@@ -773,17 +904,58 @@ class Peer:
 
     def start_delivery(self, session: Session, link: Link) -> None:
         delivery = Delivery(link, session.next_delivery & WRAP, self.new_tag(link), self.message(link))
+        first: Fields = {}
+        if link.coordinator:
+            self.say_control(session, delivery)
+        elif self.live and link.mine["snd_settle_mode"] != 1 and self.chance(0.4):
+            delivery.txn = self.random.choice(self.live)
+            first["state"] = ("transactional", delivery.txn, None)
+        self.first_transfer(session, delivery, **first)
+
+    def first_transfer(self, session: Session, delivery: Delivery, **fields: Any) -> None:
         session.next_delivery += 1
-        link.count += 1
-        link.open = delivery
+        delivery.link.count += 1
+        delivery.link.open = delivery
         self.transfer(
             session,
-            link,
+            delivery.link,
             delivery_id=delivery.number,
             delivery_tag=delivery.tag,
             message_format=0,
-            **self.rcv_mode(link),
+            **self.rcv_mode(delivery.link),
+            **fields,
         )
+
+    def say_control(self, session: Session, delivery: Delivery) -> None:
+        """ "declare" or "discharge", transactions.xml, "coordination": never settled."""
+        if self.live and self.chance(0.5):
+            txn = self.live.pop(self.random.randrange(len(self.live)))
+            delivery.control = ("discharge", txn)
+            body = amqp.discharge(txn_id=txn, fail=self.chance(0.3))
+        else:
+            delivery.control = ("declare",)
+            body = amqp.declare()
+        delivery.message = amqp.amqp_value(body)
+        self.talk.controls[session.key, self.side, delivery.number] = delivery.control
+
+    def resume(self, session: Session, link: Link) -> None:
+        """ "Resuming Deliveries": what both ends have is resumed, what only the sender has is sent anew."""
+        tag = self.random.choice(list(link.held))
+        old = link.held.pop(tag)
+        delivery = Delivery(link, session.next_delivery & WRAP, tag, old.message)
+        known = link.theirs["unsettled"] or {}
+        if tag not in known:
+            if self.chance(0.5):
+                self.first_transfer(session, delivery)
+            else:
+                link.spent.append(tag)
+        elif known[tag] in OUTCOMES:
+            delivery.message = b""
+            delivery.over = True
+            self.first_transfer(session, delivery, resume=True, state=known[tag])
+        else:
+            state = "received" if self.chance(0.5) else None
+            self.first_transfer(session, delivery, resume=True, state=state)
 
     def rcv_mode(self, link: Link) -> Fields:
         """ "If the negotiated link value is first, then it is illegal to set this field to second"."""
@@ -799,6 +971,9 @@ class Peer:
             session.next_out += 1
             link.open = None
             link.spent.append(delivery.tag)
+            link.aborted += 1
+            if not self.character.counts_aborted:
+                link.uncounted += 1
             return
         again: Fields = {}
         if self.chance(0.2):
@@ -825,12 +1000,14 @@ class Peer:
         more = size < rest or self.chance(0.1)
         fields["more"] = more or None
         fields["settled"] = delivery.settled or None
-        if mode != 0 and not delivery.settled:
+        if mode != 0 and not delivery.settled and delivery.txn is None and delivery.control is None:
             # Mode settled: at the latest on the last transfer.
             if (mode == 1 and (not more or self.chance(0.5))) or (mode != 1 and self.chance(0.2)):
                 fields["settled"] = True
         if fields["settled"] and delivery.settled and self.chance(0.5):
             fields["settled"] = None
+        if delivery.over:
+            fields["settled"] = True
         if fields["settled"]:
             delivery.settled = True
         payload = delivery.message[delivery.position : delivery.position + size]
@@ -851,11 +1028,12 @@ class Peer:
         choices: list[Choice] = []
         incoming = [each for each in session.received.values() if self.answerable(each)]
         if incoming:
-            weight = min(6.0, 1.0 * len(incoming))
+            weight = min(6.0, 1.0 * len(incoming)) * self.character.patience
             choices.append((weight, lambda: self.receiver_disposition(session, self.random.choice(incoming))))
         sent = [each for each in session.sent.values() if each.link.live]
         if sent:
             weight = 1.0 if any(each.remote_state or each.remote_settled for each in sent) else 0.1
+            weight *= self.character.patience
             choices.append((weight, lambda: self.sender_disposition(session, self.random.choice(sent))))
         return choices
 
@@ -866,17 +1044,20 @@ class Peer:
             return False
         if not each.complete:
             return each.state is None and not each.remote_settled
+        if each.control is not None and each.link.peer_handle is None:
+            return False
         if each.remote_settled:
             return each.state in OUTCOMES
         return not (each.second and each.state in OUTCOMES)
 
     @staticmethod
     def kind(each: Incoming) -> tuple[object, ...]:
-        return (each.second, each.state, each.remote_settled, each.complete)
+        offered = each.link.theirs["source"].outcomes if each.link.theirs["source"] is not None else ()
+        return (each.second, each.state, each.remote_settled, each.complete, each.txn, each.control, offered)
 
     def receiver_disposition(self, session: Session, first: Incoming) -> None:
         chosen = [first]
-        while self.chance(0.7):
+        while self.chance(0.7) and first.control is None:
             following = session.received.get((chosen[-1].number + 1) & WRAP)
             if (
                 following is None
@@ -887,19 +1068,37 @@ class Peer:
             chosen.append(following)
         state = first.state
         settled = False
-        if not first.complete:
+        source = first.link.theirs["source"]
+        outcomes = OUTCOMES if source is None or not source.outcomes else source.outcomes
+        if first.control is not None and first.complete:
+            settled = True
+            state = "rejected" if self.chance(0.1) else self.control_outcome(first.control)
+        elif not first.complete:
             state = "received"
         elif state in OUTCOMES:
             settled = True  # mode first, or second and settled by the sender
         elif first.second:
-            state = "received" if state is None and self.chance(0.2) else self.random.choice(OUTCOMES)
+            state = "received" if state is None and self.chance(0.2) else self.random.choice(outcomes)
         else:
-            state = self.random.choice(OUTCOMES)
+            state = self.random.choice(outcomes)
             settled = self.chance(0.8)
+            txn = first.txn
+            if txn is None and self.live and self.chance(0.3):
+                txn = self.random.choice(self.live)
+            if txn is not None:
+                state = ("transactional", txn, state)
+                settled = True
         for each in chosen:
             each.state = state
             each.settled = settled
         self.dispose(session, RECEIVER, first.number, chosen[-1].number, settled, state)
+
+    def control_outcome(self, control: tuple[Any, ...]) -> State:
+        """What a coordinator says of a declare or a discharge."""
+        if control[0] == "discharge":
+            return "accepted"
+        self.declared += 1
+        return ("declared", b"txn%d" % self.declared)
 
     def sender_disposition(self, session: Session, first: Delivery) -> None:
         if first.remote_settled and self.chance(0.8):
@@ -923,7 +1122,7 @@ class Peer:
         self.dispose(session, SENDER, first.number, chosen[-1].number, True, state)
 
     def dispose(
-        self, session: Session, role: bool, first: int, last: int, settled: bool, state: str | None
+        self, session: Session, role: bool, first: int, last: int, settled: bool, state: State
     ) -> None:
         assert session.out is not None
         self.say(
@@ -997,6 +1196,7 @@ class Peer:
         del self.incoming[said.channel]
         if session.out is not None:
             self.unsafe.discard(session.out)
+        self.without_control(list(session.links.values()))
         for link in session.links.values():
             link.peer_handle = None
 
@@ -1020,8 +1220,10 @@ class Peer:
         elif link.sender:
             self.hear_credit(link, fields)
         elif fields["delivery_count"] is not None:
+            link.vague = link.vague or link.receiving is not None
             if link.known is not None:
-                link.known += (fields["delivery_count"] - link.known) & WRAP
+                ahead = (fields["delivery_count"] - link.known) & WRAP
+                link.known += ahead if ahead < 1 << 31 else ahead - (1 << 32)
             link.available = fields["available"]
             link.credit = fields["link_credit"] or 0
 
@@ -1051,6 +1253,7 @@ class Peer:
             session.must_end = "amqp:session:errant-link"
             return
         link.peer_attaches += 1
+        link.tangled = link.tangled or (link.handle is not None and link.peer_attaches > link.attaches)
         link.peer_handle = fields["handle"]
         link.theirs = fields
         session.peer_handles[fields["handle"]] = link
@@ -1066,6 +1269,7 @@ class Peer:
         link = session.peer_handles.pop(fields["handle"], None)
         if link is None:
             return  # of a link that an errant attach did not make
+        self.without_control([link])
         link.peer_handle = None
         link.peer_closed = link.peer_closed or bool(fields["closed"])
         link.peer_errored = link.peer_errored or fields["error"] is not None
@@ -1087,11 +1291,17 @@ class Peer:
             second = link.mine.get("rcv_settle_mode") == 1
             if fields.get("rcv_settle_mode") == 0:
                 second = False
-            delivery = Incoming(link, fields["delivery_id"], second)
+            delivery = Incoming(link, fields["delivery_id"], second, tag=fields["delivery_tag"])
+            delivery.control = self.talk.controls.get((session.key, 1 - self.side, delivery.number))
+            state = fields.get("state")
+            if isinstance(state, tuple):
+                delivery.txn = state[1]
+            if fields.get("resume") and delivery.tag in link.kept:
+                delivery.state = link.kept.pop(delivery.tag).state
             session.received[delivery.number] = delivery
             link.receiving = delivery
             link.credit -= 1
-            if link.known is not None:
+            if link.known is not None and not self.character.counts_late:
                 link.known += 1
             if link.available:
                 link.available -= 1
@@ -1100,9 +1310,13 @@ class Peer:
         if fields.get("aborted"):
             delivery.aborted = True
             link.receiving = None
+            if link.known is not None and self.character.counts_late and self.character.counts_aborted:
+                link.known += 1
         elif not fields.get("more"):
             delivery.complete = True
             link.receiving = None
+            if link.known is not None and self.character.counts_late:
+                link.known += 1
 
     def hear_disposition(self, session: Session, fields: Fields) -> None:
         first = fields["first"]
@@ -1117,3 +1331,5 @@ class Peer:
                 each.remote_settled = True
             if fields["role"] is RECEIVER and fields["state"] is not None:
                 each.remote_state = fields["state"]
+                if fields["state"][0] == "declared" and each.link is self.control and self.control.up:
+                    self.live.append(fields["state"][1])

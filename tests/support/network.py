@@ -91,6 +91,8 @@ class Network:
         self.read = [0, 0]  # frames of the other's that this program has read
         self.fin_sent = [False, False]
         self.fin_heard = [False, False]
+        self.spoken = [0, 0]  # when each host sent the end of its latest frame
+        self.leisure = 45_000_000_000  # of all pauses: who is silent for a minute may be asked what it owes
         self.handshake()
 
     def tick(self) -> int:
@@ -129,6 +131,40 @@ class Network:
         octets = bytes(self.streams[side][start : start + min(size, MSS)])
         self.sent[side] += len(octets)
         self.segment(side, start, octets, PSH | ACK)
+        if not self.unsent(side):
+            self.spoken[side] = self.clock
+
+    def patience(self, side: int) -> int | None:
+        """For how long (ns) this peer may be silent yet: "Idle Time Out". None: as long as it likes."""
+        peer = self.talk.peers[side]
+        asked = 0 if peer.peer_open is None else peer.peer_open["idle_time_out"]
+        if not asked or not peer.open_sent or peer.close_sent or peer.close_heard:
+            return None
+        return self.spoken[side] + asked * 1_000_000 - self.clock
+
+    def heartbeats(self) -> None:
+        """Peers that have been silent for half the time say an empty frame, at the latest."""
+        for side in (CLIENT, SERVER):
+            patience = self.patience(side)
+            asked = self.talk.peers[side].peer_open
+            if patience is None or asked is None or patience > asked["idle_time_out"] * 500_000:
+                continue
+            self.talk.peers[side].empty()
+            self.take(side)
+            while self.unsent(side):
+                self.transmit(side, MSS)
+
+    def pause(self) -> None:
+        """Nothing happens for long, as long as nobody owes anything."""
+        if any(self.wire) or any(self.lost) or self.unsent(CLIENT) or self.unsent(SERVER):
+            return
+        limits = [patience for side in (CLIENT, SERVER) if (patience := self.patience(side)) is not None]
+        longest = min([self.leisure, *(limit * 9 // 10 for limit in limits)])
+        if longest > 0:
+            pause = self.random.randrange(longest)
+            self.leisure -= pause
+            self.clock += pause
+        self.heartbeats()
 
     def finish(self, side: int) -> None:
         self.fin_sent[side] = True
@@ -267,6 +303,11 @@ def take_turns(network: Network, random: Random, steps: int) -> None:
         if random.random() < 0.1:
             network.acknowledge(1 - side)
             network.settle()
+        if random.random() < 0.05:
+            network.pause()
+        else:
+            network.heartbeats()
+        network.settle()
 
 
 def race(network: Network, random: Random, steps: int, losing: bool) -> None:
@@ -277,6 +318,9 @@ def race(network: Network, random: Random, steps: int, losing: bool) -> None:
     silence = 0
     while spoken < steps and happenings < 8 * steps and silence < 30:
         happenings += 1
+        network.heartbeats()
+        if random.random() < 0.02:
+            network.pause()
         options: list[tuple[float, int, int]] = []
         for side in (CLIENT, SERVER):
             options.append((2.0 * paces[side], 0, side))

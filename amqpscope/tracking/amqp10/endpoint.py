@@ -202,7 +202,8 @@ class Endpoint:
         frame = record.frame
         cut = frame.missing > 0 and frame.payload_size == 0
         lost = not record.started or frame.kind == "skipped" or (bool(frame.problems) and obscure(frame))
-        end = frame.offset + frame.size
+        # Of a stretch that was not captured it could have known any part.
+        end = frame.offset + (1 if frame.kind == "skipped" else frame.size)
         self.inbox.append(Arrival(frame.body, frame.channel, end, record.packet, record.last_time, cut, lost))
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:
@@ -314,6 +315,7 @@ class Endpoint:
             link = LinkEnd(attach.name, attach.role, UNKNOWN)
             link.whole = session.whole
             session.links[key] = link
+        session.let_go(link)
         link.receive_attach(attach, end)
         link.asked = time
         if attach.handle is not None:
@@ -323,6 +325,10 @@ class Endpoint:
     def receive_transfer(self, session: SessionEnd, transfer: Transfer, end: i64) -> None:
         assert transfer.handle is not None
         link = session.peer_handles.get(transfer.handle)
+        if link is not None and link.receiving and transfer.delivery_id is not None:
+            if session.received(transfer.delivery_id) == UNKNOWN:
+                # Another delivery before the last was finished: it is one that its receiver may speak of.
+                link.receiving = False
         if transfer.delivery_id is not None and (link is None or not link.receiving):
             session.receive_delivery(transfer.delivery_id, end)
         if link is not None and link.watched:
@@ -470,6 +476,7 @@ class Endpoint:
             link = LinkEnd(attach.name, sender, UNKNOWN)
             link.whole = session.whole
             session.links[key] = link
+        session.let_go(link)
         link.send_attach(attach, packet)
         if attach.handle is not None:
             link.handle = attach.handle

@@ -127,7 +127,7 @@ class LinkEnd:
         self.open: Delivery | None = None
         self.tags: dict[bytes, Delivery] = {}
         self.resumed: set[bytes] = set()
-        # The receiving end's: what it has counted, of deliveries received at `could`.
+        # The receiving end's: the most that it may have counted, of deliveries received at `could`.
         self.received: i64 = 0
         self.receiving: bool = False
         # As receiver: what it says of deliveries is limited, by its own settle mode or the source's outcomes.
@@ -230,7 +230,14 @@ class LinkEnd:
             if self.drain:
                 self.drain_end = end
         elif flow.delivery_count is not None:
-            self.received = nearest(flow.delivery_count, self.received)
+            # A sender may count a delivery when it is complete, or not at all when it is aborted: then it
+            # says less than what its receiver may have counted. One that counts it when it begins says so in
+            # the middle, and its receiver may count it once more at its end.
+            count = nearest(flow.delivery_count, self.received)
+            if self.receiving:
+                count += 1
+            if count > self.received:
+                self.received = count
 
     def send_transfer(self, transfer: Transfer, number: i64, packet: i64, octets: i64) -> Delivery:
         """This end, the sender, sends a transfer; the delivery it belongs to."""

@@ -133,9 +133,10 @@ class SessionEnd:
                 base = nearest(flow.next_incoming_id, self.next_id)
             self.limits.set(end, base + flow.incoming_window)
         if flow.next_outgoing_id is not None:
-            # "it MUST update the next-incoming-id directly from the next-outgoing-id of the frame"
+            # "it MUST update the next-incoming-id directly from the next-outgoing-id of the frame". If that
+            # goes back, it is wrong, and this end may not have read it: it was once right to say more.
             following = nearest(flow.next_outgoing_id, self.peer_next_id)
-            if following != self.peer_next_id:
+            if following > self.peer_next_id:
                 self.received_ends = []
                 self.peer_next_id = following
 
@@ -176,14 +177,21 @@ class SessionEnd:
     def hold(self, link: LinkEnd, transfer: Transfer) -> None:
         """A transfer was received on a link whose deliveries are watched."""
         if not link.receiving:
-            link.holding = self.last_received()
+            link.holding = UNKNOWN if transfer.delivery_id is None else self.last_received()
         number = int(link.holding)
+        if number == UNKNOWN:
+            return
         if transfer.settled or transfer.aborted:
             self.held.pop(number, None)
         elif not link.receiving and len(self.held) < MAX_STATED:
             own = link.attach
             if transfer.rcv_settle_mode != 0 or own is None or own.rcv_settle_mode != 1:
                 self.held[number] = link
+
+    def let_go(self, link: LinkEnd) -> None:
+        """A link is attached again: what was agreed of its deliveries before is not what holds now."""
+        for number in [number for number, other in self.held.items() if other is link]:
+            del self.held[number]
 
     def release(self, body: Disposition) -> None:
         """A disposition settles deliveries that this end has received."""

@@ -84,7 +84,6 @@ SESSION: Final[Table] = {
 SESSION_REPAIR: Final[Table] = {
     ("BEGIN_SENT", "S:END"): "END_SENT",
     ("BEGIN_SENT", "S:END(error)"): "DISCARDING",
-    ("BEGIN_SENT", "R:END"): "END_RCVD",
     ("END_SENT", "R:BEGIN"): "END_SENT",
     ("DISCARDING", "R:BEGIN"): "DISCARDING",
     ("BEGIN_RCVD", "R:END"): "UNMAPPED",
@@ -106,7 +105,6 @@ LINK: Final[Table] = {
 }
 
 LINK_REPAIR: Final[Table] = {
-    ("ATTACH_SENT", "R:DETACH"): "DETACH_RCVD",
     ("ATTACH_RCVD", "R:DETACH"): "DETACHED",
 }
 
