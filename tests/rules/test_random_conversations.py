@@ -42,7 +42,7 @@ def tap(seed: str, conversation: Conversation) -> Tap:
     elif kind == 1:
         damage["snaplen"] = chance.choice([70, 90, 120, 200])
     elif kind == 2:
-        damage["stop"] = chance.randrange(4, packets + 1)
+        damage["stop"] = chance.randrange(min(4, packets), packets + 1)
     elif kind <= 4:
         damage["start"] = chance.randrange(packets)
     elif kind <= 7:
