@@ -163,12 +163,15 @@ class JsonWriter(Writer):
     def take(self, findings: list[Finding]) -> None:
         if not findings:
             return
-        lines = [finding_json(finding, self._name) for finding in findings]
-        if self._whole:
-            sys.stdout.write(("\n" if self._first else ",\n") + ",\n".join(lines))
-            self._first = False
-        else:
-            sys.stdout.write("\n".join(lines) + "\n")
+        # One by one: a peer can make hundreds of thousands of faults in one block of a file.
+        for finding in findings:
+            line = finding_json(finding, self._name)
+            if self._whole:
+                sys.stdout.write(("\n" if self._first else ",\n") + line)
+                self._first = False
+            else:
+                sys.stdout.write(line + "\n")
+        if not self._whole:
             sys.stdout.flush()
 
     def finish(self, capture: Capture) -> None:

@@ -1,0 +1,64 @@
+"""What the commands print of scripted captures, whole: on 80 columns without colour, and as ndjson.
+
+What they are to be lies in `golden/`. After a change that is meant, REWRITE_GOLDEN=1 writes them anew: read
+the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from support.commands import amqpscope
+from support.scripted import SCRIPTED
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def compare(name: str, written: str) -> None:
+    golden = GOLDEN / name
+    if os.environ.get("REWRITE_GOLDEN"):
+        golden.write_text(written, "utf-8")
+    assert written == golden.read_text("utf-8")
+
+
+# The part of a golden file's name that says which command printed it.
+TEXT = {
+    "txt": ["check"],
+    "read.txt": ["read"],
+    "read-v.txt": ["read", "-v"],
+    "summary.txt": ["summary"],
+}
+LINES = {"ndjson": ["check"], "read.ndjson": ["read"]}
+# Reading is tested elsewhere; a few show how it looks.
+READ = ("window-overrun", "malformed", "lost")
+PRINTED = [
+    (name, form) for name in SCRIPTED for form in (*TEXT, *LINES) if name in READ or form in ("txt", "ndjson")
+]
+
+
+@pytest.mark.parametrize(("name", "form"), PRINTED)
+def test_what_is_printed(
+    name: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    Path(f"{name}.pcap").write_bytes(SCRIPTED[name]().pcap())
+    if form in TEXT:
+        result = amqpscope(capsys, *TEXT[form], f"{name}.pcap")
+        assert result.err == ""
+        assert "\x1b" not in result.out
+        assert max(map(len, result.lines)) <= 80
+    else:
+        result = amqpscope(capsys, *LINES[form], "--format", "ndjson", f"{name}.pcap")
+    compare(f"{name}.{form}", result.out)
+
+
+def test_each_one_is_looked_at() -> None:
+    assert {path.name for path in GOLDEN.iterdir()} == {f"{name}.{form}" for name, form in PRINTED}
