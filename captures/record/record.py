@@ -96,6 +96,9 @@ SCENARIOS = (
     ),
     Scenario(("rhea-any-interface.pcap",), ("rhea_server.js",), ("rhea_client.js", "sessions"), RHEA, "any"),
     Scenario(("rhea-link-refused.pcap",), ("rhea_server.js",), ("rhea_client.js", "refused"), RHEA),
+    Scenario(
+        ("rhea-transfer-after-detach.pcap",), ("proton_server.py",), ("rhea_client.js", "hasty"), PROTON
+    ),
     Scenario(("rhea-defaults.pcap",), ("rhea_server.js",), ("rhea_client.js", "defaults"), RHEA),
     Scenario(("rhea-credit.pcap",), ("rhea_server.js",), ("rhea_client.js", "topped-up"), RHEA),
     Scenario(("rhea-settle-modes.pcap",), ("rhea_server.js",), ("rhea_client.js", "modes"), RHEA),

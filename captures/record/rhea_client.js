@@ -360,6 +360,19 @@ async function defaults() {
     await finish(connection, sender, receiver);
 }
 
+// A sender is closed with more messages than it has credit for: rhea sends the rest after its detach, when
+// credit comes.
+async function hasty() {
+    const connection = connect();
+    await once(connection, 'connection_open');
+    const sender = await sender_to(connection, 'coins', 'coins-out');
+    connection.removeAllListeners('connection_error');
+    connection.removeAllListeners('disconnected');
+    for (let number = 1; number <= 15; number++) sender.send({ message_id: number, body: number });
+    sender.close();
+    await once(connection, 'connection_close');
+}
+
 // The client announces an idle time-out of a second and is then silent for a while.
 async function heartbeat() {
     const connection = connect({ idle_time_out: 1000 });
@@ -459,7 +472,7 @@ async function unknown() {
 }
 
 const SCENARIOS = {
-    defaults, heartbeat, modes, durable, prices, unknown, 'topped-up': () => topped_up('coins', 90),
+    defaults, hasty, heartbeat, modes, durable, prices, unknown, 'topped-up': () => topped_up('coins', 90),
     'topped-up-rabbitmq': () => topped_up('/queue/coins', 60), orders, outcomes, types: values, split, sessions, refused,
     rabbitmq, drain,
 };
