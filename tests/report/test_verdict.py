@@ -119,7 +119,8 @@ def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str
         ),
         (
             *("", "", "amqp10/L-CREDIT"),
-            "the server gave no error afterwards; the specification asks for amqp:link:transfer-limit-exceeded",
+            "the server gave no error afterwards; "
+            "the specification asks for amqp:link:transfer-limit-exceeded",
         ),
         (
             *("", "", "amqp10/T-STR-UTF8"),
