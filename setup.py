@@ -36,6 +36,8 @@ COMPILED = [
     "amqpscope/analysis.py",
     "amqpscope/census.py",
     "amqpscope/connections.py",
+    "amqpscope/correlation/resumption.py",
+    "amqpscope/correlation/summary.py",
     "amqpscope/evidence.py",
     "amqpscope/finding.py",
     "amqpscope/model.py",

@@ -22,6 +22,7 @@ headers wait until a frame has come that tells or settles that none will (`settl
 objects do not pickle, and a connection may be continued in another process.
 """
 
+from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.evidence import Evidence
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_NOTES, MAX_UNDECIDED, MAX_WAITING_RECORDS
@@ -30,6 +31,7 @@ from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.stream import StreamSink
 from amqpscope.rules.amqp10.judge import Judge
+from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.transport.interface import PlainStream
 from dissectors.amqp10.delivery import MessageAssembler
 from dissectors.amqp10.frame import FrameDecoder, ProtocolHeader
@@ -604,6 +606,20 @@ class ConnectionAnalysis(StreamSink):
             )
         judge.finish()
 
+    def summary(self) -> ConnectionSummary | None:
+        """What connections after this one may be held against, when it is over. None: nothing."""
+        judge = self.judge
+        if judge is None or (len(judge.client.accounts) == 0 and len(judge.server.accounts) == 0):
+            return None
+        ends = (judge.client, judge.server) if self.connection.client == 0 else (judge.server, judge.client)
+        containers = (_container(ends[0]), _container(ends[1]))
+        if "" in containers:
+            return None
+        ended = max(judge.client.last_time, judge.server.last_time)
+        whole = judge.client.whole and judge.server.whole
+        links = (list(ends[0].accounts.values()), list(ends[1].accounts.values()))
+        return ConnectionSummary(self.connection, containers, ended, whole, links)
+
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
         """The first few of each code are passed on, of a connection that is AMQP; the rest is counted."""
         count = self.noted.get(code, 0) + 1
@@ -688,21 +704,9 @@ class ConnectionAnalysis(StreamSink):
 
         `out`, `notes` and `findings` are the caller's and not in it, nor are the frames around findings.
         """
-        connection = self.connection
-        about = (
-            connection.capture,
-            connection.stream,
-            connection.instance,
-            connection.key,
-            connection.client,
-            connection.protocol,
-            connection.encrypted,
-            int(connection.frames),
-            int(connection.began),
-        )
         return (
             _DUMP_VERSION,
-            about,
+            self.connection.dump(),
             self.messages,
             self.ignored,
             self.closing,
@@ -732,13 +736,7 @@ class ConnectionAnalysis(StreamSink):
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple) and isinstance(untold, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple)
-        capture, stream, instance, key, client, protocol, encrypted, frames, began = about
-        connection = Connection(capture, stream, instance, key)
-        connection.client = client
-        connection.protocol = protocol
-        connection.encrypted = encrypted
-        connection.frames = frames
-        connection.began = began
+        connection = Connection.load(about)
         analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
         analysis.ignored = bool(ignored)
         analysis.closing = closing
@@ -755,6 +753,13 @@ class ConnectionAnalysis(StreamSink):
                 raise ValueError("the connection was judged: its findings have to go somewhere")
             analysis.judge = Judge.load(judge, connection, findings)
         return analysis
+
+
+def _container(end: Endpoint) -> str:
+    """An endpoint's container-id, "" if it said none."""
+    if end.open is None or end.open.container_id is None:
+        return ""
+    return end.open.container_id
 
 
 def _dump_record(record: FrameRecord) -> tuple[object, ...]:

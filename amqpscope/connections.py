@@ -13,9 +13,12 @@ connection that is only told from an earlier one by a jump: the two share a numb
 
 from amqpscope.analysis import ConnectionAnalysis, Note
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.correlation.resumption import correlate
+from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
 from amqpscope.limits import (
     MAX_CAPTURE_NOTES,
+    MAX_CORRELATED_LINKS,
     MAX_LINGERING,
     MAX_OPEN_CONNECTIONS,
     MAX_PAIRS,
@@ -91,6 +94,9 @@ class ConnectionTable(SegmentSink):
         self.judge: bool = judge
         self.context: bool = context
         self.findings: list[Finding] = []
+        # Connections that are over, and left what later ones may be held against.
+        self.summaries: list[ConnectionSummary] = []
+        self._links: i64 = 0
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
         self.connections: list[ConnectionAnalysis] = []
@@ -148,6 +154,9 @@ class ConnectionTable(SegmentSink):
         for analysis in list(self._forward.values()):
             self._close(analysis, "capture")
         self._lingering.clear()
+        if not self._finished:
+            self.findings += correlate(self.summaries)
+        self.summaries = []
         self._finished = True
 
     def take_records(self) -> list[FrameRecord]:
@@ -238,6 +247,10 @@ class ConnectionTable(SegmentSink):
         del self._forward[key]
         del self._backward[reverse]
         self._pairs.put(_pair(key, reverse), connection.instance, connection.stream)
+        summary = analysis.summary()
+        if summary is not None and self._links < MAX_CORRELATED_LINKS:
+            self.summaries.append(summary)
+            self._links += len(summary.links[0]) + len(summary.links[1])
         protocol = connection.protocol
         self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
         if connection.frames > 0:

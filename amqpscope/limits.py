@@ -192,6 +192,17 @@ which hardly anything was captured."""
 MAX_TRANSACTIONS: Final = 65_536
 """Transaction ids remembered of a connection, declared and discharged. Beyond, ids are not judged."""
 
+MAX_LINK_ACCOUNTS: Final = 4096
+"""Links of one connection of which it is kept how they were attached and what they left, for a later one."""
+
+MAX_LEFT: Final = 64
+"""Deliveries of one link kept for that: one that is missing is enough. A longer map counts as incomplete."""
+
+# correlation
+
+MAX_CORRELATED_LINKS: Final = 16_384
+"""Links of one capture set of which that is kept: some 80 MiB if all have as many deliveries as are kept."""
+
 # rules
 
 MAX_WITHOUT_REACTION: Final = 64

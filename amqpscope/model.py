@@ -1,6 +1,7 @@
 """What the analysis of a capture gives out: connections, and the frames that were said on them."""
 
 import ipaddress
+from typing import Any
 
 from amqpscope.reassembly.client import client_direction
 from dissectors.amqp10.message import Message
@@ -60,6 +61,28 @@ class Connection:
         if self.client >= 0:
             return self.client
         return client_direction(-1, -1, self.end(0)[1], self.end(1)[1])
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.capture,
+            self.stream,
+            self.instance,
+            self.key,
+            int(self.client),
+            self.protocol,
+            self.encrypted,
+            int(self.frames),
+            int(self.began),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Connection":
+        """What `dump` gave, as an object again."""
+        connection = Connection(state[0], state[1], state[2], state[3])
+        connection.client, connection.protocol, connection.encrypted = state[4:7]
+        connection.frames, connection.began = state[7:]
+        return connection
 
     def peer(self, direction: i64) -> str:
         """`client` or `server`, whoever sends in `direction`."""

@@ -294,3 +294,30 @@ def test_a_delivery_begun_within_another_is_one_that_its_receiver_may_settle() -
     d.client.transfer(delivery_id=1, delivery_tag=b"other")
     d.server.disposition(1)
     assert found(d) == [("amqp10/D-ID-CONT", "client", True)]
+
+
+def test_which_flow_is_for_a_link_attached_again_too_soon_cannot_be_told() -> None:
+    """Told by rhea and Proton: the receiver gave up a link and took it again before anything was answered."""
+    d = Dialogue()
+    d.begun()
+    d.client.attach(RECEIVER, name="x")
+    d.client.detach(closed=True)
+    d.server.attach(SENDER, name="x")
+    d.client.attach(RECEIVER, name="x")
+    d.client.flow(handle=0, link_credit=3)
+    d.server.attach(SENDER, name="x", handle=1)
+    d.server.transfer(handle=1)
+    assert found(d) == []
+
+
+def test_a_transfer_on_no_link_uses_up_its_delivery_id() -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.transfer()
+    d.client.attach(SENDER, name="y", handle=1)
+    d.server.attach(RECEIVER, name="y", handle=1)
+    d.server.flow(handle=1, link_credit=10)
+    d.client.detach()
+    d.client.transfer()
+    d.client.transfer(handle=1)
+    assert found(d) == [("amqp10/L-UNATTACHED-TRANSFER", "client", True)]

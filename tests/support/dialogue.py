@@ -301,11 +301,17 @@ class Dialogue:
     """
 
     def __init__(
-        self, *, wrong: bool = True, segment: int = 0, handshake: bool = True, **connection: Any
+        self,
+        *,
+        wrong: bool = True,
+        segment: int = 0,
+        handshake: bool = True,
+        capture: Capture | None = None,
+        **connection: Any,
     ) -> None:
         self.wrong = wrong
         self.segment = segment
-        self.capture = Capture()
+        self.capture = capture or Capture()
         self.tcp: Connection = self.capture.connection(**connection)
         self.client = Peer(self, "client", self.tcp.client)
         self.server = Peer(self, "server", self.tcp.server)
@@ -411,6 +417,14 @@ class Dialogue:
         self.server.attach(SENDER, **(server or {})).called("server attach")
         if credit:
             self.client.flow(handle=0, link_credit=credit).called("credit")
+
+    def again(self, client: str = "10.0.0.1:51035", **connection: Any) -> Dialogue:
+        """The same two on another connection, in the same capture. Its faults are this one's, too."""
+        other = Dialogue(
+            wrong=self.wrong, segment=self.segment, capture=self.capture, client=client, **connection
+        )
+        other.said, other.labels, other.faults = self.said, self.labels, self.faults
+        return other
 
     def goodbye(self) -> None:
         """The client closes, the server answers, both end their streams."""

@@ -163,6 +163,8 @@ class Judge:
     def finish(self) -> None:
         """The connection is over, nobody reacts any more."""
         self.over = True
+        self.client.leave(self.server.sent_end)
+        self.server.leave(self.client.sent_end)
         self.findings += self.made
         self.made.clear()
 

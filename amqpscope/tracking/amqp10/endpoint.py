@@ -23,8 +23,9 @@ on a channel in use is ignored, a second attach on a handle replaces the first.
 
 from typing import Any, Final
 
-from amqpscope.limits import MAX_INBOX, MAX_TRANSACTIONS, MAX_UNANSWERED
+from amqpscope.limits import MAX_INBOX, MAX_LEFT, MAX_LINK_ACCOUNTS, MAX_TRANSACTIONS, MAX_UNANSWERED
 from amqpscope.model import FrameRecord, Spot
+from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
@@ -148,6 +149,8 @@ class Endpoint:
         self._theirs: SessionEnd | None = None
         self._their_channel: i64 = _NO_CHANNEL
         self.begun: i64 = 0
+        # The links on which it sends, by name, for the connection after this one.
+        self.accounts: dict[str, LinkAccount] = {}
         # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
         # session may be begun, ended and begun again before the first answer comes.
         self.unanswered: dict[int, list[SessionEnd]] = {}
@@ -407,7 +410,7 @@ class Endpoint:
         elif isinstance(body, Attach):
             session = self.session_on(channel)
             if session is not None:
-                self.send_attach(session, body, record.packet)
+                self.send_attach(session, body, record)
         elif isinstance(body, Detach):
             session = self.session_on(channel)
             if session is not None and body.handle is not None:
@@ -422,6 +425,7 @@ class Endpoint:
             self._own_channel = _NO_CHANNEL
             if session is not None:
                 session.send_end(body)
+                self.settle_accounts(session)
                 self.ended[channel] = session
         elif isinstance(body, Open):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:OPEN")
@@ -466,18 +470,22 @@ class Endpoint:
         self._own_channel = _NO_CHANNEL
         self.ended.pop(channel, None)
 
-    def send_attach(self, session: SessionEnd, attach: Attach, packet: i64) -> None:
+    def send_attach(self, session: SessionEnd, attach: Attach, record: FrameRecord) -> None:
         if attach.name is None or attach.role is None:
             return
         sender = not attach.role
         key = (attach.name, sender)
         link = session.links.get(key)
         if link is None or (link.attach is not None and link.state != "DETACHED" and link.handle != UNKNOWN):
+            before = link
             link = LinkEnd(attach.name, sender, UNKNOWN)
-            link.whole = session.whole
+            # Of one that the peer has attached again meanwhile nobody can tell which flows are for this one.
+            link.whole = session.whole and (before is None or before.whole)
             session.links[key] = link
         session.let_go(link)
-        link.send_attach(attach, packet)
+        link.send_attach(attach, record.packet)
+        if sender:
+            self.open_account(attach, record)
         if attach.handle is not None:
             link.handle = attach.handle
             session.handles[attach.handle] = link
@@ -488,6 +496,11 @@ class Endpoint:
             return
         link = session.handles.get(transfer.handle)
         if link is None:
+            if transfer.delivery_id is not None and session.last_delivery != UNKNOWN:
+                # Whatever it is sent for, the next id in turn is used up.
+                following: i64 = session.last_delivery + 1
+                if nearest(transfer.delivery_id, following) == following:
+                    session.last_delivery = following
             return
         number: i64 = UNKNOWN
         if link.open is None and transfer.delivery_id is not None:
@@ -568,6 +581,37 @@ class Endpoint:
                 if waiting is not None:
                     knowledge.prove(waiting[0].peer_begin_end)
 
+    # What it leaves to later connections
+
+    def open_account(self, attach: Attach, record: FrameRecord) -> None:
+        """It attaches a link on which it sends."""
+        name = attach.name or ""
+        account = self.accounts.get(name)
+        if account is None:
+            if len(self.accounts) >= MAX_LINK_ACCOUNTS:
+                return
+            account = LinkAccount(name, Spot.of(record))
+            account.attached(attach)
+            self.accounts[name] = account
+        account.follow(attach)
+
+    def settle_accounts(self, session: SessionEnd) -> None:
+        """A session is over: what is unsettled on its links is left so."""
+        for link in session.links.values():
+            account = self.accounts.get(link.name) if link.sender else None
+            if account is None or link.attach is None:
+                continue
+            if link.closed or link.peer_closed:
+                account.closed = True
+            elif link.tags:
+                account.left = tuple(tag for tag, _ in zip(link.tags, range(MAX_LEFT), strict=False))
+
+    def leave(self, peer_sent: i64) -> None:
+        """The connection is over. All that the peer said is taken for received: what it settled, is."""
+        self.catch_up(-1, peer_sent)
+        for session in self.sessions.values():
+            self.settle_accounts(session)
+
     # What is missing
 
     def lost(self) -> None:
@@ -616,6 +660,7 @@ class Endpoint:
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
             tables,
             int(self.begun),
+            tuple(account.dump() for account in self.accounts.values()),
             tuple(_session(session).dump() for session in sessions.objects),
         )
 
@@ -623,7 +668,7 @@ class Endpoint:
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
         about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, transactions, unasked = state[:11]
-        tables, begun, dumped = state[11:]
+        tables, begun, accounts, dumped = state[11:]
         endpoint = Endpoint(about[0])
         endpoint.whole = about[1]
         endpoint.knowledge = Knowledge.load(about[2])
@@ -655,6 +700,7 @@ class Endpoint:
         endpoint.unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[3]}
         endpoint.peer_unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[4]}
         endpoint.begun = begun
+        endpoint.accounts = {account.name: account for account in map(LinkAccount.load, accounts)}
         return endpoint
 
 

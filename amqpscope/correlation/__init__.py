@@ -1,0 +1,1 @@
+"""What joins the connections of one capture set: summaries of connections in, findings out."""

@@ -1,0 +1,39 @@
+"""Links that are attached again on a later connection of the same two containers.
+
+The summaries of all connections of a capture set are taken in the order of time, whatever the order in which
+they ended or were captured. A link is known by its name, its direction and the two containers. What its
+sending end left unsettled on one connection is held against how it attaches the link on the next one that
+it does, if that began after the first was over: connections that overlap are another matter (a link is
+stolen, not resumed).
+"""
+
+from collections.abc import Iterable
+
+from amqpscope.correlation.summary import ConnectionSummary
+from amqpscope.finding import Finding
+from amqpscope.rules.amqp10.resumption import judge_resumption
+from amqpscope.tracking.amqp10.account import LinkAccount
+
+__all__ = ["correlate"]
+
+
+def correlate(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
+    """The findings that only several connections of one capture set can give, in the order of time."""
+    findings: list[Finding] = []
+    known: dict[tuple[str, str, str], tuple[ConnectionSummary, LinkAccount]] = {}
+    for summary in sorted(summaries, key=lambda one: (one.connection.began, one.connection.id)):
+        for direction in (0, 1):
+            sender = summary.containers[direction]
+            receiver = summary.containers[1 - direction]
+            for account in summary.links[direction]:
+                key = (sender, receiver, account.name)
+                before = known.pop(key, None)
+                whole = before is not None and before[0].whole and summary.whole
+                if before is not None and whole and account.spot.time > before[0].ended:
+                    finding = judge_resumption(
+                        before[1], before[0].connection, before[0].ended, account, summary.connection
+                    )
+                    if finding is not None:
+                        findings.append(finding)
+                known[key] = (summary, account)
+    return findings

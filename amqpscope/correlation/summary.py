@@ -1,0 +1,49 @@
+"""What is kept of a connection that is over, for those of the same capture set that come after it."""
+
+from typing import Any
+
+from amqpscope.model import Connection
+from amqpscope.tracking.amqp10.account import LinkAccount
+from dissectors.wire import i64
+
+__all__ = ["ConnectionSummary"]
+
+
+class ConnectionSummary:
+    """One AMQP 1.0 connection.
+
+    containers: the container-id of each end by the direction in which it sends. ended: the time (ns) of
+    the last frame. whole: both streams were captured from start to end. links: by the direction in which
+    their senders send.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        containers: tuple[str, str],
+        ended: i64,
+        whole: bool,
+        links: tuple[list[LinkAccount], list[LinkAccount]],
+    ) -> None:
+        self.connection: Connection = connection
+        self.containers: tuple[str, str] = containers
+        self.ended: i64 = ended
+        self.whole: bool = whole
+        self.links: tuple[list[LinkAccount], list[LinkAccount]] = links
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.connection.dump(),
+            self.containers,
+            int(self.ended),
+            self.whole,
+            tuple(tuple(account.dump() for account in accounts) for accounts in self.links),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "ConnectionSummary":
+        """What `dump` gave, as an object again."""
+        connection, containers, ended, whole, links = state
+        first, second = ([LinkAccount.load(account) for account in accounts] for accounts in links)
+        return ConnectionSummary(Connection.load(connection), containers, ended, whole, (first, second))

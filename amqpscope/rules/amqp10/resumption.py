@@ -1,0 +1,55 @@
+"""Links that are attached again on a later connection (transport.xml, "Establishing or Resuming a Link")."""
+
+from amqpscope.finding import Finding
+from amqpscope.model import Connection
+from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.tracking.knowledge import POSSIBLE
+from dissectors.wire import i64
+
+__all__ = ["judge_resumption"]
+
+
+def attached_without_what_was_left(
+    left: LinkAccount, earlier: Connection, account: LinkAccount, connection: Connection, lacking: int
+) -> Finding:
+    """A link is attached on a new connection without naming all that was left unsettled on the one before.
+
+    Why it matters: the receiver takes what is not named for settled, and the delivery is lost or doubled.
+    Silent when: the source may have expired meanwhile, the link was closed, octets of either connection were
+    not captured, or the map is said to be incomplete. Never more than possible: the sender may have settled
+    by itself, or lost its state, between the two.
+    """
+    what = "no unsettled map" if not account.resumes else f"an unsettled map without {lacking} of them"
+    others = [int(left.spot.packet)] if earlier.capture == connection.capture else []
+    finding = Finding(
+        "amqp10/L-ATTACH-UNSETTLED",
+        POSSIBLE,
+        f"the attach has {what}; {len(left.left)} deliveries were left unsettled on {earlier.id}",
+        connection,
+        account.spot,
+        {"unsettled": len(left.left), "earlier_connection": earlier.id},
+        others,
+    )
+    finding.link = account.name
+    finding.link_sender = finding.peer
+    return finding
+
+
+def judge_resumption(
+    left: LinkAccount, earlier: Connection, ended: i64, account: LinkAccount, connection: Connection
+) -> Finding | None:
+    """How a link is attached again, beside what was left of it.
+
+    left: the link on the `earlier` connection, which ended at `ended` (ns). account: on the later one.
+    """
+    if not left.left or left.closed or account.partial:
+        return None
+    if not left.lasts and account.spot.time - ended >= left.timeout * 1_000_000_000:
+        return None
+    lacking = sum(1 for tag in left.left if tag not in account.tags)
+    if lacking == 0:
+        return None
+    return attached_without_what_was_left(left, earlier, account, connection, lacking)
+
+
+RULES = {"amqp10/L-ATTACH-UNSETTLED": attached_without_what_was_left}
