@@ -72,7 +72,7 @@ _WHY_POSSIBLE = {
     "amqp10/M-ID-TYPE": _LEGAL_READING,
     "amqp10/M-SECT-KNOWN": _LEGAL_READING,
     "amqp10/C-HDR-VERMATCH": _LEGAL_READING,
-    "amqp10/L-ATTACH-UNSETTLED": "Between the connections the {peer} may have settled them, or lost its state.",
+    "amqp10/L-ATTACH-UNSETTLED": "Meanwhile the {peer} may have settled them, or lost its state.",
 }
 
 
