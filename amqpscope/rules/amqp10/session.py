@@ -79,7 +79,7 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     """A begin's remote-channel names no begin of the peer's that waits for its answer.
 
     Why it matters: the two sides join their sessions by it.
-    Silent when: octets of the peer's were not captured.
+    Silent when: octets of the peer's were not captured, or the peer has begun twice on the channel.
     """
     number = body.remote_channel
     if number is None or not case.me.whole:
@@ -94,7 +94,7 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
             CERTAIN,
             {"remote_channel": number},
         )
-    elif asked.begin is not None:
+    elif asked.begin is not None and asked.whole:
         case.report(
             "amqp10/S-BEGIN-REMOTEVALID",
             f"begin answers channel {number}, which is answered since packet {asked.begin_packet}",

@@ -24,7 +24,7 @@ on a channel in use is ignored, a second attach on a handle replaces the first.
 from typing import Any, Final
 
 from amqpscope.limits import MAX_INBOX, MAX_LEFT, MAX_LINK_ACCOUNTS, MAX_TRANSACTIONS, MAX_UNANSWERED
-from amqpscope.model import FrameRecord, Spot
+from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -281,10 +281,13 @@ class Endpoint:
         elif isinstance(body, ProtocolHeader):
             if body.protocol() == "AMQP 1.0":
                 self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
+        elif isinstance(body, SaslInit):
+            if self.peer == SERVER:
+                self.init = body
+        elif self.peer == SERVER:
+            pass  # what only a server says: it is no answer to what this one says itself
         elif isinstance(body, SaslMechanisms):
             self.mechanisms = body
-        elif isinstance(body, SaslInit):
-            self.init = body
         elif isinstance(body, SaslChallenge):
             self.challenges += 1
         elif isinstance(body, SaslOutcome):
@@ -294,12 +297,21 @@ class Endpoint:
 
     def receive_begin(self, begin: Begin, arrival: Arrival) -> None:
         channel = int(arrival.channel)
+        in_use = self.peer_sessions.get(channel)
+        if in_use is not None and in_use.whole and self.whole:
+            # For its sender the session that is there goes on; what this end makes of it nobody knows.
+            _doubt(in_use)
+            if begin.remote_channel is not None:
+                for waiting in self.unanswered.get(begin.remote_channel, []):
+                    _doubt(waiting)
+            return
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
             session = _oldest(self.unanswered, begin.remote_channel)
         if session is None:
             session = SessionEnd(self.begun)
-            session.whole = self.whole
+            # Of one that answers nobody knows what, the other half is not known.
+            session.whole = self.whole and begin.remote_channel is None
             self.begun += 1
             if begin.remote_channel is None:
                 _wait(self.peer_unanswered, channel, session)
@@ -319,6 +331,12 @@ class Endpoint:
             link.whole = session.whole
             session.links[key] = link
         session.let_go(link)
+        if attach.handle is not None:
+            in_use = session.peer_handles.get(attach.handle)
+            if in_use is not None and in_use is not link:
+                # Whether it takes what comes on the handle now for the one's or the other's nobody knows.
+                in_use.whole = False
+                link.whole = False
         link.receive_attach(attach, end)
         link.asked = time
         if attach.handle is not None:
@@ -461,7 +479,8 @@ class Endpoint:
             session = _oldest(self.peer_unanswered, begin.remote_channel)
         if session is None:
             session = SessionEnd(self.begun)
-            session.whole = self.whole
+            # Of one that answers nobody knows what, the other half is not known.
+            session.whole = self.whole and begin.remote_channel is None
             self.begun += 1
             if begin.remote_channel is None:
                 _wait(self.unanswered, channel, session)

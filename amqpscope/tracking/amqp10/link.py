@@ -223,7 +223,11 @@ class LinkEnd:
                 base: i64 = UNBASED if self.handle == UNKNOWN else self.initial_count
                 if flow.delivery_count is not None:
                     base = nearest(flow.delivery_count, self.count)
-                self.limits.set(end, base + flow.link_credit)
+                bound = base + flow.link_credit
+                if base > self.count and len(self.limits) > 0:
+                    # A wrong flow need not be obeyed.
+                    bound = max(bound, self.limits.largest())
+                self.limits.set(end, bound)
                 if flow.drain and (self.drain_end == UNKNOWN or base + flow.link_credit > self.drain_limit):
                     self.drain_limit = base + flow.link_credit
             self.drain = flow.drain is True

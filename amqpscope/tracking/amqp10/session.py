@@ -131,7 +131,12 @@ class SessionEnd:
             base: i64 = UNBASED if self.begin is None else self.initial_id
             if flow.next_incoming_id is not None:
                 base = nearest(flow.next_incoming_id, self.next_id)
-            self.limits.set(end, base + flow.incoming_window)
+            bound = base + flow.incoming_window
+            if len(self.limits) > 0 and flow.next_outgoing_id is not None:
+                if nearest(flow.next_outgoing_id, self.peer_next_id) != self.peer_next_id:
+                    # A wrong flow need not be obeyed.
+                    bound = max(bound, self.limits.largest())
+            self.limits.set(end, bound)
         if flow.next_outgoing_id is not None:
             # "it MUST update the next-incoming-id directly from the next-outgoing-id of the frame". If that
             # goes back, it is wrong, and this end may not have read it: it was once right to say more.
