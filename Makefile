@@ -36,6 +36,7 @@ check: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python tests/bench/bench.py
+	$(BIN)/python tests/bench/memory.py
 
 fuzz: $(INSTALLED)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=fuzz -m "not tshark"
