@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from support.dialogue import RECEIVER, SENDER, Dialogue  # noqa: E402
+from support.dialogue import RECEIVER, SENDER, Dialogue
 
-import amqpscope  # noqa: E402
+import amqpscope
 
 LINKS = 2000
 DELIVERIES = 20_000
