@@ -321,3 +321,13 @@ def test_a_transfer_on_no_link_uses_up_its_delivery_id() -> None:
     d.client.transfer()
     d.client.transfer(handle=1)
     assert found(d) == [("amqp10/L-UNATTACHED-TRANSFER", "client", True)]
+
+
+def test_an_id_that_goes_back_takes_none_from_those_behind_it() -> None:
+    d = Dialogue()
+    d.linked()
+    for number in (0, 1, 0):
+        d.client.transfer(delivery_id=number)
+    d.server.disposition(1)
+    assert [each for each in found(d) if each[1] == "server"] == []
+    assert ("amqp10/D-ID-UNIQUE", "client", True) in found(d)

@@ -346,14 +346,15 @@ class Endpoint:
     def receive_transfer(self, session: SessionEnd, transfer: Transfer, end: i64) -> None:
         assert transfer.handle is not None
         link = session.peer_handles.get(transfer.handle)
-        if link is not None and link.receiving and transfer.delivery_id is not None:
-            if session.received(transfer.delivery_id) == UNKNOWN:
-                # Another delivery before the last was finished: it is one that its receiver may speak of.
-                link.receiving = False
-        if transfer.delivery_id is not None and (link is None or not link.receiving):
+        # An id that goes back is wrong, and none that a delivery could be spoken of by.
+        new = transfer.delivery_id is not None and session.received(transfer.delivery_id) == UNKNOWN
+        if new and link is not None:
+            # If the last was not finished, it is over: this is one that its receiver may speak of.
+            link.receiving = False
+        if new and transfer.delivery_id is not None:
             session.receive_delivery(transfer.delivery_id, end)
         if link is not None and link.watched:
-            session.hold(link, transfer)
+            session.hold(link, transfer, new)
         if link is not None and not link.receiving:
             link.received += 1
         if link is not None:

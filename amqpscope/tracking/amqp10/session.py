@@ -154,7 +154,7 @@ class SessionEnd:
             del ends[: MAX_UNPROVED // 2]
 
     def receive_delivery(self, delivery_id: i64, end: i64) -> None:
-        """The first transfer of a delivery was received; it ends at `end` of the peer's stream."""
+        """The first transfer of a delivery with a new id was received; it ends at `end`."""
         numbers = self.received_deliveries
         ends = self.received_delivery_ends
         if len(numbers) > 0:
@@ -179,10 +179,10 @@ class SessionEnd:
         number = nearest(delivery_id, last)
         return number if number <= last else UNKNOWN
 
-    def hold(self, link: LinkEnd, transfer: Transfer) -> None:
-        """A transfer was received on a link whose deliveries are watched."""
+    def hold(self, link: LinkEnd, transfer: Transfer, new: bool) -> None:
+        """A transfer was received on a link whose deliveries are watched; new: with a delivery-id that is."""
         if not link.receiving:
-            link.holding = UNKNOWN if transfer.delivery_id is None else self.last_received()
+            link.holding = self.last_received() if new else UNKNOWN
         number = int(link.holding)
         if number == UNKNOWN:
             return
