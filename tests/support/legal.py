@@ -281,6 +281,7 @@ class Session:
     answering: bool = False  # it was the other peer's begin that started it
     end_sent: bool = False
     end_heard: bool = False
+    early: bool = False  # ended before it was answered
     discarding: bool = False
     must_end: str | None = None
     bound: int | None = None  # first transfer-id beyond the peer's incoming-window
@@ -611,6 +612,7 @@ class Peer:
         if not session.begin_heard:
             # Until it is answered, another begin here would make the answers ambiguous.
             self.unsafe.add(session.out)
+            session.early = True
         self.say("end", session.out, error=error)
 
     def flow_fields(self, session: Session) -> Fields:
@@ -1194,7 +1196,7 @@ class Peer:
     def hear_end(self, said: Said, session: Session) -> None:
         session.end_heard = True
         del self.incoming[said.channel]
-        if session.out is not None:
+        if session.out is not None and session.early:
             self.unsafe.discard(session.out)
         self.without_control(list(session.links.values()))
         for link in session.links.values():

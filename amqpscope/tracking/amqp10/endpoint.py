@@ -302,7 +302,7 @@ class Endpoint:
             # For its sender the session that is there goes on; what this end makes of it nobody knows.
             _doubt(in_use)
             if begin.remote_channel is not None:
-                for waiting in self.unanswered.get(begin.remote_channel, []):
+                for waiting in self.unanswered.pop(begin.remote_channel, []):
                     _doubt(waiting)
             return
         session: SessionEnd | None = None
