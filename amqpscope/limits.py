@@ -166,6 +166,10 @@ MAX_SUMMARY_ERRORS: Final = 256
 
 # tracking
 
+MAX_LIMITS: Final = 1024
+"""Credits or windows of which any may be the one in force that a sender knows of. Receivers that raise them
+for every message do so a few hundred times before an answer shows what was read."""
+
 MAX_UNPROVED: Final = 4096
 """Transfers of a session whose place in the stream is kept until the receiver's counters prove that it
 has processed them. A receiver that never says so loses older proofs: verdicts get milder, not wrong."""

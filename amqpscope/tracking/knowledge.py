@@ -33,6 +33,7 @@ octet is: `end` is the offset behind it.
 
 from typing import Final
 
+from amqpscope.limits import MAX_LIMITS
 from dissectors.wire import i64
 
 __all__ = ["CERTAIN", "LEGAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits", "Obligation", "Obligations"]
@@ -95,20 +96,34 @@ class Limits:
 
     The bound is exclusive and a count that never wraps (see `tracking.serial`): the first that is
     beyond. Entries are in the order of the peer's stream. Of those below `must` only the newest can
-    still be in force; it is the first entry.
+    still be in force; it is the first entry. packets: of the frames that set them.
     """
 
     def __init__(self) -> None:
         self.ends: list[int] = []
         self.bounds: list[int] = []
+        self.packets: list[int] = []
 
-    def set(self, end: i64, bound: i64) -> None:
-        """The peer's frame that ends at `end` sets the bound."""
-        if self.ends and self.bounds[-1] == bound:
+    def set(self, end: i64, bound: i64, packet: i64) -> None:
+        """The peer's frame that ends at `end`, and begins in `packet`, sets the bound."""
+        size: i64 = len(self.bounds)
+        if size > 0 and self.bounds[size - 1] == bound:
             # The same bound from the earlier frame on: one entry serves, unless it is to be proved.
             return
+        if size >= MAX_LIMITS:
+            # The two oldest become one that allows what either did.
+            if self.bounds[0] > self.bounds[1]:
+                self.bounds[1] = self.bounds[0]
+            self.drop(1)
         self.ends.append(end)
         self.bounds.append(bound)
+        self.packets.append(packet)
+
+    def drop(self, count: i64) -> None:
+        """The oldest are out of force."""
+        del self.ends[:count]
+        del self.bounds[:count]
+        del self.packets[:count]
 
     def rebase(self, base: i64) -> None:
         """What the bounds set from UNBASED on count from is known now."""
@@ -126,8 +141,7 @@ class Limits:
         while drop + 1 < known and self.ends[drop + 1] <= must:
             drop += 1
         if drop > 0:
-            del self.ends[:drop]
-            del self.bounds[:drop]
+            self.drop(drop)
 
     def judge(self, value: i64) -> i64:
         """LEGAL if `value` is within the newest bound, CERTAIN if beyond every one, else POSSIBLE.
@@ -163,6 +177,10 @@ class Limits:
         """The bound in force at `could`; only to be asked when there is one."""
         return self.bounds[len(self.bounds) - 1]
 
+    def newest_packet(self) -> i64:
+        """The packet of the frame that set it."""
+        return self.packets[len(self.packets) - 1]
+
     def largest(self) -> i64:
         """The largest bound that may be in force; only to be asked when there is one."""
         return max(self.bounds)
@@ -170,16 +188,15 @@ class Limits:
     def __len__(self) -> int:
         return len(self.bounds)
 
-    def dump(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def dump(self) -> tuple[tuple[int, ...], ...]:
         """The entries."""
-        return (tuple(self.ends), tuple(self.bounds))
+        return (tuple(self.ends), tuple(self.bounds), tuple(self.packets))
 
     @staticmethod
-    def load(state: tuple[tuple[int, ...], tuple[int, ...]]) -> "Limits":
+    def load(state: tuple[tuple[int, ...], ...]) -> "Limits":
         """What `dump` gave, as an object again."""
         limits = Limits()
-        limits.ends = list(state[0])
-        limits.bounds = list(state[1])
+        limits.ends, limits.bounds, limits.packets = (list(entries) for entries in state)
         return limits
 
 

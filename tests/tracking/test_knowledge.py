@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amqpscope.limits import MAX_LIMITS
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE, Knowledge, Limits, Obligation, Obligations
 
 
@@ -38,8 +39,8 @@ def test_certainty_of_a_fault_that_rests_on_an_input() -> None:
 def test_credit_lowered_from_ten_to_three() -> None:
     """The example of the theory: both flows acknowledged; the 11th delivery is certain, the 4th possible."""
     limits = Limits()
-    limits.set(100, 10)
-    limits.set(200, 3)
+    limits.set(100, 10, 7)
+    limits.set(200, 3, 7)
     assert limits.judge(2) == LEGAL
     assert limits.judge(3) == POSSIBLE
     assert limits.judge(9) == POSSIBLE
@@ -48,8 +49,8 @@ def test_credit_lowered_from_ten_to_three() -> None:
 
 def test_a_proved_flow_puts_earlier_ones_out_of_force() -> None:
     limits = Limits()
-    limits.set(100, 10)
-    limits.set(200, 3)
+    limits.set(100, 10, 7)
+    limits.set(200, 3, 7)
     limits.settle(199)
     assert limits.judge(3) == POSSIBLE
     limits.settle(200)
@@ -59,9 +60,9 @@ def test_a_proved_flow_puts_earlier_ones_out_of_force() -> None:
 
 def test_what_use_of_a_bound_proves() -> None:
     limits = Limits()
-    limits.set(100, 5)
-    limits.set(200, 8)
-    limits.set(300, 20)
+    limits.set(100, 5, 7)
+    limits.set(200, 8, 7)
+    limits.set(300, 20, 7)
     assert limits.proved_by(4) == -1
     assert limits.proved_by(5) == 200
     assert limits.proved_by(8) == 300
@@ -74,8 +75,8 @@ def test_nothing_granted_is_certain() -> None:
 
 def test_the_same_bound_again_is_one_entry() -> None:
     limits = Limits()
-    limits.set(100, 5)
-    limits.set(200, 5)
+    limits.set(100, 5, 7)
+    limits.set(200, 5, 7)
     assert len(limits) == 1
     limits.settle(300)
     assert limits.judge(5) == CERTAIN
@@ -93,7 +94,7 @@ def test_limits_against_the_definition(bounds: list[int], must: int, could: int,
     must = min(must, could)
     limits = Limits()
     for number, bound in enumerate(bounds[:could], 1):
-        limits.set(number, bound)
+        limits.set(number, bound, 7)
     limits.settle(must)
     in_force = [bounds[k - 1] if k else -1 for k in range(must, could + 1)]
     if value < in_force[-1]:
@@ -133,8 +134,8 @@ def test_an_unmet_obligation_is_certain_only_after_an_orderly_end() -> None:
 
 def test_dump_and_load() -> None:
     limits = Limits()
-    limits.set(100, 10)
-    limits.set(200, 3)
+    limits.set(100, 10, 7)
+    limits.set(200, 3, 7)
     assert Limits.load(limits.dump()).judge(5) == POSSIBLE
     knowledge = Knowledge()
     knowledge.advance(9)
@@ -143,3 +144,15 @@ def test_dump_and_load() -> None:
     owed = Obligations()
     owed.owe(Obligation("end", 3, 500, 12, 7))
     assert Obligations.load(owed.dump()).dump() == owed.dump()
+
+
+def test_more_limits_than_are_kept_allow_no_less() -> None:
+    """Which one a sender knew of is lost, never that it may have known of a larger one."""
+    limits = Limits()
+    limits.set(1, 1000, 1)
+    for number in range(2, 3 * MAX_LIMITS):
+        limits.set(number, number % 2, number)
+    assert len(limits) == MAX_LIMITS
+    assert limits.judge(999) == POSSIBLE
+    assert limits.judge(1000) == CERTAIN
+    assert limits.newest_packet() == 3 * MAX_LIMITS - 1

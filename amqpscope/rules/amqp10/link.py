@@ -226,6 +226,7 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
             f"the receiver's limit {raw(limits.newest())}",
             certainty,
             {"link_credit": int(credit), "delivery_count": int(raw(link.count))},
+            [int(limits.newest_packet())],
         )
 
 

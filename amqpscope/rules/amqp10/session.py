@@ -137,12 +137,14 @@ def transfer_beyond_window(case: Case, session: SessionEnd) -> None:
         bound = limits.largest() if certainty == CERTAIN else limits.newest()
         case.report(
             "amqp10/S-WIN-IN",
-            f"transfer {raw(session.next_id)} is sent, the peer's incoming-window ends before {raw(bound)}",
+            f"transfer-id {raw(session.next_id)} is sent, the peer's incoming-window allows those before "
+            f"{raw(bound)}",
             certainty,
             {
                 "next_outgoing_id": int(raw(session.next_id)),
                 "remote_incoming_window": int(limits.newest() - session.next_id),
             },
+            [int(limits.newest_packet())],
         )
 
 

@@ -242,13 +242,13 @@ class Endpoint:
         elif isinstance(body, Flow):
             session = self.peer_session_on(arrival.channel)
             if session is not None:
-                session.receive_flow(body, end)
+                session.receive_flow(body, end, arrival.packet)
                 if body.handle is not None:
                     link = session.peer_handles.get(body.handle)
                     if link is not None:
                         if body.drain and not link.drain:
                             link.asked = arrival.time
-                        link.receive_flow(body, end)
+                        link.receive_flow(body, end, arrival.packet)
         elif isinstance(body, Attach):
             session = self.peer_session_on(arrival.channel)
             if session is not None:

@@ -215,7 +215,7 @@ class LinkEnd:
             if count > self.count:
                 self.count = count
 
-    def receive_flow(self, flow: Flow, end: i64) -> None:
+    def receive_flow(self, flow: Flow, end: i64, packet: i64) -> None:
         """This end received the other end's flow for the link."""
         if self.sender:
             if flow.link_credit is not None:
@@ -227,7 +227,7 @@ class LinkEnd:
                 if base > self.count and len(self.limits) > 0:
                     # A wrong flow need not be obeyed.
                     bound = max(bound, self.limits.largest())
-                self.limits.set(end, bound)
+                self.limits.set(end, bound, packet)
                 if flow.drain and (self.drain_end == UNKNOWN or base + flow.link_credit > self.drain_limit):
                     self.drain_limit = base + flow.link_credit
             self.drain = flow.drain is True

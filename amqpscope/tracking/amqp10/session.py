@@ -108,7 +108,7 @@ class SessionEnd:
             self.peer_next_id = self.peer_initial_id
         if begin.incoming_window is not None:
             base: i64 = UNBASED if self.begin is None else self.initial_id
-            self.limits.set(end, base + begin.incoming_window)
+            self.limits.set(end, base + begin.incoming_window, packet)
 
     def send_end(self, end: End) -> None:
         """This end sends end."""
@@ -125,7 +125,7 @@ class SessionEnd:
         if flow.next_outgoing_id is not None:
             self.next_id = nearest(flow.next_outgoing_id, self.next_id)
 
-    def receive_flow(self, flow: Flow, end: i64) -> None:
+    def receive_flow(self, flow: Flow, end: i64, packet: i64) -> None:
         """This end received the peer's flow."""
         if flow.incoming_window is not None:
             base: i64 = UNBASED if self.begin is None else self.initial_id
@@ -136,7 +136,7 @@ class SessionEnd:
                 if nearest(flow.next_outgoing_id, self.peer_next_id) != self.peer_next_id:
                     # A wrong flow need not be obeyed.
                     bound = max(bound, self.limits.largest())
-            self.limits.set(end, bound)
+            self.limits.set(end, bound, packet)
         if flow.next_outgoing_id is not None:
             # "it MUST update the next-incoming-id directly from the next-outgoing-id of the frame". If that
             # goes back, it is wrong, and this end may not have read it: it was once right to say more.
