@@ -12,7 +12,7 @@ from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import POSSIBLE
 
-__all__ = ["judge_end"]
+__all__ = ["judge_end", "judge_end_of_session"]
 
 
 def stream_ended_without_close(case: Case) -> None:
@@ -141,19 +141,36 @@ def attach_never_answered(case: Case, link: LinkEnd) -> None:
 
 
 def detach_never_answered(case: Case, link: LinkEnd) -> None:
-    """A peer read a closing detach and never answered it.
+    """A peer read a closing detach and never answered it with one that closes.
 
-    Why it matters: the handle stays in use, and the other side waits.
-    Silent when: it may not have read it, the other side ended the session or connection, or octets were not
-    captured.
+    Why it matters: without an answer the handle stays in use and the other side waits; one that does not
+    close leaves the link half there, and the other side may wait for the rest.
+    Silent when: it may not have received it, it attached the link again (what crossing detaches ask for),
+    the other side ended the session or connection before any answer, or octets were not captured.
     """
     case.link = link
+    if link.half_closed is not None:
+        case.spot = link.half_closed
     case.report(
         "amqp10/L-CLOSE-ANSWER",
-        "the peer's closing detach of the link is never answered",
+        "the peer's closing detach of the link is never answered"
+        if link.half_closed is None
+        else "the peer's closing detach is answered by one that does not close",
         POSSIBLE,
         {"link_state": link.state},
     )
+
+
+def judge_end_of_session(case: Case, session: SessionEnd) -> None:
+    """What a peer owed on the links of a session that it ends, or that is over."""
+    if not session.whole:
+        return
+    spot = case.spot
+    for link in session.links.values():
+        if link.half_closed is not None and link.whole:
+            detach_never_answered(case, link)
+    case.spot = spot
+    case.link = None
 
 
 def link_never_drained(case: Case, link: LinkEnd) -> None:
@@ -222,6 +239,10 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
         stream_ended_inside_a_frame(case)
     begin_never_answered_but_another_begun(case)
     case.spot = spot
+    for session in me.sessions.values():
+        case.session = session
+        judge_end_of_session(case, session)
+    case.session = None
     if reason == "capture" and me.whole and peer.whole and not peer.closed and not me.closed:
         _judge_answers(case)
 

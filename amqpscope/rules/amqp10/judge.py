@@ -249,7 +249,10 @@ class Judge:
         elif isinstance(body, Begin):
             session.judge_begin(case, body)
         elif isinstance(body, End):
-            case.session = session.on_session(case)
+            ends = session.on_session(case)
+            if ends is not None:
+                case.session = ends
+                ending.judge_end_of_session(case, ends)
         elif isinstance(body, Open):
             connection.judge_open(case, body)
         elif isinstance(body, Close):

@@ -435,7 +435,7 @@ class Endpoint:
             if session is not None and body.handle is not None:
                 link = session.handles.pop(body.handle, None)
                 if link is not None:
-                    link.send_detach(body)
+                    link.send_detach(body, Spot.of(record))
                     link.handle = UNKNOWN
         elif isinstance(body, Begin):
             self.send_begin(body, channel, record.packet)

@@ -16,6 +16,7 @@ Sources: transport.xml, "Links", "Flow Control", "Transferring a Message".
 from typing import Any, Final
 
 from amqpscope.limits import MAX_STATED
+from amqpscope.model import Spot
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
 from amqpscope.tracking.knowledge import UNBASED, Limits
 from amqpscope.tracking.roll import Roll
@@ -111,6 +112,8 @@ class LinkEnd:
         self.closed: bool = False
         self.peer_closed: bool = False
         self.peer_detach_end: i64 = UNKNOWN
+        # Its own detach that did not close, though it could know that the other end's did.
+        self.half_closed: Spot | None = None
         self.asked: i64 = 0
         self.failed: bool = False
         # The sending end's flow control.
@@ -137,6 +140,7 @@ class LinkEnd:
     def send_attach(self, attach: Attach, packet: i64) -> None:
         """This end sends attach."""
         self.attaches += 1
+        self.half_closed = None
         if self.peer_attaches < self.attaches:
             self.forget_credit()
         self.tags = {}
@@ -194,8 +198,10 @@ class LinkEnd:
         self.drain_end = UNKNOWN
         self.drain_limit = UNKNOWN
 
-    def send_detach(self, detach: Detach) -> None:
-        """This end sends detach."""
+    def send_detach(self, detach: Detach, spot: Spot) -> None:
+        """This end sends detach, which stands at `spot`."""
+        if self.state == "DETACH_RCVD" and self.peer_closed and detach.closed is not True:
+            self.half_closed = spot
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:DETACH")
         self.closed = detach.closed is True
         self.failed = detach.error is not None
@@ -298,6 +304,7 @@ class LinkEnd:
                 int(self.peer_handle),
             ),
             (self.closed, self.peer_closed, int(self.peer_detach_end), int(self.asked), self.failed),
+            None if self.half_closed is None else self.half_closed.dump(),
             (int(self.initial_count), int(self.count), self.limits.dump()),
             (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
             None if self.open is None else deliveries.number(self.open),
@@ -309,7 +316,7 @@ class LinkEnd:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "LinkEnd":
         """What `dump` gave, as an object again, as yet without its deliveries."""
-        about, attach, peer_attach, ends, count, drain, _, _, resumed, received = state
+        about, attach, peer_attach, ends, half_closed, count, drain, _, _, resumed, received = state
         name, sender, _, _, handle = about
         link = LinkEnd(name, sender, handle)
         _, _, link.state, link.whole, _ = about
@@ -322,6 +329,7 @@ class LinkEnd:
         link.peer_attaches = peer_attach[2]
         link.peer_handle = peer_attach[3]
         link.closed, link.peer_closed, link.peer_detach_end, link.asked, link.failed = ends
+        link.half_closed = None if half_closed is None else Spot.load(half_closed)
         link.initial_count = count[0]
         link.count = count[1]
         link.limits = Limits.load(count[2])
@@ -333,10 +341,10 @@ class LinkEnd:
 
     def restore(self, state: tuple[Any, ...], deliveries: list[Delivery]) -> None:
         """Give it its deliveries, as `dump` told them."""
-        under_way = state[6]
+        under_way = state[7]
         if under_way is not None:
             self.open = deliveries[under_way]
-        self.tags = {tag: deliveries[number] for tag, number in state[7]}
+        self.tags = {tag: deliveries[number] for tag, number in state[8]}
 
 
 def _attach(state: object) -> Attach | None:

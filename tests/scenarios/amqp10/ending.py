@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import pair, without
+from scenarios.pairs import legal, pair, without
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
 
@@ -59,6 +59,39 @@ def detach_never_answered(d: Dialogue) -> None:
     _go_on(d)
     if d.wrong:
         d.said[-1].may_break("L-CLOSE-ANSWER")
+
+
+@pair("L-CLOSE-ANSWER", cut=without("client begin"))
+def detach_answered_by_one_that_does_not_close(d: Dialogue) -> None:
+    d.linked()
+    d.client.detach()
+    said = d.server.detach(closed=None if d.wrong else True)
+    if d.wrong:
+        said.may_break("L-CLOSE-ANSWER")
+    d.client.end_session()
+    d.server.end_session()
+    d.goodbye()
+
+
+@legal("detaches that cross, one of them closing")
+def crossing_detaches_of_which_one_closes(d: Dialogue) -> None:
+    d.linked()
+    with d.on_their_way():
+        d.client.detach()
+        d.server.detach(closed=None)
+    d.server.attach(RECEIVER)
+    d.server.detach()
+    d.goodbye()
+
+
+@legal("a closing detach read too late")
+def a_closing_detach_read_too_late(d: Dialogue) -> None:
+    d.linked()
+    d.client.detach()
+    d.server.detach(closed=None)
+    d.server.attach(RECEIVER)
+    d.server.detach()
+    d.goodbye()
 
 
 @pair("L-DRAIN-ADVANCE", cut=without("client begin"))
