@@ -45,6 +45,7 @@ class Frame:
     channel: -1 where the kind has none.
     body: the typed body, or None. Its type depends on the protocol.
     missing: octets of it that were not captured, not kept, or never sent.
+    buffer: where it lies, lent by whoever fed it, often large; `payload_start` is an index in it.
     problems: in the order of their discovery; empty for nearly every frame.
     """
 
@@ -57,24 +58,24 @@ class Frame:
         self.body: object = None
         self.missing: i64 = 0
         self.problems: list[Problem] = NO_PROBLEMS
-        self._octets: bytes = b""
+        self.buffer: bytes = b""
         self._start: i64 = 0
         self._body_start: i64 = 0
-        self._payload_start: i64 = 0
+        self.payload_start: i64 = 0
         self._end: i64 = 0
 
     def place(self, octets: bytes, start: i64, body: i64, payload: i64, end: i64) -> None:
         """Say where the frame lies: the indexes in `octets` of its start, body, payload and end."""
-        self._octets = octets
+        self.buffer = octets
         self._start = start
         self._body_start = body
-        self._payload_start = payload
+        self.payload_start = payload
         self._end = end
 
     @property
     def raw(self) -> bytes:
         """The frame's octets, as far as they were captured in one piece from its start."""
-        return self._octets[self._start : self._end]
+        return self.buffer[self._start : self._end]
 
     @property
     def declared_size(self) -> i64:
@@ -86,17 +87,17 @@ class Frame:
         """The octets between the eight of the frame header and the body."""
         if self._body_start <= self._start + 8:
             return b""
-        return self._octets[self._start + 8 : self._body_start]
+        return self.buffer[self._start + 8 : self._body_start]
 
     @property
     def payload(self) -> bytes:
         """The octets behind the performative (a transfer's part of the message)."""
-        return self._octets[self._payload_start : self._end]
+        return self.buffer[self.payload_start : self._end]
 
     @property
     def payload_size(self) -> i64:
         """The number of captured payload octets, without copying them."""
-        return self._end - self._payload_start
+        return self._end - self.payload_start
 
     def kept(self, most: i64) -> "Frame":
         """A copy to be kept: with at most so many octets, taken out of the large buffer they may lie in."""
@@ -108,13 +109,13 @@ class Frame:
             end = self._start + most
         copy.missing = self.missing + (self._end - end)
         shift = self._start
-        payload = self._payload_start
+        payload = self.payload_start
         if payload > end:
             payload = end
         body = self._body_start
         if body > end:
             body = end
-        copy.place(self._octets[shift:end], 0, body - shift, payload - shift, end - shift)
+        copy.place(self.buffer[shift:end], 0, body - shift, payload - shift, end - shift)
         return copy
 
     def add_problem(self, problem: Problem) -> None:

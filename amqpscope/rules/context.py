@@ -7,7 +7,6 @@ from amqpscope.finding import Finding
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_OCTETS
 from amqpscope.model import FrameRecord
 from dissectors.amqp10.message import Message
-from dissectors.wire import i64
 
 __all__ = ["Context"]
 
@@ -57,9 +56,7 @@ def _kept(record: FrameRecord) -> FrameRecord:
     )
     message = record.message
     if message is not None:
-        most: i64 = CONTEXT_OCTETS
-        if message.size <= most:
-            copy.message = message
-        else:
-            copy.message = Message(message.message_format, [message.octets[:most]], message.size, False)
+        octets = message.octets
+        whole = message.complete and len(octets) <= CONTEXT_OCTETS
+        copy.message = Message(message.message_format, [octets[:CONTEXT_OCTETS]], message.size, whole)
     return copy

@@ -142,11 +142,13 @@ class MessageAssembler:
     def _single(self, frame: Frame, transfer: Transfer, key: int) -> Message:
         """The message of a delivery in one transfer: nearly every one there is."""
         first = self._first(transfer, key)
-        parts = [frame.payload] if first or _may_be_first(frame, transfer) else []
+        kept = first or _may_be_first(frame, transfer)
         if self._gap:
             self._over(key)
         whole = first and frame.missing == 0
-        return Message(_format(transfer), parts, frame.payload_size + frame.missing, whole)
+        if not kept:
+            return Message(_format(transfer), [], frame.payload_size + frame.missing, whole)
+        return _frame_message(frame, transfer, whole)
 
     def _nameless(self, frame: Frame, transfer: Transfer) -> Message | None:
         """A transfer on no link that could be named: a message if all of one is here."""
@@ -156,7 +158,7 @@ class MessageAssembler:
             self._doubt(channel)
             return None
         whole = frame.missing == 0 and not self._gap
-        return Message(_format(transfer), [frame.payload], frame.payload_size + frame.missing, whole)
+        return _frame_message(frame, transfer, whole)
 
     def _first(self, transfer: Transfer, key: int) -> bool:
         """Whether a transfer surely begins a message, where no delivery is under way."""
@@ -228,6 +230,13 @@ class MessageAssembler:
             assembler._open[key] = delivery
             assembler._kept += delivery.kept
         return assembler
+
+
+def _frame_message(frame: Frame, transfer: Transfer, whole: bool) -> Message:
+    """The message that one transfer holds, left in the buffer that the frame lies in."""
+    start = frame.payload_start
+    size = frame.payload_size
+    return Message.in_place(_format(transfer), frame.buffer, start, start + size, size + frame.missing, whole)
 
 
 def _format(transfer: Transfer) -> i64:

@@ -4,7 +4,10 @@ Sections are decoded when someone looks. A `Message` holds the payload's parts a
 brought them; `sections()` joins and decodes them, and `problems` then holds what was wrong.
 """
 
+from typing import Final
+
 from dissectors.amqp10.composite import Composite, Reader, TypeTable, sent_name
+from dissectors.amqp10.outline import outline
 from dissectors.amqp10.registry import FINAL, SECTIONS
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Described, Raw, Symbol, ULong
@@ -15,6 +18,9 @@ __all__ = ["BATCH_FORMAT", "Message", "Section"]
 
 # Event Hubs and Service Bus: the body is data sections, each holding one encoded message of format 0.
 BATCH_FORMAT = 0x80013700
+
+# One list for all messages of which nothing is left to join: nobody writes to it.
+NO_PARTS: Final[list[bytes]] = []
 
 _SECTION_CODES: dict[str, int] = {symbol: code for code, (_, symbol, _) in SECTIONS.items()}
 
@@ -45,18 +51,48 @@ class Message:
 
     def __init__(self, message_format: i64, parts: list[bytes], size: i64, complete: bool) -> None:
         self.message_format: i64 = message_format
-        self.parts: list[bytes] = parts
         self.size: i64 = size
         self.complete: bool = complete
         self.problems: list[Problem] = []
         self._sections: list[Section] | None = None
+        # The payload: buffer[start:end], in the parts of it that are not joined yet, or in none.
+        self._parts: list[bytes] = parts
+        self._buffer: bytes = b""
+        self._start: i64 = 0
+        self._end: i64 = 0
+
+    @staticmethod
+    def in_place(
+        message_format: i64, buffer: bytes, start: i64, end: i64, size: i64, complete: bool
+    ) -> "Message":
+        """A message whose payload, buffer[start:end], is left where it is until someone wants it."""
+        message = Message(message_format, NO_PARTS, size, complete)
+        message._buffer = buffer
+        message._start = start
+        message._end = end
+        return message
 
     @property
     def octets(self) -> bytes:
         """The joined payload."""
-        if len(self.parts) > 1:
-            self.parts = [b"".join(self.parts)]
-        return self.parts[0] if self.parts else b""
+        self._join()
+        if self._end - self._start < len(self._buffer):
+            self._buffer = self._buffer[self._start : self._end]
+            self._start = 0
+            self._end = len(self._buffer)
+        return self._buffer
+
+    def outline(self) -> i64:
+        """Its sections, if they can be seen to be sound; see `outline`."""
+        self._join()
+        return outline(self._buffer, self._start, self._end)
+
+    def _join(self) -> None:
+        parts = self._parts
+        if parts:
+            self._buffer = parts[0] if len(parts) == 1 else b"".join(parts)
+            self._end = len(self._buffer)
+            self._parts = NO_PARTS
 
     def sections(self, table: TypeTable = FINAL) -> list[Section]:
         """The sections in order. Of a message format other than 0 and the batch: none, it is opaque."""

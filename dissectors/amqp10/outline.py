@@ -46,13 +46,11 @@ _PROPERTIES: Final = bytes(
 )
 
 
-def outline(octets: bytes) -> i64:
-    """The sections of a message, or 0: decode it to know.
+def outline(octets: bytes, pos: i64, end: i64) -> i64:
+    """The sections of the message octets[pos:end], or 0: decode it to know.
 
     Four bits a section, the last one lowest: its descriptor less 0x6F (header 1, to footer 9).
     """
-    end: i64 = len(octets)
-    pos: i64 = 0
     sections: i64 = 0
     count: i64 = 0
     while pos < end:

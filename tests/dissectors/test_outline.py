@@ -31,7 +31,7 @@ def decoded(octets: bytes) -> tuple[list[str], list[str]]:
 
 
 def outlined(octets: bytes) -> list[str] | None:
-    sections = outline(octets)
+    sections = outline(b"\xff" + octets + b"\xff", 1, len(octets) + 1)
     names: list[str] = []
     while sections:
         names.insert(0, NAMES[(sections & 15) - 1])

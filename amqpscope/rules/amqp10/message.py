@@ -7,7 +7,6 @@ from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp10.message import Message
-from dissectors.amqp10.outline import outline
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
@@ -42,7 +41,7 @@ def plainly_sound(message: Message) -> bool:
     """
     if not message.complete or message.message_format != 0:
         return False
-    sections = outline(message.octets)
+    sections = message.outline()
     # From the last to the first.
     after: i64 = 15
     body: i64 = 0

@@ -391,6 +391,9 @@ class Endpoint:
         reference = session.last_delivery
         first = nearest(body.first, reference)
         last = first if body.last is None else nearest(body.last, first)
+        if last == first:
+            one = unsettled.get(int(first))
+            return [] if one is None else [one]
         if last - first < len(unsettled):
             found = [unsettled.get(number) for number in range(int(first), int(last) + 1)]
             return [delivery for delivery in found if delivery is not None]
