@@ -16,6 +16,11 @@ MAX_LARGE_PACKET: Final = 1_048_576
 on the wire believed of a packet whose own length fields are 0. Twice what Linux joins into one IPv6 packet
 on loopback (BIG TCP, 512 KiB)."""
 
+MAX_ZSTD_WINDOW: Final = 27
+"""Of a zstd frame, as a power of two: 128 MiB, what zstd itself takes without being told to take more, and
+the most that `--ultra -22` writes. It is the only memory that a compressed file can ask for; levels up to 19
+ask for 8 MiB."""
+
 MAX_BLOCK: Final = 16 * 1024 * 1024
 """Octets of one pcapng block. A block is held whole before it is looked at; Wireshark refuses larger ones."""
 

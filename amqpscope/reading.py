@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.reader import for_magic
 from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
@@ -61,12 +62,17 @@ class Capture:
             self.name = name or _name(source)
         self.size: int | None = _size(self._file)
         """Octets of the file, None if it has no size (a pipe)."""
-        self.octets_read = 0
+        self._unpacked = Unpacked(self._read_file)
         self.notes: list[Note] = []
         self._table = ConnectionTable(self.name, messages, keep, records, judge, context)
         self._begun = False
         # In the middle of a block, where nothing can be said to be complete.
         self._feeding = False
+
+    @property
+    def octets_read(self) -> int:
+        """Octets of the file read so far: of a compressed one, compressed octets."""
+        return self._unpacked.octets_taken
 
     @property
     def connections(self) -> list[ConnectionAnalysis]:
@@ -113,11 +119,11 @@ class Capture:
         while len(first) < 4:
             more = self._read(4 - len(first))
             if not more:
-                raise CaptureError(f"{self.name}: {'not a capture file' if first else 'the file is empty'}")
+                raise CaptureError(f"{self.name}: {self._too_short(first)}")
             first += more
         reader = for_magic(first, table)
         if reader is None:
-            raise CaptureError(f"{self.name}: {_what_it_is(first)}")
+            raise CaptureError(f"{self.name}: {_what_it_is(first, self._unpacked.form)}")
         block = first + self._read(BLOCK - 4)
         while block:
             self._feeding = True
@@ -127,6 +133,8 @@ class Capture:
             yield table.take_records()
             block = self._read(BLOCK)
         reader.finish()
+        if self._unpacked.damage:
+            table.note(self._unpacked.damage_code, reader.number, 0, self._unpacked.damage)
         table.finish()
         self.notes += table.take_notes()
         yield table.take_records()
@@ -142,18 +150,28 @@ class Capture:
             yield from records
 
     def _read(self, octets: int) -> bytes:
+        """The next octets of the capture; none at its end."""
         try:
-            # A pipe gives what it has: frames are to be shown as they come.
-            block = self._file.read1(octets) if hasattr(self._file, "read1") else self._file.read(octets)
+            return self._unpacked.read1(octets)
         except OSError as error:
             raise CaptureError(f"{self.name}: {error.strerror or error}") from error
-        except ValueError as error:  # closed, or opened for writing
+        except (ValueError, CaptureError) as error:  # a file closed, or opened for writing
             raise CaptureError(f"{self.name}: {error}") from error
+
+    def _read_file(self, octets: int) -> bytes:
+        # A pipe gives what it has: frames are to be shown as they come.
+        block = self._file.read1(octets) if hasattr(self._file, "read1") else self._file.read(octets)
         if isinstance(block, str):
-            raise CaptureError(f"{self.name}: opened as text, not as a binary file")
-        data = bytes(block or b"")
-        self.octets_read += len(data)
-        return data
+            raise CaptureError("opened as text, not as a binary file")
+        return bytes(block or b"")
+
+    def _too_short(self, first: bytes) -> str:
+        """Why a file that ends within its first octets is no capture."""
+        if self._unpacked.damage:
+            return self._unpacked.damage
+        if self._unpacked.form:
+            return f"compressed with {self._unpacked.form}, and {'no capture' if first else 'nothing'} in it"
+        return "not a capture file" if first else "the file is empty"
 
     def close(self) -> None:
         """Close the file, if it was opened here."""
@@ -222,12 +240,14 @@ def _size(file: BinaryIO) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-# Files that are no captures but often hold one.
+# Files that are no captures but often hold one. The first two are read, but not within one another.
 _COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zX", "xz"), (b"BZh", "bzip2"))
 
 
-def _what_it_is(first: bytes) -> str:
+def _what_it_is(first: bytes, form: str) -> str:
+    """What a file is that starts with these octets after `form` (gzip, zstd or none) was undone."""
     for magic, name in _COMPRESSED:
         if first.startswith(magic):
-            return f"compressed with {name}; decompress it first"
-    return "not a capture file (neither pcap nor pcapng)"
+            return f"compressed with {name}{f' and with {form}' if form else ''}; decompress it first"
+    inside = f", inside {form}" if form else ""
+    return f"not a capture file (neither pcap nor pcapng{inside})"

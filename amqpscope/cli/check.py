@@ -72,7 +72,10 @@ _STATUS = "What counts for the exit status"
 
 def check(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Captures, pcap or pcapng; - is standard input.")
+        list[str],
+        typer.Argument(
+            metavar="PATH", help="Captures, pcap or pcapng, also in gzip or zstd; - is standard input."
+        ),
     ],
     form: Annotated[
         Format,

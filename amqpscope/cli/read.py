@@ -71,7 +71,9 @@ AMQP 1.0 to read, or only encrypted, 130 interrupted.
 def read(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH", help="Captures, pcap or pcapng; - is standard input."),
+        typer.Argument(
+            metavar="PATH", help="Captures, pcap or pcapng, also in gzip or zstd; - is standard input."
+        ),
     ],
     connection: Annotated[
         str | None,

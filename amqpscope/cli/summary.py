@@ -38,7 +38,9 @@ class Format(enum.StrEnum):
 def summary(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH", help="Captures, pcap or pcapng; - is standard input."),
+        typer.Argument(
+            metavar="PATH", help="Captures, pcap or pcapng, also in gzip or zstd; - is standard input."
+        ),
     ],
     connection: Annotated[
         str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -52,6 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "text").write_bytes(b"this is no capture\n")
     (tmp_path / "gzip").write_bytes(b"\x1f\x8b\x08\x00rest")
+    (tmp_path / "xz").write_bytes(b"\xfd7zXZ\x00rest")
     (tmp_path / "directory").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -126,7 +128,8 @@ def test_by_severity(
     [
         (["empty"], "empty: the file is empty"),
         (["text"], "text: not a capture file"),
-        (["gzip"], "gzip: compressed with gzip; decompress it first"),
+        (["gzip"], "gzip: the gzip data are cut short after 0 octets"),
+        (["xz"], "xz: compressed with xz; decompress it first"),
         (["directory"], "directory: is a directory"),
         (["missing.pcap"], "missing.pcap: No such file or directory"),
         (["clean.pcap/below"], "clean.pcap/below: Not a directory"),
@@ -210,6 +213,12 @@ def test_standard_input(
     result = amqpscope(capsys, "check", "-")
     assert result.status == 1
     assert result.lines[0] == "standard input: 2 errors in 17 frames on 1 connection"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(octets))))
+    for command_name, words in (("check", "2 errors in 17 frames"), ("summary", "1 connection")):
+        sys.stdin.buffer.seek(0)
+        result = amqpscope(capsys, command_name, "-")
+        assert result.status == (command_name == "check")
+        assert result.lines[0].startswith(f"standard input: {words}")
     monkeypatch.setattr(sys, "stdin", None)
     result = amqpscope(capsys, "check", "-")
     assert result.status == 2
