@@ -74,7 +74,8 @@ class ConnectionTable(SegmentSink):
     `take_findings`. capture: the name that connections carry. messages: put messages together. records:
     gather frame records, else only count. judge: make findings; context: with the frames around them.
     `connections` has every connection seen, in the order in which they began, if `keep` is set; otherwise
-    they are forgotten as they end. `protocols` counts the connections that are over by protocol.
+    they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set.
+    `protocols` counts the connections that are over by protocol.
     """
 
     def __init__(
@@ -100,6 +101,8 @@ class ConnectionTable(SegmentSink):
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
         self.connections: list[ConnectionAnalysis] = []
+        self.gather_ended: bool = False
+        self._ended: list[ConnectionAnalysis] = []
         self.protocols: dict[str, int] = {}
         # Of connections that are over: those that had frames, how many, and when the first frame was.
         self._spoken: i64 = 0
@@ -190,6 +193,12 @@ class ConnectionTable(SegmentSink):
         self.findings.clear()
         return findings
 
+    def take_ended(self) -> list[ConnectionAnalysis]:
+        """The connections that are over since the last call, in that order, if they are gathered."""
+        ended = self._ended
+        self._ended = []
+        return ended
+
     def take_notes(self) -> list[Note]:
         """The notes since the last call, of each code as many as a capture may have."""
         taken: list[Note] = []
@@ -251,6 +260,8 @@ class ConnectionTable(SegmentSink):
         if summary is not None and self._links < MAX_CORRELATED_LINKS:
             self.summaries.append(summary)
             self._links += len(summary.links[0]) + len(summary.links[1])
+        if self.gather_ended:
+            self._ended.append(analysis)
         protocol = connection.protocol
         self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
         if connection.frames > 0:

@@ -78,6 +78,10 @@ class CaptureReader:
         if used < size:
             self._carry = bytearray(block[used:])
 
+    def place(self, index: i64) -> i64:
+        """The offset in the file of octet `index` of the buffer that a sink is lent just now."""
+        return self._origin + index
+
     def finish(self) -> None:
         """The file has ended. Says what was cut short or not read. A second call does nothing."""
         if self._final:

@@ -15,7 +15,7 @@ from amqpscope.finding import Finding
 from amqpscope.reading import Capture
 from amqpscope.rules.catalogue import severity
 
-__all__ = ["EPILOG", "check"]
+__all__ = ["COUNTING", "EPILOG", "FailOn", "check"]
 
 EPILOG = """\b
 A finding is certain when the capture proves it, whatever the peer had read
@@ -59,7 +59,7 @@ class FailOn(enum.StrEnum):
     never = "never"
 
 
-_COUNTING = {
+COUNTING = {
     FailOn.error: ("error",),
     FailOn.warning: ("error", "warning"),
     FailOn.note: ("error", "warning", "note"),
@@ -129,7 +129,7 @@ def check(
         raise FilterError(f"--max-per-rule {most}: must be at least 1")
     if strict and fail_on is not FailOn.note:
         fail_on = FailOn.warning
-    counting = _COUNTING[fail_on]
+    counting = COUNTING[fail_on]
     possible = fail_on_possible or strict
     writer: Writer
     writer = TextWriter(most) if form is Format.text else JsonWriter(whole=form is Format.json)

@@ -9,6 +9,7 @@ import typer
 
 from amqpscope import __version__
 from amqpscope.cli import check as check_command
+from amqpscope.cli import pipeline as pipeline_command
 from amqpscope.cli import read as read_command
 from amqpscope.cli import rules as rules_command
 from amqpscope.cli import summary as summary_command
@@ -45,6 +46,7 @@ app.command(
     short_help="Who broke which rule, where, and in which state.",
 )(check_command.check)
 app.add_typer(rules_command.app, name="rules", short_help="What is checked; a rule explained.")
+app.add_typer(pipeline_command.app, name="pipeline", short_help="Many captures into tables, on Spark.")
 
 
 def version_line() -> str:

@@ -428,16 +428,7 @@ class FrameForm:
             self._time = record.time
             self._moment = ', "time": "' + iso(record.time)
         body = frame.body
-        guarded = False
-        if frame.kind != "amqp" or not isinstance(body, Transfer) or frame.problems:
-            guarded = hides_raw(frame)
-            if frame.problems and not guarded:
-                if (
-                    isinstance(body, Transfer)
-                    or not isinstance(body, Composite)
-                    or not body.definition().is_frame
-                ):
-                    guarded = self._names.may_hold_token(record, link)
+        guarded = self.guards(record, link)
         sender = self._of_client if record.direction == connection.client else self._of_server
         channel = "null" if frame.channel < 0 else str(frame.channel)
         fields = body_json(frame, guarded)
@@ -451,17 +442,39 @@ class FrameForm:
             rest += f', "payload": {frame.payload_size}'
         if link is not None:
             rest += self._link(link)
-        message = record.message
-        if message is not None:
-            quick = ""
-            if message.complete and message.message_format == 0 and (link is None or not link.tokens):
-                quick = self._quick.text(message.octets, self._bodies)
-            rest += ', "message": '
-            rest += quick or self._message(record, message, link)
+        if record.message is not None:
+            rest += ', "message": ' + self.message(record, link)
         return (
             f'{self._capture}{record.packet}{self._moment}{sender}{frame.kind}", "name": "{frame.name}", '
             f'"channel": {channel}, "size": {frame.size}, "fields": {fields}, "problems": {problems}{rest}}}'
         )
+
+    def fields(self, record: FrameRecord, guarded: bool) -> str:
+        """What `fields` is in the frame's line. guarded: what `guards` says of it."""
+        return body_json(record.frame, guarded)
+
+    def message(self, record: FrameRecord, link: LinkOf | None) -> str:
+        """What `message` is in the line of a frame that completes one."""
+        message = record.message
+        assert message is not None
+        quick = ""
+        if message.complete and message.message_format == 0 and (link is None or not link.tokens):
+            quick = self._quick.text(message.octets, self._bodies)
+        return quick or self._message(record, message, link)
+
+    def guards(self, record: FrameRecord, link: LinkOf | None) -> bool:
+        """Whether octets of this frame may be a secret, so that it is told without them."""
+        frame = record.frame
+        body = frame.body
+        if frame.kind == "amqp" and isinstance(body, Transfer) and not frame.problems:
+            return False
+        if hides_raw(frame):
+            return True
+        if not frame.problems:
+            return False
+        if isinstance(body, Composite) and not isinstance(body, Transfer) and body.definition().is_frame:
+            return False
+        return self._names.may_hold_token(record, link)
 
     def lines(self, records: list[FrameRecord]) -> list[str]:
         """Several frames, the next ones of the capture; their links are asked for here."""

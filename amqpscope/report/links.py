@@ -194,6 +194,12 @@ class LinkNames:
             return None
         return self._other(known, direction, channel, body)
 
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._connections.pop(connection, None)
+        if self._last is connection:
+            self._last = None
+
     def _other(self, known: _Connection, direction: i64, channel: i64, body: object) -> LinkOf | None:
         """The performatives that a connection has few of."""
         if isinstance(body, Attach):

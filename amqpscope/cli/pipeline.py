@@ -1,0 +1,404 @@
+"""`amqpscope pipeline`: many captures into tables, on Spark. Spark is imported where it is needed."""
+
+import enum
+import importlib.util
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amqpscope.cli.check import COUNTING, FailOn
+from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.output import say
+from amqpscope.cli.status import Status, worst
+from amqpscope.errors import FilterError
+from amqpscope.report.printable import printable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["app"]
+
+_RUN_EPILOG = """\b
+SOURCE is a file, a directory with all below it, a pattern in quotes or a URL
+(s3://, gs://, hdfs://, file://). gzip and zstd are decompressed. The files of
+a capture set follow one another: a connection runs on from file to file.
+
+\b
+Examples:
+  amqpscope pipeline run recorded/ --out lake
+  amqpscope pipeline run 'tap-*/*.pcap.gz' --set-by '(tap-[0-9]+)/' --out lake
+  amqpscope pipeline run recorded/ --out lake --explain
+  amqpscope pipeline run s3://bucket/captures --out s3://bucket/lake \\
+      --master spark://master.example:7077
+
+\b
+Exit status: 0 fine, 1 findings that count, 2 a failure (an input that cannot
+be read at all, no Java, unknown option), 3 no AMQP 1.0 in any capture,
+130 interrupted. 2 before 1 before 3 before 0; the tables have all there was.
+"""
+
+_SUMMARY_EPILOG = """\b
+Exit status: 0 fine, 2 a failure.
+"""
+
+_SQL_EPILOG = """\b
+Tables: files, connections, links, frames, deliveries, findings;
+`amqpscope pipeline tables` tells their columns.
+
+\b
+Example:
+  amqpscope pipeline sql lake "SELECT rule, peer, count(*) AS times
+      FROM findings GROUP BY ALL ORDER BY times DESC"
+
+\b
+Exit status: 0 fine, 2 a failure.
+"""
+
+_EXTRA = ("pyspark", "pyarrow", "pandas")
+
+_TROUBLES_SHOWN = 20
+
+_WIDEST = 60
+"""Characters of a column in text."""
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Many captures into tables, with the verdicts of `check`, on Spark.",
+    epilog="`amqpscope pipeline COMMAND --help` tells about a command.",
+)
+
+
+class PlanChoice(enum.StrEnum):
+    """How a run is done."""
+
+    auto = "auto"
+    chain = "chain"
+    flow = "flow"
+
+
+class Format(enum.StrEnum):
+    """Forms of output."""
+
+    text = "text"
+    json = "json"
+
+
+_HOW = "How it is done"
+_STATUS = "What counts for the exit status"
+
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        show_default=False,
+        rich_help_panel=_HOW,
+        help="Spark's master: local[*] (this machine, all cores) if not given, spark://HOST:PORT, yarn, ...",
+    ),
+]
+Configuration = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="NAME=VALUE", rich_help_panel=_HOW, help="A setting of Spark's."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", rich_help_panel=_HOW, help="Show what Spark logs.")]
+Form = Annotated[
+    Format, typer.Option("--format", metavar="text|json", show_default=False, help="text, or JSON.")
+]
+LakeArgument = Annotated[str, typer.Argument(metavar="LAKE", help="What `pipeline run --out` has written.")]
+
+
+@app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyse captures into a lake of tables.")
+def run(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE", help="Captures: files, directories, patterns, URLs.")
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="LAKE", help="Directory or URL for the tables. What a run before left there is replaced."
+        ),
+    ],
+    master: Master = None,
+    set_by: Annotated[
+        str,
+        typer.Option(
+            "--set-by",
+            metavar="directory|file|REGEX",
+            rich_help_panel=_HOW,
+            help="Which files are one capture set: those of a directory, each alone, or those in whose path "
+            "the first group of REGEX matches the same.",
+        ),
+    ] = "directory",
+    plan: Annotated[
+        PlanChoice,
+        typer.Option(
+            metavar="auto|chain|flow",
+            rich_help_panel=_HOW,
+            help="chain: capture sets side by side. flow: connections side by side, by a shuffle.",
+        ),
+    ] = PlanChoice.auto,
+    split: Annotated[
+        int,
+        typer.Option(
+            metavar="MIB", min=1, rich_help_panel=_HOW, help="Large files are read in ranges of so many MiB."
+        ),
+    ] = 128,
+    explain: Annotated[
+        bool, typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and do nothing.")
+    ] = False,
+    configuration: Configuration = None,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            "--fail-on",
+            metavar="error|warning|note|never",
+            rich_help_panel=_STATUS,
+            help="Findings count from this severity on.",
+        ),
+    ] = FailOn.error,
+    fail_on_possible: Annotated[
+        bool,
+        typer.Option("--fail-on-possible", rich_help_panel=_STATUS, help="Possible findings count, too."),
+    ] = False,
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty", rich_help_panel=_STATUS, help="Exit with 0 also if there is no AMQP 1.0."
+        ),
+    ] = False,
+    verbose: Verbose = False,
+) -> int:
+    """Analyse captures into tables of files, connections, links, frames, deliveries and findings."""
+    _need_extra()
+    from amqpscope.pipeline.inputs import capture_sets
+    from amqpscope.pipeline.planner import make_plan
+
+    octets = split * 1024 * 1024
+    if explain and _local_cores(master):
+        for line in make_plan(capture_sets(sources, set_by), _local_cores(master), plan, octets).explain():
+            print(printable(line))
+        return Status.FINE
+    with _session(master, verbose, configuration) as spark:
+        from amqpscope.pipeline.analysis import analyse
+        from amqpscope.pipeline.lake import Lake
+
+        analysis = analyse(spark, sources, set_by=set_by, plan=plan, split=octets)
+        if explain:
+            for line in analysis.plan.explain():
+                print(printable(line))
+            return Status.FINE
+        with _progress(spark):
+            outcome = analysis.write(out)
+        troubles = Lake(out).troubles()
+    for capture, reason, detail in troubles[:_TROUBLES_SHOWN]:
+        say(f"{capture}: {reason}: {detail}")
+    if len(troubles) > _TROUBLES_SHOWN:
+        say(f"{len(troubles) - _TROUBLES_SHOWN} more inputs not read, or not to the end (table files)")
+    _print_counts(out, outcome.counts)
+    return worst(_statuses(outcome.counts, COUNTING[fail_on], fail_on_possible, allow_empty))
+
+
+@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="What a lake says, in a few tables.")
+def summary(
+    lake: LakeArgument,
+    master: Master = None,
+    form: Form = Format.text,
+    configuration: Configuration = None,
+    verbose: Verbose = False,
+) -> int:
+    """Rules broken by product, container, address and hour; settlement latency; errors that were reported."""
+    _need_extra()
+    with _session(master, verbose, configuration) as spark:
+        from amqpscope.pipeline.questions import QUESTIONS, ask, views
+
+        views(spark, lake)
+        answers: dict[str, Any] = {}
+        for question in QUESTIONS:
+            frame = ask(spark, question)
+            if form is Format.json:
+                answers[question.name] = _objects(frame)
+            else:
+                print(f"── {question.title}")
+                _print_table(frame)
+                print()
+        if form is Format.json:
+            print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
+    return Status.FINE
+
+
+@app.command(cls=HelpfulCommand, epilog=_SQL_EPILOG, short_help="Ask a lake in Spark SQL.")
+def sql(
+    lake: LakeArgument,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT statement.")],
+    master: Master = None,
+    form: Form = Format.text,
+    configuration: Configuration = None,
+    verbose: Verbose = False,
+) -> int:
+    """Answer a query over the tables of a lake; with --format json one object a line."""
+    _need_extra()
+    with _session(master, verbose, configuration) as spark:
+        from amqpscope.pipeline.questions import views
+
+        views(spark, lake)
+        from pyspark.errors import PySparkException
+
+        try:
+            frame = spark.sql(query)
+            if form is Format.json:
+                for row in _objects(frame):
+                    print(json.dumps(row))
+            else:
+                _print_table(frame)
+        except PySparkException as error:
+            raise FilterError(f"query: {_first_line(error)}") from error
+    return Status.FINE
+
+
+@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="The columns of the tables.")
+def tables() -> int:
+    """Show every table with its columns, their types and what they mean."""
+    _need_extra()
+    from amqpscope.pipeline.schemas import SCHEMA_VERSION, SEGMENTS, TABLES, describe
+
+    print(f"tables in version {SCHEMA_VERSION}; time stamps are UTC, sizes are octets")
+    for table in (*TABLES.values(), SEGMENTS):
+        print()
+        for line in describe(table):
+            print(line)
+    return Status.FINE
+
+
+def _need_extra() -> None:
+    missing = [name for name in _EXTRA if importlib.util.find_spec(name) is None]
+    if missing:
+        raise FilterError(f"the pipeline needs {' and '.join(missing)}: pip install 'amqpscope[spark]'")
+
+
+def _local_cores(master: str | None) -> int:
+    """How many cores a master on this machine is, 0 if it is another."""
+    if master is None and "PYSPARK_GATEWAY_PORT" in os.environ:
+        return 0
+    match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master or "local[*]")
+    if match is None:
+        return 0
+    if match.group(1) == "*":
+        return os.cpu_count() or 1
+    return max(int(match.group(1) or 1), 1)
+
+
+@contextmanager
+def _session(master: str | None, verbose: bool, configuration: list[str] | None) -> "Iterator[SparkSession]":
+    from amqpscope.pipeline import session
+
+    settings = {}
+    for setting in configuration or []:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise FilterError(f"--conf {setting}: must be NAME=VALUE")
+        settings[name] = value
+    spark = session.start(master, verbose, settings)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _progress(spark: "SparkSession") -> Iterator[None]:
+    """How far Spark's tasks are, on standard error: a bar on a terminal, now and then a line elsewhere."""
+    from amqpscope.cli.spark_progress import progress
+
+    with progress(spark):
+        yield
+
+
+def _statuses(
+    counts: Counter[tuple[str, ...]], counting: tuple[str, ...], possible: bool, allow_empty: bool
+) -> list[Status]:
+    statuses = [Status.FINE]
+    if counts["file", "unreadable"]:
+        statuses.append(Status.FAILURE)
+    for key, number in counts.items():
+        if key[0] == "finding" and number and key[1] in counting and (key[2] == "certain" or possible):
+            statuses.append(Status.FINDINGS)
+    if not counts["connection", "amqp10"] and not allow_empty:
+        say("no AMQP 1.0 in any of the captures")
+        statuses.append(Status.NO_AMQP)
+    return statuses
+
+
+def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
+    def total(kind: str) -> int:
+        return sum(number for key, number in counts.items() if key[0] == kind)
+
+    read = counts["file", "ok"]
+    partial = counts["file", "partial"]
+    unreadable = counts["file", "unreadable"]
+    files = f"{total('file')} files: {read} read, {partial} in part, {unreadable} unreadable"
+    print(printable(f"{out}: {files}"))
+    amqp = counts["connection", "amqp10"]
+    print(f"  {total('connection')} connections, {amqp} of them AMQP 1.0, {counts['frame',]} frames")
+    found = []
+    for certainty in ("certain", "possible"):
+        for severity in ("error", "warning", "note"):
+            number = counts["finding", severity, certainty]
+            if number:
+                found.append(f"{number} {'' if certainty == 'certain' else 'possible '}{severity}s")
+    print(f"  {', '.join(found) or 'nothing wrong found'}")
+
+
+def _objects(frame: "DataFrame") -> list[dict[str, Any]]:
+    """Rows as objects for JSON."""
+    return [{name: _plain(value) for name, value in row.asDict(True).items()} for row in frame.collect()]
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return str(value)
+
+
+def _print_table(frame: "DataFrame") -> None:
+    """Rows in columns. All that is in them may have come off the wire."""
+    rows = [[_cell(value) for value in row] for row in frame.collect()]
+    names = [printable(name) for name in frame.columns]
+    widths = [max([len(name), *(len(row[column]) for row in rows)]) for column, name in enumerate(names)]
+    numeric = [dict(frame.dtypes)[name] in ("bigint", "int", "double") for name in frame.columns]
+    for line in (names, *rows):
+        cells = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, numeric, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+    sys.stdout.flush()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:g}" if abs(value) < 1 else f"{value:.1f}"
+    plain = _plain(value)
+    text = printable(plain if isinstance(plain, str) else json.dumps(plain))
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

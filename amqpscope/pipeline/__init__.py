@@ -1,0 +1,36 @@
+"""The data pipeline on Spark: captures in, tables of connections, links, frames, deliveries, findings out.
+
+    spark = amqpscope.pipeline.session.start("local[*]")
+    analysis = amqpscope.pipeline.analyse(spark, ["captures/"])
+    analysis.write("lake/")                           # one pass over the captures, all tables
+    amqpscope.pipeline.lake.table(spark, "lake/", "findings").groupBy("rule").count().show()
+
+    amqpscope.pipeline.register(spark)                # or, in a notebook, a table at a time:
+    spark.read.format("amqpscope").option("table", "frames").load("captures/")
+
+Theory of operation. What is analysed is a TCP connection, and a `ConnectionTable` does it, here as for a
+file: Spark only decides which worker sees the segments of which connection, and in which order. Captures
+belong to *capture sets*: the files of one place, following one another, which a connection may run through.
+A *plan* is how the segments get to the workers:
+
+    chain   One task reads the files of a capture set one after another, from the first octet to the last.
+            Nothing is shuffled. As parallel as there are capture sets.
+    flow    Tasks read the files, or byte ranges of them, and give out where the payload of each segment lies,
+            44 octets a segment, in blocks by connection. Spark brings the blocks of a connection together in
+            order; a task goes through them one by one and fetches the payload from the files. As parallel as
+            there are connections. (The payload travels along where a file cannot be read at any place: when
+            it is compressed.)
+
+`inputs` finds the files and says what is wrong with them, `planner` chooses the plan and explains it;
+`chain` and `flow` are the two; `rows` makes rows of what comes out, `schemas` says what is in them, `lake`
+writes them. Of Spark know only `tasks` (what runs on its workers), `analysis` (which starts them),
+`source`, `session`, and what reads a lake.
+
+This is the only user of pyspark and pyarrow; nothing else of amqpscope imports it but its command.
+"""
+
+from amqpscope.pipeline.analysis import Analysis, analyse
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.source import register
+
+__all__ = ["Analysis", "PipelineError", "analyse", "register"]

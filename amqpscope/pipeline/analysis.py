@@ -1,0 +1,150 @@
+"""A run: sources, the plan for them, and the tables that come of it, as data frames or as a lake."""
+
+import json
+import pickle
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.files import whole
+from amqpscope.pipeline.flow import BLOCKS, Piece
+from amqpscope.pipeline.inputs import capture_sets
+from amqpscope.pipeline.lake import Lake, Part
+from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
+from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.tasks import PIECES, REPORT, Analyse, Chain, Files, Index, OneTable, Outlet, Refer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Analysis", "Outcome", "analyse"]
+
+
+class Outcome(NamedTuple):
+    """What a run has written. counts: see `Rows`."""
+
+    parts: list[Part]
+    counts: Counter[tuple[str, ...]]
+
+
+def analyse(
+    spark: "SparkSession",
+    sources: Iterable[str],
+    *,
+    set_by: str = "directory",
+    plan: str = "auto",
+    split: int = SPLIT_OCTETS,
+) -> "Analysis":
+    """Find the captures and make the plan; nothing is read yet but the beginning of each file.
+
+    sources: files, directories, patterns, URLs (see `inputs`). set_by: what makes files one capture set.
+    plan: auto, chain or flow. split: octets of a range of a large file.
+    """
+    sets = capture_sets(sources, set_by)
+    return Analysis(spark, make_plan(sets, spark.sparkContext.defaultParallelism, plan, split))
+
+
+class Analysis:
+    """Captures and the plan for them."""
+
+    def __init__(self, spark: "SparkSession", plan: Plan) -> None:
+        self.spark = spark
+        self.plan = plan
+
+    def table(self, name: str) -> "DataFrame":
+        """One table. Each action on it reads the captures: what is used often is to be written, or cached."""
+        if name not in TABLES:
+            raise PipelineError(f"{name}: no table, these are: {', '.join(TABLES)}")
+        return self._run(OneTable(name), TABLES[name].schema)
+
+    def write(self, path: str) -> Outcome:
+        """All tables into a lake, in one pass. At its end they replace what was in the lake, at once."""
+        lake = Lake(path)
+        run, staging = lake.begin()
+        try:
+            report = self._run(Files(staging, run), REPORT).collect()
+        except BaseException as error:
+            lake.abandon()
+            raise _explained(error) from error
+        parts = []
+        counts: Counter[tuple[str, ...]] = Counter()
+        for row in report:
+            if row.kind == "count":
+                counts[tuple(json.loads(row.name))] += row.rows
+            else:
+                parts.append(Part(row.kind, row.name, row.rows, row.octets))
+        lake.commit(run, parts, {"plan": self.plan.kind})
+        return Outcome(parts, counts)
+
+    def _run(self, outlet: Outlet, schema: pa.Schema) -> "DataFrame":
+        plan = self.plan
+        if plan.kind == CHAIN:
+            return self._each(len(plan.tasks), Chain(plan, outlet), schema)
+        tasks = self._pieces()
+        blocks = self._each(len(tasks), Refer(plan.sets, tasks), BLOCKS)
+        by_connection = blocks.repartition(plan.partitions, "capture_set", "pair")
+        in_order = by_connection.sortWithinPartitions("capture_set", "pair", "packet")
+        # Blocks are large: a batch of as many rows as Spark takes otherwise would be gigabytes.
+        self.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "64")
+        return in_order.mapInArrow(Analyse(plan.sets, outlet), _spark_schema(schema))
+
+    def _pieces(self) -> list[list[Piece]]:
+        """The files and ranges of files for each task; large files are gone through for it, in parallel."""
+        plan = self.plan
+        pieces: list[Piece] = []
+        large: list[tuple[int, int]] = []
+        for set_number, one in enumerate(plan.sets):
+            for position, file in enumerate(one.files):
+                if file.size > plan.split and not file.compression and file.trouble is None:
+                    large.append((set_number, position))
+                else:
+                    pieces.append(Piece(set_number, position, 0, whole(file)))
+        if large:
+            found = self._each(len(large), Index(plan.sets, large, plan.split), PIECES).collect()
+            # Made by our own workers, of our own types.
+            pieces += [pickle.loads(bytes(row.piece)) for row in found]  # noqa: S301
+        pieces.sort(key=lambda piece: (piece.part.start - piece.part.end, piece[:3]))
+        tasks: list[list[Piece]] = []
+        octets = TASK_OCTETS
+        for piece in pieces:
+            size = piece.part.end - piece.part.start
+            if octets + size > TASK_OCTETS or len(tasks[-1]) >= _PIECES_OF_A_TASK:
+                tasks.append([])
+                octets = 0
+            tasks[-1].append(piece)
+            octets += size
+        return tasks
+
+    def _each(self, tasks: int, what: Any, schema: pa.Schema) -> "DataFrame":
+        """`what` done by so many tasks, each given its number."""
+        numbers = self.spark.range(0, tasks, 1, max(tasks, 1))
+        return numbers.mapInArrow(what, _spark_schema(schema))
+
+
+_PIECES_OF_A_TASK = 256
+
+
+def _spark_schema(schema: pa.Schema) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)
+
+
+def _explained(error: BaseException) -> BaseException:
+    """An error of a worker as one line, if its cause is known; otherwise as it is."""
+    text = str(error)
+    if "No module named 'amqpscope" in text:
+        return PipelineError(
+            "the workers have no amqpscope: install it where they run, or send it along (README, Spark)"
+        )
+    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+        # The worker's own error is the last of its traceback; what the JVM says of it follows.
+        lines = re.findall(
+            r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", text.partition("\n\tat ")[0], re.M
+        )
+        return PipelineError(f"Spark: {(lines or text.strip().splitlines() or [type(error).__name__])[-1]}")
+    return error

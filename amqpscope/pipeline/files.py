@@ -1,0 +1,212 @@
+"""Reading one input into a sink, whole or a range of its octets, and its row in the table `files`.
+
+A file may be read in ranges, by different workers. `ranges` goes through it once with the real reader and a
+sink that takes nothing, and keeps the reader's state (`CaptureReader.dump`) at every border: from there
+another reader goes on exactly as this one did, in any format, with the packet's number, over damage, and
+with the octets of a record that lies over the border.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from amqpscope.analysis import Note
+from amqpscope.capture.pcap import PcapReader
+from amqpscope.capture.pcapng import PcapngReader
+from amqpscope.capture.reader import CaptureReader, for_magic
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.pipeline.inputs import (
+    READ_ERRORS,
+    Input,
+    Trouble,
+    file_system,
+    open_file,
+    open_stream,
+    some_of,
+    trouble_of,
+)
+from amqpscope.pipeline.packets import first_number, split
+
+__all__ = ["BLOCK", "Fate", "FileReader", "Range", "file_row", "ranges", "whole"]
+
+BLOCK = 1024 * 1024
+"""Octets read at a time: as many as `amqpscope.reading` does."""
+
+_PARTIAL = (("capture/corrupt", "corrupt"), ("capture/truncated", "truncated"))
+"""Notes that say that not all of a file could be read, the gravest first."""
+
+
+class Range(NamedTuple):
+    """Octets of a file. state: of the reader at `start`, None at the file's beginning. last: none follow."""
+
+    start: int
+    end: int
+    state: tuple[Any, ...] | None
+    last: bool
+
+
+class Fate(NamedTuple):
+    """What became of a file, or of a range of it."""
+
+    trouble: Trouble | None
+    packets: int
+    segments: int
+    notes: list[tuple[str, int, str]]
+
+
+def whole(file: Input) -> Range:
+    """All of a file."""
+    return Range(0, file.size, None, True)
+
+
+class FileReader:
+    """Feeds a range of a file to `sink`. Iterate over it; it is over, or the file cannot be read on, at the
+    end.
+
+    position: the file's place in its set. told: is told the reader before it feeds. Notes about the file go
+    to the sink, and `fate` wants them back.
+    """
+
+    def __init__(
+        self,
+        file: Input,
+        position: int,
+        part: Range,
+        sink: SegmentSink,
+        told: Callable[[CaptureReader], None] | None = None,
+    ) -> None:
+        self.file = file
+        self.position = position
+        self.part = part
+        self.sink = sink
+        self.reader: CaptureReader | None = None
+        self._trouble = file.trouble
+        self._told = told
+
+    def __iter__(self) -> Iterator[None]:
+        if self._trouble is not None:
+            return
+        try:
+            with open_stream(self.file) if self.file.compression else open_file(self.file) as stream:
+                yield from self._feed(stream)
+        except READ_ERRORS as error:
+            self._trouble = trouble_of(error)
+            if self.reader is not None:
+                self.reader.finish()
+            yield
+
+    def _feed(self, stream: Any) -> Iterator[None]:
+        part = self.part
+        left = part.end - part.start
+        if self.file.compression:
+            left = 1 << 62
+        elif part.start:
+            stream.seek(part.start)
+        while left > 0:
+            block = some_of(self.file, stream, min(BLOCK, left))
+            if not block:
+                break
+            left -= len(block)
+            if self.reader is None and not self._begin(block):
+                return
+            assert self.reader is not None
+            self.reader.feed(block)
+            yield
+        if part.last:
+            if self.reader is None:
+                self._trouble = Trouble("empty", "the file is empty")
+                return
+            self.reader.finish()
+            if not self.file.compression and self._size_now() > self.file.size:
+                self._trouble = Trouble(
+                    "growing", f"it is being written: the first {self.file.size} octets are read"
+                )
+            yield
+
+    def _begin(self, block: bytes) -> bool:
+        """Make the reader, from a state or from the file's first octets."""
+        state = self.part.state
+        if state is not None:
+            kind = PcapngReader if state[0] == "pcapng" else PcapReader
+            self._feeds(kind.load(state[1], self.sink))
+            return True
+        reader = for_magic(block, self.sink) if len(block) >= 4 else None
+        if reader is None:
+            self._trouble = Trouble("foreign", "not a capture file (neither pcap nor pcapng)")
+            return False
+        reader.number = first_number(self.position)
+        self._feeds(reader)
+        return True
+
+    def _feeds(self, reader: CaptureReader) -> None:
+        self.reader = reader
+        if self._told is not None:
+            self._told(reader)
+
+    def _size_now(self) -> int:
+        system, path = file_system(self.file.path)
+        return int(system.get_file_info(path).size or 0)
+
+    def fate(self, notes: list[Note]) -> Fate:
+        """What became of it. notes: those about the file that its sink was given."""
+        told = [(note.code, split(int(note.packet))[1], note.detail) for note in notes]
+        reader = self.reader
+        if reader is None:
+            return Fate(self._trouble, 0, 0, told)
+        return Fate(self._trouble, int(reader.decoder.packets), int(reader.decoder.tcp_segments), told)
+
+
+def file_row(capture_set: str, file: Input, position: int, fates: list[Fate]) -> tuple[Any, ...]:
+    """The row of a file in the table `files`. fates: of its ranges, which count from its beginning."""
+    trouble = next((fate.trouble for fate in fates if fate.trouble is not None), None)
+    notes = [note for fate in fates for note in fate.notes]
+    packets = max((fate.packets for fate in fates), default=0)
+    segments = max((fate.segments for fate in fates), default=0)
+    status = "ok"
+    if trouble is None:
+        for code, reason in _PARTIAL:
+            detail = next((detail for noted, _, detail in notes if noted == code), None)
+            if detail is not None:
+                trouble = Trouble(reason, detail)
+                break
+    if trouble is not None:
+        status = "partial" if packets else "unreadable"
+    return (
+        capture_set,
+        file.capture,
+        position,
+        file.size,
+        status,
+        None if trouble is None else trouble.reason,
+        None if trouble is None else trouble.detail,
+        packets,
+        segments,
+        [{"code": code, "packet": packet or None, "detail": detail} for code, packet, detail in notes],
+    )
+
+
+def ranges(file: Input, position: int, octets: int) -> list[Range]:
+    """A file as ranges of about so many octets, each with the state of the reader where it begins.
+
+    A compressed file, or one that cannot be read to its end, is one range.
+    """
+    if file.compression or file.size <= octets:
+        return [whole(file)]
+    sink = SegmentSink()
+    reader = FileReader(file, position, whole(file), sink)
+    borders: list[tuple[int, tuple[Any, ...]]] = []
+    read = 0
+    for _ in reader:
+        read = min(read + BLOCK, file.size)
+        due = (len(borders) + 1) * octets
+        if reader.reader is not None and read >= due and read < file.size:
+            kind = "pcapng" if isinstance(reader.reader, PcapngReader) else "pcap"
+            borders.append((read, (kind, reader.reader.dump())))
+    if reader.fate([]).trouble is not None:
+        return [whole(file)]
+    starts = [0, *(place for place, _ in borders)]
+    states: list[tuple[Any, ...] | None] = [None, *(state for _, state in borders)]
+    ends = [*starts[1:], file.size]
+    return [
+        Range(start, end, state, end == file.size)
+        for start, end, state in zip(starts, ends, states, strict=True)
+    ]

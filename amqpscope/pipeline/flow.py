@@ -1,0 +1,127 @@
+"""The flow plan's tasks: references to segments, shuffled by connection, and the analysis behind the shuffle.
+
+    index    a large file is gone through once, and cut into ranges with the reader's state (`files.ranges`)
+    refer    ranges of files -> blocks of references, and a row for each range with what became of it
+    analyse  blocks in order of set, pair and packet -> rows of the tables
+
+Behind the shuffle a task has the blocks of many pairs, sorted: it holds one connection table, for the pair
+it is at, and one block. No group is ever in memory as a whole.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from amqpscope.analysis import Note
+from amqpscope.pipeline.chain import table_for
+from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
+from amqpscope.pipeline.inputs import CaptureSet, Trouble
+from amqpscope.pipeline.references import Payloads, Referrer, replay
+from amqpscope.pipeline.rows import Recorder, Rows
+
+__all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "refer"]
+
+BLOCKS = pa.schema(
+    [("capture_set", pa.int32()), ("pair", pa.binary()), ("packet", pa.int64()), ("segments", pa.binary())]
+)
+"""What is shuffled: number of the capture set, pair, first packet, segments. Rows without a pair are the
+fates of ranges: position of the file, place of the range in it, and the fate as JSON."""
+
+_BATCH_OCTETS = 4 * 1024 * 1024
+
+
+class Piece(NamedTuple):
+    """A range of a file. set_number, position, number: of the set, the file in it, the range."""
+
+    set_number: int
+    position: int
+    number: int
+    part: Range
+
+
+def refer(piece: Piece, sets: list[CaptureSet]) -> Iterator[pa.RecordBatch]:
+    """The blocks of a piece, and its fate."""
+    file = sets[piece.set_number].files[piece.position]
+    referrer = Referrer(bool(file.compression))
+    reader = FileReader(file, piece.position, piece.part, referrer, referrer.fed_by)
+    blocks: list[tuple[bytes, int, bytes]] = []
+    octets = 0
+    for _ in reader:
+        for block in referrer.take(False):
+            blocks.append(block)
+            octets += len(block[2])
+        if octets >= _BATCH_OCTETS:
+            yield _batch(piece.set_number, blocks)
+            blocks, octets = [], 0
+    blocks += referrer.take(True)
+    notes = [Note(code, packet, time, detail, None) for code, packet, time, detail in referrer.notes]
+    fate = reader.fate(notes)
+    blocks.append((b"", (piece.position << 32) | piece.number, json.dumps(fate).encode()))
+    yield _batch(piece.set_number, blocks)
+
+
+def _batch(set_number: int, blocks: list[tuple[bytes, int, bytes]]) -> pa.RecordBatch:
+    pairs, packets, segments = zip(*blocks, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([set_number] * len(blocks), pa.int32()),
+            pa.array(pairs, pa.binary()),
+            pa.array(packets, pa.int64()),
+            pa.array(segments, pa.binary()),
+        ],
+        schema=BLOCKS,
+    )
+
+
+def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes, int, bytes]]:
+    """The rows of batches, one by one."""
+    for batch in batches:
+        sets, pairs, packets, segments = batch.columns
+        for row in range(batch.num_rows):
+            yield sets[row].as_py(), pairs[row].as_py(), packets[row].as_py(), segments[row].as_py()
+
+
+def analyse(
+    blocks: Iterable[tuple[int, bytes, int, bytes]], sets: list[CaptureSet], rows: Rows
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Analyse blocks in order, into `rows`; gives the full batches. The rest is the caller's to take."""
+    for set_number, of_set in groupby(blocks, key=lambda block: block[0]):
+        one = sets[set_number]
+        recorder = Recorder(rows, one.name, [file.capture for file in one.files])
+        payloads = Payloads(one)
+        try:
+            for pair, of_pair in groupby(of_set, key=lambda block: block[1]):
+                if not pair:
+                    _files(one, of_pair, rows)
+                    continue
+                table = table_for(recorder, rows, one.name)
+                for _, _, _, segments in of_pair:
+                    replay(pair, segments, payloads, table)
+                    recorder.take(table)
+                    yield from rows.batches()
+                table.finish()
+                recorder.take(table)
+                yield from rows.batches()
+        finally:
+            payloads.close()
+
+
+def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows: Rows) -> None:
+    for position, of_file in groupby(fates, key=lambda block: block[2] >> 32):
+        known = []
+        for _, _, _, text in of_file:
+            trouble, packets, segments, notes = json.loads(text)
+            known.append(
+                Fate(
+                    None if trouble is None else Trouble(*trouble),
+                    packets,
+                    segments,
+                    [(code, packet, detail) for code, packet, detail in notes],
+                )
+            )
+        row = file_row(one.name, one.files[position], position, known)
+        rows.counts["file", row[4]] += 1
+        rows.add("files", row)

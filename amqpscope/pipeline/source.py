@@ -1,0 +1,183 @@
+"""The data source `amqpscope` for Spark: `spark.read.format("amqpscope").load(PATH)`.
+
+Options: `table`, one of the tables or `segments` (default `frames`); `setBy` as the command's `--set-by`. The
+chain plan reads it: a partition is one or more capture sets. Every action reads the captures again.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.pipeline.chain import read_set
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.files import FileReader, whole
+from amqpscope.pipeline.inputs import CaptureSet, capture_sets
+from amqpscope.pipeline.packets import split
+from amqpscope.pipeline.planner import CHAIN, make_plan
+from amqpscope.pipeline.rows import BATCH_ROWS, Rows
+from amqpscope.pipeline.schemas import SEGMENTS, TABLES, Table
+from dissectors.wire import u16
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["AmqpscopeSource", "register"]
+
+_PARTITIONS_AT_LEAST = 16
+"""Partitions that are made if there are so many capture sets. How many cores there are is not told."""
+
+
+def register(spark: "SparkSession") -> None:
+    """Let `spark` know the format `amqpscope`."""
+    spark.dataSource.register(AmqpscopeSource)
+
+
+class AmqpscopeSource(DataSource):  # type: ignore[misc]
+    """The tables of captures."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` is given."""
+        return "amqpscope"
+
+    def schema(self) -> Any:
+        """The columns of the table asked for."""
+        return from_arrow_schema(_table(self.options.get("table", "frames")).schema)
+
+    def reader(self, schema: Any) -> "CaptureSetReader":
+        """What reads it."""
+        path = self.options.get("path")
+        if not path:
+            raise PipelineError("load(PATH): a file, directory, pattern or URL is to be given")
+        return CaptureSetReader(
+            path, self.options.get("table", "frames"), self.options.get("setby", "directory")
+        )
+
+
+def _table(name: str) -> Table:
+    if name == SEGMENTS.name:
+        return SEGMENTS
+    if name not in TABLES:
+        raise PipelineError(f"{name}: no table, these are: {', '.join((*TABLES, SEGMENTS.name))}")
+    return TABLES[name]
+
+
+class _Sets(InputPartition):  # type: ignore[misc]
+    """Capture sets of one partition."""
+
+    def __init__(self, sets: list[CaptureSet]) -> None:
+        self.sets = sets
+
+
+class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
+    """Reads one table."""
+
+    def __init__(self, path: str, table: str, set_by: str) -> None:
+        self._path = path
+        self._table = table
+        self._set_by = set_by
+
+    def partitions(self) -> list[Any]:
+        """One or more capture sets each."""
+        plan = make_plan(capture_sets([self._path], self._set_by), _PARTITIONS_AT_LEAST, CHAIN)
+        return [_Sets([plan.sets[number] for number in task]) for task in plan.tasks]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        if self._table == SEGMENTS.name:
+            for one in partition.sets:
+                yield from _segments(one)
+            return
+        rows = Rows((self._table,))
+        for one in partition.sets:
+            for _, batch in read_set(one, rows):
+                yield batch
+        for _, batch in rows.batches(True):
+            yield batch
+
+
+def _segments(one: CaptureSet) -> Iterator[pa.RecordBatch]:
+    """The segments of a capture set."""
+    sink = _Segments(one)
+    for position, file in enumerate(one.files):
+        for _ in FileReader(file, position, whole(file), sink):
+            while len(sink.rows) >= BATCH_ROWS:
+                yield sink.batch()
+    if sink.rows:
+        yield sink.batch()
+
+
+class _Segments(SegmentSink):
+    """Gathers segments as rows."""
+
+    def __init__(self, one: CaptureSet) -> None:
+        super().__init__()
+        self.rows: list[tuple[Any, ...]] = []
+        self._set = one.name
+        self._captures = [file.capture for file in one.files]
+        self._ends: dict[bytes, tuple[str, int, str, int]] = {}
+
+    def batch(self) -> pa.RecordBatch:
+        """The next rows."""
+        rows, self.rows = self.rows[:BATCH_ROWS], self.rows[BATCH_ROWS:]
+        columns = [
+            pa.array(values, field.type)
+            for values, field in zip(zip(*rows, strict=True), SEGMENTS.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=SEGMENTS.schema)
+
+    def segment(
+        self,
+        key: bytes,
+        reverse: bytes,
+        packet: int,
+        time: int,
+        seq: int,
+        ack: int,
+        flags: int,
+        buf: bytes,
+        start: int,
+        end: int,
+        cut: int,
+    ) -> None:
+        ends = self._ends.get(key)
+        if ends is None:
+            if len(self._ends) >= _ENDS:
+                self._ends.clear()
+            ends = _ends(key)
+            self._ends[key] = ends
+        position, number = split(packet)
+        self.rows.append(
+            (
+                self._set,
+                self._captures[position],
+                number,
+                time // 1000,
+                time,
+                *ends,
+                seq,
+                None if ack < 0 else ack,
+                flags,
+                end - start + cut,
+                cut,
+            )
+        )
+
+
+_ENDS = 65_536
+
+
+def _ends(key: bytes) -> tuple[str, int, str, int]:
+    """Address and port of the source, and of the destination, of a key (`SegmentSink`)."""
+    width = (len(key) - 4) // 2
+    return (
+        str(ipaddress.ip_address(key[:width])),
+        u16(key, 2 * width),
+        str(ipaddress.ip_address(key[width : 2 * width])),
+        u16(key, 2 * width + 2),
+    )

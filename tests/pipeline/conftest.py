@@ -1,0 +1,48 @@
+"""One Spark session for all tests that need one, started by the first. They are skipped without pyspark or
+Java, unless AMQPSCOPE_SPARK is `require`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REQUIRED = os.environ.get("AMQPSCOPE_SPARK") == "require"
+
+if not REQUIRED and importlib.util.find_spec("pyspark") is None:
+    collect_ignore_glob = ["test_*.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+            # With xdist (--dist loadgroup) in one process: a session takes seconds and 500 MB.
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from amqpscope.pipeline import PipelineError, session
+
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.shuffle.partitions": "2",
+    }
+    before = Path.cwd()
+    os.chdir(Path(__file__).resolve().parents[2])
+    try:
+        started = session.start("local[2]", configuration=settings)
+    except PipelineError as error:
+        if REQUIRED:
+            raise
+        pytest.skip(str(error))
+    finally:
+        os.chdir(before)
+    yield started
+    started.stop()

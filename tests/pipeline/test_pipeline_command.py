@@ -1,0 +1,148 @@
+"""`amqpscope pipeline`: statuses, what is said, queries, and what comes off the wire on a terminal."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import amqpscope
+from support.lakes import CAPTURES
+from support.scripted import SCRIPTED
+
+from amqpscope.pipeline import session
+
+
+class Lent:
+    """A session that stays when it is stopped."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def lent(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "start", lambda *_: Lent(spark))
+
+
+def run(capsys: Any, *arguments: object) -> Any:
+    return amqpscope(capsys, "pipeline", *arguments)
+
+
+def test_statuses(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = tmp_path / "lake"
+    clean = tmp_path / "clean.pcap"
+    clean.write_bytes(SCRIPTED["clean"]().pcap())
+    result = run(capsys, "run", clean, "--out", lake)
+    assert (result.status, result.err) == (0, "")
+    assert "nothing wrong found" in result.out and "1 files: 1 read" in result.out
+
+    result = run(capsys, "run", clean, CAPTURES / "rabbitmq-frames-after-close.pcap", "--out", lake)
+    assert result.status == 1 and "errors" in result.out
+    result = run(
+        capsys, "run", CAPTURES / "rabbitmq-frames-after-close.pcap", "--out", lake, "--fail-on", "never"
+    )
+    assert result.status == 0
+
+    (tmp_path / "text").write_bytes(b"this is no capture\n")
+    result = run(capsys, "run", tmp_path / "text", clean, "--out", lake)
+    assert result.status == 2
+    assert result.err.splitlines() == [
+        f"amqpscope: {tmp_path}/text: foreign: not a capture file (neither pcap nor pcapng)"
+    ]
+    (tmp_path / "http.pcap").write_bytes(_http())
+    result = run(capsys, "run", tmp_path / "http.pcap", "--out", lake)
+    assert (result.status, result.err) == (3, "amqpscope: no AMQP 1.0 in any of the captures\n")
+    assert run(capsys, "run", tmp_path / "http.pcap", "--out", lake, "--allow-empty").status == 0
+    result = run(capsys, "run", clean, "--out", tmp_path)
+    assert result.status == 2 and "is not empty, and no lake" in result.err
+
+
+def _http() -> bytes:
+    from support.tcp_writer import Capture
+
+    capture = Capture()
+    tcp = capture.connection()
+    tcp.handshake()
+    tcp.client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    tcp.goodbye()
+    return capture.pcap()
+
+
+def test_questions(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = tmp_path / "lake"
+    run(capsys, "run", *sorted(CAPTURES.glob("r*.pcap")), "--out", lake, "--set-by", "file")
+    result = run(capsys, "summary", lake, "--format", "json")
+    answers = json.loads(result.out)
+    assert result.status == 0 and result.err == ""
+    assert {"amqp10/C-CLOSE-LAST"} <= {row["rule"] for row in answers["rules"]}
+    assert {"RabbitMQ 3.10.8"} <= {row["product"] for row in answers["rules"]}
+    assert all(answers[name] for name in ("files", "connections", "containers", "hours", "latency", "errors"))
+
+    result = run(
+        capsys, "sql", lake, "SELECT kind, count(*) AS n FROM frames GROUP BY kind", "--format", "json"
+    )
+    assert {json.loads(line)["kind"] for line in result.lines} == {"header", "sasl", "amqp"}
+    result = run(capsys, "sql", lake, "SELECT server_product, server_port FROM connections")
+    assert result.lines[0].split() == ["server_product", "server_port"]
+    assert any(line.startswith("RabbitMQ 3.10.8") for line in result.lines[1:])
+    result = run(capsys, "sql", lake, "SELECT nonsense FROM frames")
+    assert result.status == 2 and len(result.err.splitlines()) == 1
+    result = run(capsys, "sql", lake, "SELECT '\x1b[31m' AS `red\x1b[0m`")
+    assert result.status == 0 and "\x1b" not in result.out
+    result = run(capsys, "summary", tmp_path)
+    assert (result.status, result.err.count("\n")) == (2, 1)
+
+
+def test_explain_starts_no_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "start", None)
+    result = run(
+        capsys, "run", CAPTURES / "demo.pcap", "--out", tmp_path / "lake", "--explain", "--master", "local[3]"
+    )
+    assert result.status == 0 and "chain plan: " in result.out and "3 cores" in result.out
+    assert not (tmp_path / "lake").exists()
+
+
+def test_without_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = run(capsys, "run", CAPTURES / "demo.pcap", "--out", tmp_path / "lake")
+    assert result.status == 2
+    assert result.err.splitlines() == [
+        "amqpscope: the pipeline needs pyspark and pyarrow and pandas: pip install 'amqpscope[spark]'"
+    ]
+
+
+def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(capsys, "tables")
+    assert result.status == 0
+    for name in ("files: ", "frames: ", "latency_ns", "segments: "):
+        assert name in result.out
+
+
+def test_columns_are_the_contract() -> None:
+    """Frames and findings have every name of their JSON, and few of their own."""
+    from support.lakes import checked, read
+
+    from amqpscope.pipeline.schemas import TABLES
+
+    findings = set(TABLES["findings"].schema.names)
+    frames = set(TABLES["frames"].schema.names)
+    assert findings - set(checked(CAPTURES / "rabbitmq-frames-after-close.pcap")[0]) == {
+        "capture_set",
+        "time_ns",
+        "date",
+    }
+    assert {name for frame in read(CAPTURES / "demo.pcap") for name in frame} <= frames
+    assert set(checked(CAPTURES / "rabbitmq-frames-after-close.pcap")[0]) <= findings

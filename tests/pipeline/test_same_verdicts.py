@@ -1,0 +1,133 @@
+"""Frames and findings of the pipeline are those of `read` and `check`, row for row, by either plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.lakes import CAPTURES, as_finding, as_frame, checked, in_spark, ordered, read, rotated, written
+
+BUNDLED = sorted(CAPTURES.glob("*.pcap*")) + sorted((CAPTURES / "rules").rglob("*.pcap"))
+REAL = sorted(CAPTURES.glob("*.pcap"))
+
+
+@pytest.fixture(scope="module")
+def truth() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    findings = ordered(finding for path in BUNDLED for finding in checked(path))
+    frames = ordered(frame for path in BUNDLED for frame in read(path))
+    assert len(findings) > 200 and len(frames) > 5000
+    return findings, frames
+
+
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_bundled_captures(
+    spark: Any, tmp_path: Path, plan: str, truth: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+) -> None:
+    rows = written(spark, tmp_path / "lake", BUNDLED, set_by="file", plan=plan)
+
+    assert ordered(as_finding(row) for row in rows["findings"]) == truth[0]
+    assert ordered(as_frame(row) for row in rows["frames"]) == truth[1]
+    assert {row["status"] for row in rows["files"]} == {"ok"}
+    assert sum(row["client_frames"] + row["server_frames"] for row in rows["connections"]) == len(truth[1])
+
+
+def _without_place(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows without what tells the file and its own numbers."""
+    places = ("capture", "packet", "packets", "last_packet", "settled_packet", "notes", "message", "errors")
+
+    def without(row: dict[str, Any]) -> dict[str, Any]:
+        row = {name: value for name, value in row.items() if name not in places}
+        if row.get("reaction"):
+            row["reaction"] = {**row["reaction"], "packet": 0}
+        return row
+
+    return {name: ordered(map(without, kept)) for name, kept in rows.items() if name != "files"}
+
+
+@pytest.fixture(scope="module")
+def merged(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("merged")
+    for path in REAL:
+        (folder / path.stem).mkdir()
+        (folder / path.stem / "all.pcap").write_bytes(path.read_bytes())
+    rows = written(spark, folder / "lake", [folder / path.stem for path in REAL], plan="chain")
+    return _comparable(rows, folder)
+
+
+def _comparable(rows: dict[str, list[dict[str, Any]]], folder: Path) -> Any:
+    for kept in rows.values():
+        for row in kept:
+            row["capture_set"] = Path(row["capture_set"]).relative_to(folder).as_posix()
+    return _without_place(rows)
+
+
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_rotated_set(spark: Any, tmp_path: Path, plan: str, merged: Any) -> None:
+    """Connections run through the files of a set, which follow one another by time, not by name."""
+    for path in REAL:
+        rotated(path, tmp_path / path.stem, 3)
+
+    rows = written(spark, tmp_path / "lake", [tmp_path / path.stem for path in REAL], plan=plan)
+
+    positions = {Path(row["capture"]).name: row["position"] for row in rows["files"]}
+    assert positions == {"z.pcap": 0, "y.pcap": 1, "x.pcap": 2}
+    assert {Path(row["capture"]).name for row in rows["findings"]} == {"z.pcap", "y.pcap", "x.pcap"}
+    assert _comparable(rows, tmp_path) == merged
+
+
+def test_packets_are_those_of_their_files(spark: Any, tmp_path: Path) -> None:
+    """A finding of a rotated set names its packet as the file alone has it, also in its sentence."""
+    path = CAPTURES / "rabbitmq-frames-after-close.pcap"
+    whole = checked(path)
+    files = rotated(path, tmp_path / "set", 2)
+    packets = [-(-_packets(path) // 2), 0]
+
+    rows = written(spark, tmp_path / "lake", [tmp_path / "set"], plan="chain")
+
+    of_second = [row for row in rows["findings"] if row["capture"] == str(files[1])]
+    assert of_second
+    places = {(row["rule"], row["packet"] + packets[0]) for row in of_second}
+    assert places <= {(finding["rule"], finding["packet"]) for finding in whole}
+    for row in of_second:
+        closed = next(packet for packet in row["packets"] if f"(packet {packet['packet']})" in row["message"])
+        assert closed["capture"] == str(files[1])
+
+
+def _packets(path: Path) -> int:
+    from support.lakes import records
+
+    return len(records(path.read_bytes())[1])
+
+
+def test_a_table_at_a_time(spark: Any, tmp_path: Path) -> None:
+    """`Analysis.table` gives what a lake has."""
+    from amqpscope.pipeline import analyse
+
+    sources = [str(path) for path in REAL[:6]]
+    lake = written(spark, tmp_path / "lake", sources, set_by="file", plan="flow")
+    for plan in ("chain", "flow"):
+        analysis = analyse(spark, sources, set_by="file", plan=plan)
+        for name in ("files", "deliveries"):
+            assert in_spark(analysis.table(name)) == lake[name]
+
+
+def test_source(spark: Any, tmp_path: Path) -> None:
+    """The data source gives the same rows, and the segments."""
+    from amqpscope.pipeline import register
+
+    register(spark)
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    for path in REAL[:4]:
+        (folder / path.name).write_bytes(path.read_bytes())
+    lake = written(spark, tmp_path / "lake", [folder], set_by="file")
+    source = spark.read.format("amqpscope").option("setBy", "file")
+    for name in ("findings", "links"):
+        frame = source.option("table", name).load(str(folder))
+        assert in_spark(frame) == lake[name]
+    segments = source.option("table", "segments").load(str(folder)).collect()
+    assert len(segments) == sum(row["segments"] for row in lake["files"])
+    assert sum(row.payload for row in segments) >= sum(
+        row["client_octets"] + row["server_octets"] for row in lake["connections"]
+    )

@@ -1,0 +1,60 @@
+"""Nothing of a password or a message's body is in any table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.lakes import CAPTURES
+
+from amqpscope.pipeline.chain import read_set
+from amqpscope.pipeline.inputs import capture_sets
+from amqpscope.pipeline.rows import Rows
+from amqpscope.reading import Capture
+from dissectors.amqp10.sasl import SaslInit
+
+
+def stored(path: Path) -> str:
+    """All text of all tables."""
+    rows = Rows()
+    text = []
+    for one in capture_sets([str(path)], "file"):
+        for _, batch in read_set(one, rows):
+            text.append(json.dumps(batch.to_pylist(), default=str))
+    for _, batch in rows.batches(True):
+        text.append(json.dumps(batch.to_pylist(), default=str))
+    return "\n".join(text)
+
+
+def said(path: Path) -> tuple[list[bytes], list[bytes]]:
+    """SASL responses, and bodies of messages that are long enough to be told."""
+    secrets, bodies = [], []
+    with Capture(str(path)) as capture:
+        for record in capture:
+            body = record.frame.body
+            if isinstance(body, SaslInit) and body.mechanism == "PLAIN":
+                secrets.append(bytes(body.initial_response or b"").rpartition(b"\0")[2])
+            if record.message is not None:
+                for section in record.message.sections():
+                    if section.name == "data" and isinstance(section.value, bytes) and len(section.value) > 7:
+                        bodies.append(bytes(section.value))
+                    elif section.name == "amqp-value" and isinstance(section.value, str):
+                        bodies.append(section.value.encode())
+    return secrets, [body for body in bodies if len(body) > 7]
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap")), ids=lambda path: str(path.stem))
+def test_secrets_and_bodies(path: Path) -> None:
+    secrets, bodies = said(path)
+    text = stored(path)
+    for octets in (*secrets, *bodies):
+        assert octets.decode("latin-1") not in text
+        assert octets.hex() not in text
+
+
+def test_there_are_some() -> None:
+    """What the other test looks for is there to be found."""
+    found = [said(path) for path in CAPTURES.glob("*.pcap")]
+    assert any(b"made-up-for-captures" in secrets for secrets, _ in found)
+    assert sum(len(bodies) for _, bodies in found) > 50

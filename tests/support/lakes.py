@@ -1,0 +1,133 @@
+"""What a lake holds, and what `read` and `check` say of the same captures."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from amqpscope.pipeline import analyse
+from amqpscope.pipeline.schemas import TABLES
+from amqpscope.reading import Capture
+from amqpscope.report.findings import finding_object
+from amqpscope.report.json_form import FrameForm
+from amqpscope.report.links import LinkNames
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def ordered(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows in an order that depends on nothing but them."""
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
+
+
+def contents(lake: Path) -> Rows:
+    """All rows of all tables, read without Spark."""
+    manifest = json.loads((lake / "manifest.json").read_text())
+    rows: Rows = {name: [] for name in TABLES}
+    for part in manifest["parts"]:
+        found = pq.ParquetFile(lake / part["path"]).read().to_pylist()
+        assert len(found) == part["rows"]
+        if TABLES[part["table"]].partitioned:
+            _, date, protocol, _ = part["path"].split("/")
+            protocol = protocol.removeprefix("protocol=")
+            own = {
+                "date": datetime.date.fromisoformat(date.removeprefix("date=")),
+                "protocol": None if protocol == "__HIVE_DEFAULT_PARTITION__" else protocol,
+            }
+            found = [row | own for row in found]
+        rows[part["table"]] += found
+    assert {name: len(kept) for name, kept in rows.items()} == manifest["rows"]
+    return {name: ordered(kept) for name, kept in rows.items()}
+
+
+def in_spark(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a data frame, times in UTC as pyarrow gives them."""
+    zone = datetime.UTC
+
+    def row(one: Any) -> dict[str, Any]:
+        return {
+            name: value.astimezone(zone) if isinstance(value, datetime.datetime) else value
+            for name, value in one.asDict(recursive=True).items()
+        }
+
+    return ordered(row(one) for one in frame.collect())
+
+
+def written(spark: Any, lake: Path, sources: Iterable[object], **options: Any) -> Rows:
+    """All rows of a run."""
+    analyse(spark, [str(source) for source in sources], **options).write(str(lake))
+    return contents(lake)
+
+
+def checked(path: Path) -> list[dict[str, Any]]:
+    """The findings of `amqpscope check`, as the objects that its JSON has."""
+    with Capture(str(path), keep=False, records=False, judge=True) as capture:
+        found = []
+        for _ in capture.blocks():
+            found += capture.take_findings()
+        return [json.loads(json.dumps(finding_object(finding, str(path)))) for finding in found]
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The frames of `amqpscope read --format ndjson`."""
+    form = FrameForm(str(path), False, LinkNames())
+    with Capture(str(path), keep=False) as capture:
+        lines = [line for records in capture.blocks() for line in form.lines(records)]
+    return [json.loads(line) for line in lines]
+
+
+def nanoseconds(row: dict[str, Any]) -> str:
+    """A row's time as JSON has it."""
+    seconds, rest = divmod(row["time_ns"], 1_000_000_000)
+    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
+
+
+def as_finding(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of `findings` by the contract of `check`."""
+    told = {name: value for name, value in row.items() if name not in ("capture_set", "time_ns", "date")}
+    return told | {"time": nanoseconds(row), "evidence": json.loads(row["evidence"])}
+
+
+def as_frame(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of `frames` by the contract of `read`."""
+    own = ("capture_set", "time_ns", "date", "offset")
+    told = {name: value for name, value in row.items() if name not in own}
+    told |= {"time": nanoseconds(row), "fields": json.loads(row["fields"])}
+    if told["message"] is not None:
+        told["message"] = json.loads(told["message"])
+    for name in ("last_packet", "missing", "payload", "link", "address", "message"):
+        if told[name] is None:
+            del told[name]
+    return told
+
+
+def records(content: bytes) -> tuple[bytes, list[bytes]]:
+    """The header and the records of a pcap file in little-endian order."""
+    assert content[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")
+    found = []
+    at = 24
+    while at < len(content):
+        size = 16 + struct.unpack_from("<I", content, at + 8)[0]
+        found.append(content[at : at + size])
+        at += size
+    return content[:24], found
+
+
+def rotated(path: Path, into: Path, files: int) -> list[Path]:
+    """A pcap file cut into several; their names are in another order than their times."""
+    header, packets = records(path.read_bytes())
+    each = -(-len(packets) // files)
+    into.mkdir(parents=True, exist_ok=True)
+    made = []
+    for number in range(files):
+        made.append(into / f"{chr(ord('z') - number)}.pcap")
+        made[-1].write_bytes(header + b"".join(packets[number * each : (number + 1) * each]))
+    return made
