@@ -2,12 +2,15 @@
 # make test   set up, and pass the tests
 # make check  format, lint, types, import layers, generated tables
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
+# make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make fuzz   the properties, with many more examples (FUZZ_EXAMPLES each)
 
 PYTHON ?= python3
 VENV ?= .venv
 # auto: compile where a C compiler is; require: fail without; no: run the files as they are
 AMQPSCOPE_COMPILE ?= auto
+# what is installed with the package: test, or test,spark for the pipeline and its tests
+EXTRAS ?= test
 FUZZ_EXAMPLES ?= 20000
 JOBS ?= auto
 export AMQPSCOPE_COMPILE
@@ -16,16 +19,23 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissectors captures/rules -name '*.py' -o -name '*.xml' -o -name '*.tsv' -o -name '*.pcap')
 # What is installed depends on how it was asked to be built, too.
-INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)
+comma := ,
+INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: demo test check bench fuzz clean
+.PHONY: demo test test-spark pipeline-tests check bench fuzz clean
 
 demo: $(INSTALLED)
 	$(BIN)/amqpscope read captures/demo.pcap
 	$(BIN)/amqpscope check --fail-on never captures/rhea-transfer-before-attach.pcap
 
 test: $(INSTALLED)
-	$(BIN)/pytest -q -n $(JOBS)
+	$(BIN)/pytest -q -n $(JOBS) --dist loadgroup
+
+test-spark:
+	$(MAKE) EXTRAS=test,spark pipeline-tests
+
+pipeline-tests: $(INSTALLED)
+	AMQPSCOPE_SPARK=require $(BIN)/pytest -q tests/pipeline
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
@@ -44,7 +54,7 @@ fuzz: $(INSTALLED)
 $(INSTALLED): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	rm -rf build $(VENV)/installed-*
-	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet ".[test]"
+	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet ".[$(EXTRAS)]"
 	rm -rf build
 	$(BIN)/amqpscope --version
 	touch $@

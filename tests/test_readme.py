@@ -62,7 +62,7 @@ def test_every_command_and_option_it_names_exists() -> None:
     text = "\n".join(blocks())
     for command in re.findall(r"^(?:.*\| )?amqpscope (\w+)", text, flags=re.MULTILINE):
         assert command in commands, command
-    for command, options in re.findall(r"amqpscope ((?:rules )?\w+)([^#|\n]*)", text):
+    for command, options in re.findall(r"amqpscope ((?:rules |pipeline )?\w+)([^#|\n]*)", text):
         output = io.StringIO()
         with redirect_stdout(output):
             assert run([*command.split(), "--help"]) == 0, command
