@@ -97,6 +97,8 @@ class ConnectionTable(SegmentSink):
         self.findings: list[Finding] = []
         # Connections that are over, and left what later ones may be held against.
         self.summaries: list[ConnectionSummary] = []
+        # Judge them against each other at the end. Else they are the caller's to take.
+        self.correlates: bool = True
         self._links: i64 = 0
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
@@ -157,9 +159,10 @@ class ConnectionTable(SegmentSink):
         for analysis in list(self._forward.values()):
             self._close(analysis, "capture")
         self._lingering.clear()
-        if not self._finished:
-            self.findings += correlate(self.summaries)
-        self.summaries = []
+        if self.correlates:
+            if not self._finished:
+                self.findings += correlate(self.summaries)
+            self.summaries = []
         self._finished = True
 
     def take_records(self) -> list[FrameRecord]:

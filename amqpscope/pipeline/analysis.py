@@ -16,7 +16,18 @@ from amqpscope.pipeline.inputs import capture_sets
 from amqpscope.pipeline.lake import Lake, Part
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.pipeline.tasks import PIECES, REPORT, Analyse, Chain, Files, Index, OneTable, Outlet, Refer
+from amqpscope.pipeline.tasks import (
+    PIECES,
+    Analyse,
+    Chain,
+    Correlate,
+    Files,
+    Index,
+    OneTable,
+    Outlet,
+    Refer,
+    carrying,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,14 +70,14 @@ class Analysis:
         """One table. Each action on it reads the captures: what is used often is to be written, or cached."""
         if name not in TABLES:
             raise PipelineError(f"{name}: no table, these are: {', '.join(TABLES)}")
-        return self._run(OneTable(name), TABLES[name].schema)
+        return self._run(OneTable(name))
 
     def write(self, path: str) -> Outcome:
         """All tables into a lake, in one pass. At its end they replace what was in the lake, at once."""
         lake = Lake(path)
         run, staging = lake.begin()
         try:
-            report = self._run(Files(staging, run), REPORT).collect()
+            report = self._run(Files(staging, run)).collect()
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error
@@ -80,17 +91,22 @@ class Analysis:
         lake.commit(run, parts, {"plan": self.plan.kind})
         return Outcome(parts, counts)
 
-    def _run(self, outlet: Outlet, schema: pa.Schema) -> "DataFrame":
+    def _run(self, outlet: Outlet) -> "DataFrame":
         plan = self.plan
         if plan.kind == CHAIN:
-            return self._each(len(plan.tasks), Chain(plan, outlet), schema)
+            return self._each(len(plan.tasks), Chain(plan, outlet), outlet.schema)
         tasks = self._pieces()
         blocks = self._each(len(tasks), Refer(plan.sets, tasks), BLOCKS)
         by_connection = blocks.repartition(plan.partitions, "capture_set", "pair")
         in_order = by_connection.sortWithinPartitions("capture_set", "pair", "packet")
         # Blocks are large: a batch of as many rows as Spark takes otherwise would be gigabytes.
         self.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "64")
-        return in_order.mapInArrow(Analyse(plan.sets, outlet), _spark_schema(schema))
+        analyse_them = Analyse(plan.sets, outlet)
+        if "findings" not in outlet.tables:
+            return in_order.mapInArrow(analyse_them, _spark_schema(outlet.schema))
+        analysed = in_order.mapInArrow(analyse_them, _spark_schema(carrying(outlet.schema)))
+        by_set = analysed.repartition(plan.partitions, "set_number").sortWithinPartitions("set_number")
+        return by_set.mapInArrow(Correlate(plan.sets, outlet), _spark_schema(outlet.schema))
 
     def _pieces(self) -> list[list[Piece]]:
         """The files and ranges of files for each task; large files are gone through for it, in parallel."""

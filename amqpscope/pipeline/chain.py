@@ -18,8 +18,7 @@ __all__ = ["read_set", "table_for"]
 
 def table_for(recorder: Recorder, rows: Rows, name: str) -> ConnectionTable:
     """What analyses the connections of a capture set for these rows."""
-    judge = "findings" in rows.wanted
-    table = ConnectionTable(name, True, False, recorder.needs_records, judge)
+    table = ConnectionTable(name, True, False, recorder.needs_records, rows.judges)
     table.gather_ended = True
     return table
 

@@ -2,13 +2,15 @@
 
     index    a large file is gone through once, and cut into ranges with the reader's state (`files.ranges`)
     refer    ranges of files -> blocks of references, and a row for each range with what became of it
-    analyse  blocks in order of set, pair and packet -> rows of the tables
+    analyse  blocks in order of set, pair and packet -> rows of the tables, and summaries of connections
+    correlate  the summaries of a capture set -> findings that only several connections give
 
 Behind the shuffle a task has the blocks of many pairs, sorted: it holds one connection table, for the pair
 it is at, and one block. No group is ever in memory as a whole.
 """
 
 import json
+import pickle
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
@@ -16,13 +18,16 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from amqpscope.analysis import Note
+from amqpscope.correlation.resumption import correlate as join
+from amqpscope.correlation.summary import ConnectionSummary
+from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.pipeline.chain import table_for
 from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
 from amqpscope.pipeline.inputs import CaptureSet, Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, replay
 from amqpscope.pipeline.rows import Recorder, Rows
 
-__all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "refer"]
+__all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "correlate", "refer"]
 
 BLOCKS = pa.schema(
     [("capture_set", pa.int32()), ("pair", pa.binary()), ("packet", pa.int64()), ("segments", pa.binary())]
@@ -85,9 +90,15 @@ def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes, i
 
 
 def analyse(
-    blocks: Iterable[tuple[int, bytes, int, bytes]], sets: list[CaptureSet], rows: Rows
+    blocks: Iterable[tuple[int, bytes, int, bytes]],
+    sets: list[CaptureSet],
+    rows: Rows,
+    summaries: list[tuple[int, bytes]],
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Analyse blocks in order, into `rows`; gives the full batches. The rest is the caller's to take."""
+    """Analyse blocks in order, into `rows`; gives the full batches. The rest is the caller's to take.
+
+    summaries: where those of connections are put that others may be held against, with their set's number.
+    """
     for set_number, of_set in groupby(blocks, key=lambda block: block[0]):
         one = sets[set_number]
         recorder = Recorder(rows, one.name, [file.capture for file in one.files])
@@ -98,15 +109,31 @@ def analyse(
                     _files(one, of_pair, rows)
                     continue
                 table = table_for(recorder, rows, one.name)
+                table.correlates = False
                 for _, _, _, segments in of_pair:
                     replay(pair, segments, payloads, table)
                     recorder.take(table)
                     yield from rows.batches()
                 table.finish()
                 recorder.take(table)
+                summaries += [(set_number, pickle.dumps(summary.dump())) for summary in table.summaries]
                 yield from rows.batches()
         finally:
             payloads.close()
+
+
+def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:
+    """Judge the connections of a capture set against each other, by the summaries that `analyse` gave."""
+    recorder = Recorder(rows, one.name, [file.capture for file in one.files])
+    loaded: list[ConnectionSummary] = []
+    links = 0
+    for dumped in summaries:
+        # Made by our own workers, of plain values.
+        summary = ConnectionSummary.load(pickle.loads(dumped))  # noqa: S301
+        if links < MAX_CORRELATED_LINKS:
+            loaded.append(summary)
+            links += len(summary.links[0]) + len(summary.links[1])
+    recorder.take_findings(join(loaded))
 
 
 def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows: Rows) -> None:

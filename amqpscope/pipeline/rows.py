@@ -50,6 +50,11 @@ class Rows:
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in wanted}
         self._text = 0
 
+    @property
+    def judges(self) -> bool:
+        """Whether findings are wanted."""
+        return "findings" in self.wanted
+
     def add(self, table: str, row: tuple[Any, ...], text: int = 0) -> None:
         """One row. text: characters of JSON in it."""
         rows = self._rows.get(table)
@@ -120,8 +125,7 @@ class Recorder:
         """All that has come out since the last time."""
         for record in table.take_records():
             self._frame(record)
-        for finding in table.take_findings():
-            self._finding(finding)
+        self.take_findings(table.take_findings())
         for note in table.notes:
             if note.connection is None:
                 self._of_files.append(note)
@@ -130,6 +134,11 @@ class Recorder:
         table.notes.clear()
         for analysis in table.take_ended():
             self._connection(analysis)
+
+    def take_findings(self, findings: list[Finding]) -> None:
+        """Findings, however they were made."""
+        for finding in findings:
+            self._finding(finding)
 
     def take_file_notes(self) -> list[Note]:
         """The notes about files since the last call."""

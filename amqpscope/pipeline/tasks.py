@@ -8,8 +8,10 @@ comes of the rows is the outlet's: one table of them (`OneTable`), or files of a
 import json
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from amqpscope.pipeline import flow
 from amqpscope.pipeline.chain import read_set
@@ -21,7 +23,19 @@ from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import Rows
 from amqpscope.pipeline.schemas import TABLES
 
-__all__ = ["PIECES", "REPORT", "Analyse", "Chain", "Files", "Index", "OneTable", "Outlet", "Refer"]
+__all__ = [
+    "PIECES",
+    "REPORT",
+    "Analyse",
+    "Chain",
+    "Correlate",
+    "Files",
+    "Index",
+    "OneTable",
+    "Outlet",
+    "Refer",
+    "carrying",
+]
 
 REPORT = pa.schema(
     [("kind", pa.string()), ("name", pa.string()), ("rows", pa.int64()), ("octets", pa.int64())]
@@ -35,9 +49,10 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Outlet:
-    """Where rows go. tables: those that are made."""
+    """Where rows go. tables: those that are made. schema: of the batches it gives."""
 
     tables: tuple[str, ...] = tuple(TABLES)
+    schema: pa.Schema
 
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
         """The batches of a task as they come; `rows` has the last ones and the counts then."""
@@ -49,6 +64,7 @@ class OneTable(Outlet):
 
     def __init__(self, table: str) -> None:
         self.tables = (table,)
+        self.schema = TABLES[table].schema
 
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
         for _, batch in made:
@@ -61,6 +77,7 @@ class Files(Outlet):
     """Writes all tables into a staging directory, and gives a report."""
 
     def __init__(self, staging: str, run: str) -> None:
+        self.schema = REPORT
         self._staging = staging
         self._run = run
 
@@ -136,8 +153,24 @@ class Refer:
                 yield from flow.refer(piece, self._sets)
 
 
+def carrying(schema: pa.Schema) -> pa.Schema:
+    """What goes from `Analyse` to `Correlate`: rows of this schema, and summaries of connections.
+
+    In a row of the first kind `set_number` is negative: it only spreads them. A summary has all else null.
+    """
+    return schema.append(pa.field("set_number", pa.int32())).append(pa.field("summary", pa.binary()))
+
+
+def _carried(schema: pa.Schema, set_numbers: list[int], summaries: list[bytes | None], rows: Any) -> Any:
+    """A batch of one of the kinds. rows: columns of the first, None for the second."""
+    size = len(set_numbers)
+    columns = rows or [pa.nulls(size, field.type) for field in schema]
+    columns = [*columns, pa.array(set_numbers, pa.int32()), pa.array(summaries, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, schema=carrying(schema))
+
+
 class Analyse:
-    """The rows of the connections whose blocks come, in order."""
+    """The rows of the connections whose blocks come, in order. With findings: `carrying` summaries."""
 
     def __init__(self, sets: tuple[CaptureSet, ...], outlet: Outlet) -> None:
         self._sets = list(sets)
@@ -146,4 +179,48 @@ class Analyse:
     def __call__(self, batches: Batches) -> Batches:
         rows = Rows(self._outlet.tables)
         blocks = flow.blocks_of(batch.select(BLOCKS.names) for batch in batches)
-        yield from self._outlet.take(flow.analyse(blocks, self._sets, rows), rows)
+        summaries: list[tuple[int, bytes]] = []
+        schema = self._outlet.schema
+        for batch in self._outlet.take(flow.analyse(blocks, self._sets, rows, summaries), rows):
+            if not rows.judges:
+                yield batch
+                continue
+            spread = [-1 - row % _SPREAD for row in range(batch.num_rows)]
+            yield _carried(schema, spread, [None] * batch.num_rows, batch.columns)
+            if summaries:
+                yield _carried(schema, [of for of, _ in summaries], [one for _, one in summaries], None)
+                summaries.clear()
+        if summaries:
+            yield _carried(schema, [of for of, _ in summaries], [one for _, one in summaries], None)
+
+
+class Correlate:
+    """What only several connections of a capture set tell. Takes what `carrying` says, by set number."""
+
+    def __init__(self, sets: tuple[CaptureSet, ...], outlet: Outlet) -> None:
+        self._sets = list(sets)
+        self._outlet = outlet
+
+    def __call__(self, batches: Batches) -> Batches:
+        rows = Rows(self._outlet.tables)
+        summaries: list[bytes] = []
+        current = -1
+        for batch in batches:
+            numbers = batch.column("set_number").to_pylist()
+            others = batch.filter(pc.less(batch.column("set_number"), 0))
+            if others.num_rows:
+                yield others.select(self._outlet.schema.names)
+            for number, summary in zip(numbers, batch.column("summary"), strict=True):
+                if number < 0:
+                    continue
+                if number != current and summaries:
+                    flow.correlate(self._sets[current], summaries, rows)
+                    summaries = []
+                current = number
+                summaries.append(summary.as_py())
+        if summaries:
+            flow.correlate(self._sets[current], summaries, rows)
+        yield from self._outlet.take(iter(()), rows)
+
+
+_SPREAD = 64
