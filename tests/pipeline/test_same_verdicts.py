@@ -76,6 +76,30 @@ def test_rotated_set(spark: Any, tmp_path: Path, plan: str, merged: Any) -> None
     assert _comparable(rows, tmp_path) == merged
 
 
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_connections_are_judged_against_each_other_within_their_set(
+    spark: Any, tmp_path: Path, plan: str
+) -> None:
+    """A link attached again on a later connection, in a later file; of several sets, each for itself."""
+    path = CAPTURES / "rules" / "amqp10" / "L-ATTACH-UNSETTLED" / "violating.pcap"
+    (found,) = [finding for finding in checked(path) if finding["rule"] == "amqp10/L-ATTACH-UNSETTLED"]
+    for number in range(5):
+        rotated(path, tmp_path / "sets" / str(number), 2)
+    apart = sorted((tmp_path / "sets").rglob("*.pcap"))
+
+    rows = written(spark, tmp_path / "lake", [tmp_path / "sets"], plan=plan)
+    told = [row for row in rows["findings"] if row["rule"] == "amqp10/L-ATTACH-UNSETTLED"]
+    assert sorted(Path(row["capture_set"]).name for row in told) == ["0", "1", "2", "3", "4"]
+    for row in told:
+        assert row["fingerprint"] == found["fingerprint"]
+        assert [Path(packet["capture"]).parent.name for packet in row["packets"]] == (
+            [Path(row["capture_set"]).name] * len(found["packets"])
+        )
+        assert {Path(packet["capture"]).name for packet in row["packets"]} == {"y.pcap", "z.pcap"}
+    rows = written(spark, tmp_path / "lake", apart, set_by="file", plan=plan)
+    assert not [row for row in rows["findings"] if row["rule"] == "amqp10/L-ATTACH-UNSETTLED"]
+
+
 def test_packets_are_those_of_their_files(spark: Any, tmp_path: Path) -> None:
     """A finding of a rotated set names its packet as the file alone has it, also in its sentence."""
     path = CAPTURES / "rabbitmq-frames-after-close.pcap"
