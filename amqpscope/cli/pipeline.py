@@ -19,6 +19,7 @@ from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
 from amqpscope.report.printable import printable
+from amqpscope.report.summary_text import count
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,6 +138,15 @@ def run(
             "the first group of REGEX matches the same.",
         ),
     ] = "directory",
+    wanted: Annotated[
+        str,
+        typer.Option(
+            "--tables",
+            metavar="NAME,...",
+            show_default=False,
+            help="Only these tables (files always); frames and deliveries are most of the work.",
+        ),
+    ] = "",
     plan: Annotated[
         PlanChoice,
         typer.Option(
@@ -180,8 +190,10 @@ def run(
     _need_extra()
     from amqpscope.pipeline.inputs import capture_sets
     from amqpscope.pipeline.planner import make_plan
+    from amqpscope.pipeline.schemas import TABLES
 
     octets = split * 1024 * 1024
+    chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(TABLES)
     if explain and _local_cores(master):
         for line in make_plan(capture_sets(sources, set_by), _local_cores(master), plan, octets).explain():
             print(printable(line))
@@ -196,7 +208,7 @@ def run(
                 print(printable(line))
             return Status.FINE
         with _progress(spark):
-            outcome = analysis.write(out)
+            outcome = analysis.write(out, chosen)
         troubles = Lake(out).troubles()
     for capture, reason, detail in troubles[:_TROUBLES_SHOWN]:
         say(f"{capture}: {reason}: {detail}")
@@ -343,16 +355,17 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
     read = counts["file", "ok"]
     partial = counts["file", "partial"]
     unreadable = counts["file", "unreadable"]
-    files = f"{total('file')} files: {read} read, {partial} in part, {unreadable} unreadable"
+    files = f"{count(total('file'), 'file')}: {read} read, {partial} in part, {unreadable} unreadable"
     print(printable(f"{out}: {files}"))
     amqp = counts["connection", "amqp10"]
-    print(f"  {total('connection')} connections, {amqp} of them AMQP 1.0, {counts['frame',]} frames")
+    connections = count(total("connection"), "connection")
+    print(f"  {connections}, {amqp} of them AMQP 1.0; {count(counts['frame',], 'frame')}")
     found = []
     for certainty in ("certain", "possible"):
         for severity in ("error", "warning", "note"):
             number = counts["finding", severity, certainty]
             if number:
-                found.append(f"{number} {'' if certainty == 'certain' else 'possible '}{severity}s")
+                found.append(count(number, f"{'' if certainty == 'certain' else 'possible '}{severity}"))
     print(f"  {', '.join(found) or 'nothing wrong found'}")
 
 

