@@ -169,7 +169,9 @@ class Limits:
         size: i64 = len(self.bounds)
         while at < size:
             if value < self.bounds[at]:
-                return self.ends[at] if at > 0 else -1
+                if at > 0:
+                    return self.ends[at]
+                return -1
             at += 1
         return -1
 

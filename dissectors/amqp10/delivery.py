@@ -240,7 +240,9 @@ def _frame_message(frame: Frame, transfer: Transfer, whole: bool) -> Message:
 
 
 def _format(transfer: Transfer) -> i64:
-    return 0 if transfer.message_format is None else transfer.message_format
+    if transfer.message_format is None:
+        return 0
+    return transfer.message_format
 
 
 def _begins_message(frame: Frame, transfer: Transfer) -> bool:

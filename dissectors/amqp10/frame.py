@@ -522,7 +522,9 @@ class FrameDecoder(Dissector):
         body_at = at + buf[at + 4] * 4
         last = at + kept
         sasl = buf[at + 5] == 1
-        channel: i64 = -1 if sasl else u16(buf, at + 6)
+        channel: i64 = -1
+        if not sasl:
+            channel = u16(buf, at + 6)
         frame = Frame(self.offset, size, "sasl" if sasl else "amqp", "empty", channel)
         frame.missing = size - kept
         self.framed = True

@@ -68,9 +68,13 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
         elif code == 0x71 or code == 0x72 or code == 0x78:
             pos = _map(octets, pos, end, 0xA3, False, 0)
         elif code == 0x75:
-            pos = _field(octets, pos, end, _BINARY) if first != 0x40 else -1
+            if first == 0x40:
+                return 0
+            pos = _field(octets, pos, end, _BINARY)
         elif code == 0x76:
-            pos = _value(octets, pos, end, 0) if first == 0x45 or first == 0xC0 or first == 0xD0 else -1
+            if first != 0x45 and first != 0xC0 and first != 0xD0:
+                return 0
+            pos = _value(octets, pos, end, 0)
         elif code == 0x77:
             pos = _value(octets, pos, end, 0)
         else:
@@ -83,11 +87,11 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
 
 
 # Each walk takes the index of a constructor and the end of what encloses it, and gives the index
-# behind the value, or -1.
+# behind the value, or -1. No conditional expressions: mypyc makes objects of the numbers in them.
 
 
-def _sized(octets: bytes, pos: i64, end: i64, wide: bool) -> i64:
-    """The index of the data behind a size at `pos`, if the data it claims is there."""
+def _size(octets: bytes, pos: i64, end: i64, wide: bool) -> i64:
+    """The size that stands at `pos`, if the data it claims is there, else -1."""
     size: i64
     if wide:
         if end - pos < 4:
@@ -99,7 +103,9 @@ def _sized(octets: bytes, pos: i64, end: i64, wide: bool) -> i64:
             return -1
         size = octets[pos]
         pos += 1
-    return pos if size <= end - pos else -1
+    if size > end - pos:
+        return -1
+    return size
 
 
 def _text(octets: bytes, pos: i64, end: i64) -> i64:
@@ -116,10 +122,12 @@ def _variable(octets: bytes, pos: i64, end: i64) -> i64:
     """A binary, string or symbol whose format code stands at `pos`."""
     code: i64 = octets[pos]
     wide = code >= 0xB0
-    data = _sized(octets, pos + 1, end, wide)
-    if data < 0:
+    size = _size(octets, pos + 1, end, wide)
+    if size < 0:
         return -1
-    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
+    data = pos + 2
+    if wide:
+        data = pos + 5
     if code & 0xF == 0:
         return data + size
     return _text(octets, data, data + size)
@@ -134,15 +142,29 @@ def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
         return pos + 1
     width: i64 = -1
     if kind == _BOOLEAN:
-        width = 0 if code == 0x41 or code == 0x42 else -1
+        if code == 0x41 or code == 0x42:
+            width = 0
     elif kind == _UBYTE:
-        width = 1 if code == 0x50 else -1
+        if code == 0x50:
+            width = 1
     elif kind == _UINT:
-        width = 4 if code == 0x70 else 1 if code == 0x52 else 0 if code == 0x43 else -1
+        if code == 0x70:
+            width = 4
+        elif code == 0x52:
+            width = 1
+        elif code == 0x43:
+            width = 0
     elif kind == _TIMESTAMP:
-        width = 8 if code == 0x83 else -1
-    elif kind == _MESSAGE_ID and (code == 0x80 or code == 0x53 or code == 0x44 or code == 0x98):
-        width = 8 if code == 0x80 else 1 if code == 0x53 else 0 if code == 0x44 else 16
+        if code == 0x83:
+            width = 8
+    elif kind == _MESSAGE_ID and code == 0x80:
+        width = 8
+    elif kind == _MESSAGE_ID and code == 0x53:
+        width = 1
+    elif kind == _MESSAGE_ID and code == 0x44:
+        width = 0
+    elif kind == _MESSAGE_ID and code == 0x98:
+        width = 16
     else:
         low = code & 0xF
         if code < 0xA0 or code >= 0xC0:
@@ -157,6 +179,33 @@ def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
     return pos + 1 + width
 
 
+def _stop(octets: bytes, pos: i64, end: i64) -> i64:
+    """Where the list or map ends whose format code stands at `pos`, -1 if its count has no room."""
+    wide = octets[pos] >= 0xD0
+    size = _size(octets, pos + 1, end, wide)
+    if wide:
+        if size < 4:
+            return -1
+        return pos + 5 + size
+    if size < 1:
+        return -1
+    return pos + 2 + size
+
+
+def _count(octets: bytes, pos: i64) -> i64:
+    """How many items it counts."""
+    if octets[pos] >= 0xD0:
+        return u32(octets, pos + 5)
+    return octets[pos + 2]
+
+
+def _items(octets: bytes, pos: i64) -> i64:
+    """Where the first of them stands."""
+    if octets[pos] >= 0xD0:
+        return pos + 9
+    return pos + 3
+
+
 def _fields(octets: bytes, pos: i64, end: i64, kinds: bytes) -> i64:
     """The list of a composite with fields of these kinds."""
     if pos >= end:
@@ -166,46 +215,36 @@ def _fields(octets: bytes, pos: i64, end: i64, kinds: bytes) -> i64:
         return pos + 1
     if code != 0xC0 and code != 0xD0:
         return -1
-    wide = code == 0xD0
-    at = _sized(octets, pos + 1, end, wide)
-    if at < 0:
+    stop = _stop(octets, pos, end)
+    if stop < 0:
         return -1
-    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
-    stop = at + size
-    head: i64 = 4 if wide else 1
-    if size < head:
-        return -1
-    count: i64 = u32(octets, at) if wide else octets[at]
-    at += head
+    count = _count(octets, pos)
     if count > len(kinds):
         return -1
+    at = _items(octets, pos)
     index: i64 = 0
     while index < count:
         at = _field(octets, at, stop, kinds[index])
         if at < 0:
             return -1
         index += 1
-    return stop if at == stop else -1
+    if at != stop:
+        return -1
+    return stop
 
 
 def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, depth: i64) -> i64:
     """A map whose keys are short names of one format code, all different. simple: no compound values."""
     if pos >= end or (octets[pos] != 0xC1 and octets[pos] != 0xD1):
         return -1
-    wide = octets[pos] == 0xD1
-    at = _sized(octets, pos + 1, end, wide)
-    if at < 0:
+    stop = _stop(octets, pos, end)
+    if stop < 0:
         return -1
-    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
-    stop = at + size
-    head: i64 = 4 if wide else 1
-    if size < head:
-        return -1
-    count: i64 = u32(octets, at) if wide else octets[at]
-    at += head
+    count = _count(octets, pos)
     if count & 1 or count > 2 * _MOST_KEYS:
         return -1
-    first = at
+    first = _items(octets, pos)
+    at = first
     done: i64 = 0
     while done < count:
         if at >= stop or octets[at] != key_code or stop - at < 2:
@@ -221,7 +260,9 @@ def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, depth: 
         if at < 0:
             return -1
         done += 2
-    return stop if at == stop else -1
+    if at != stop:
+        return -1
+    return stop
 
 
 def _repeats(octets: bytes, first: i64, key: i64, stop: i64, depth: i64) -> bool:
@@ -245,7 +286,9 @@ def _value(octets: bytes, pos: i64, end: i64, depth: i64) -> i64:
         return -1
     code: i64 = octets[pos]
     if code < 0x50:
-        return pos + 1 if 0x40 <= code <= 0x45 else -1
+        if 0x40 <= code <= 0x45:
+            return pos + 1
+        return -1
     if code < 0xA0:
         if code & 0xF > 5 and code != 0x98:
             return -1
@@ -256,32 +299,28 @@ def _value(octets: bytes, pos: i64, end: i64, depth: i64) -> i64:
         return pos + 1 + width
     if code < 0xC0:
         low = code & 0xF
-        return _variable(octets, pos, end) if low == 0 or low == 1 or low == 3 else -1
+        if low == 0 or low == 1 or low == 3:
+            return _variable(octets, pos, end)
+        return -1
     if depth >= _DEEPEST:
         return -1
     if code == 0xC1 or code == 0xD1:
-        if end - pos < 4:
-            return -1
         return _map(octets, pos, end, 0xA1, False, depth + 1)
     if code != 0xC0 and code != 0xD0:
         return -1
-    wide = code == 0xD0
-    at = _sized(octets, pos + 1, end, wide)
-    if at < 0:
+    stop = _stop(octets, pos, end)
+    if stop < 0:
         return -1
-    size: i64 = u32(octets, pos + 1) if wide else octets[pos + 1]
-    stop = at + size
-    head: i64 = 4 if wide else 1
-    if size < head:
-        return -1
-    count: i64 = u32(octets, at) if wide else octets[at]
-    at += head
+    count = _count(octets, pos)
+    at = _items(octets, pos)
     while count > 0:
         at = _value(octets, at, stop, depth + 1)
         if at < 0:
             return -1
         count -= 1
-    return stop if at == stop else -1
+    if at != stop:
+        return -1
+    return stop
 
 
 def _assigned(code: i64) -> bool:

@@ -449,8 +449,11 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
         return
     sent = session.last_delivery
     received = session.last_received()
-    last = received if body.role else sent
-    opposite = sent if body.role else received
+    last = sent
+    opposite = received
+    if body.role:
+        last = received
+        opposite = sent
     mine = "received" if body.role else "sent"
     if last != UNKNOWN and nearest(first, last) <= last:
         return
@@ -540,7 +543,9 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
     if body.first is None or not session.whole or not case.me.whole:
         return
     first = session.received(body.first)
-    last = first if body.last is None else session.received(body.last)
+    last = first
+    if body.last is not None:
+        last = session.received(body.last)
     if first == UNKNOWN or last < first:
         return
     if body.settled:

@@ -183,7 +183,9 @@ class Endpoint:
         peer is known to have sent, `peer_sent`.
         """
         knowledge = self.knowledge
-        knowledge.advance(acknowledged if acknowledged >= 0 else peer_sent)
+        if acknowledged < 0:
+            acknowledged = peer_sent
+        knowledge.advance(acknowledged)
         inbox = self.inbox
         size: i64 = len(inbox)
         at = self.inbox_head
@@ -206,7 +208,9 @@ class Endpoint:
         cut = frame.missing > 0 and frame.payload_size == 0
         lost = not record.started or frame.kind == "skipped" or (bool(frame.problems) and obscure(frame))
         # Of a stretch that was not captured it could have known any part.
-        end = frame.offset + (1 if frame.kind == "skipped" else frame.size)
+        end = frame.offset + frame.size
+        if frame.kind == "skipped":
+            end = frame.offset + 1
         self.inbox.append(Arrival(frame.body, frame.channel, end, record.packet, record.last_time, cut, lost))
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:
@@ -390,7 +394,9 @@ class Endpoint:
             return []
         reference = session.last_delivery
         first = nearest(body.first, reference)
-        last = first if body.last is None else nearest(body.last, first)
+        last = first
+        if body.last is not None:
+            last = nearest(body.last, first)
         if last == first:
             one = unsettled.get(int(first))
             return [] if one is None else [one]

@@ -168,7 +168,9 @@ class SessionEnd:
     def last_received(self) -> i64:
         """The id of the newest delivery that was received, UNKNOWN if there was none."""
         numbers = self.received_deliveries
-        return numbers[len(numbers) - 1] if len(numbers) > 0 else UNKNOWN
+        if len(numbers) == 0:
+            return UNKNOWN
+        return numbers[len(numbers) - 1]
 
     def received(self, delivery_id: i64) -> i64:
         """The count that a delivery-id of the peer's stands for, UNKNOWN if it has not sent that many."""
@@ -177,12 +179,16 @@ class SessionEnd:
             return UNKNOWN
         last: i64 = self.received_deliveries[size - 1]
         number = nearest(delivery_id, last)
-        return number if number <= last else UNKNOWN
+        if number > last:
+            return UNKNOWN
+        return number
 
     def hold(self, link: LinkEnd, transfer: Transfer, new: bool) -> None:
         """A transfer was received on a link whose deliveries are watched; new: with a delivery-id that is."""
         if not link.receiving:
-            link.holding = self.last_received() if new else UNKNOWN
+            link.holding = UNKNOWN
+            if new:
+                link.holding = self.last_received()
         number = int(link.holding)
         if number == UNKNOWN:
             return
@@ -203,7 +209,9 @@ class SessionEnd:
         if body.first is None:
             return
         first = self.received(body.first)
-        last = first if body.last is None else self.received(body.last)
+        last = first
+        if body.last is not None:
+            last = self.received(body.last)
         for number in among(self.held, first, last):
             del self.held[number]
 
@@ -214,7 +222,9 @@ class SessionEnd:
         first = self.received(body.first)
         if first == UNKNOWN:
             return
-        last = first if body.last is None else self.received(body.last)
+        last = first
+        if body.last is not None:
+            last = self.received(body.last)
         stated = self.stated
         if body.settled:
             if self.held:
