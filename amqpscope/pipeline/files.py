@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from amqpscope.analysis import Note
+from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
@@ -20,8 +21,6 @@ from amqpscope.pipeline.inputs import (
     Trouble,
     file_system,
     open_file,
-    open_stream,
-    some_of,
     trouble_of,
 )
 from amqpscope.pipeline.packets import first_number, split
@@ -81,12 +80,13 @@ class FileReader:
         self.reader: CaptureReader | None = None
         self._trouble = file.trouble
         self._told = told
+        self._left = 0
 
     def __iter__(self) -> Iterator[None]:
         if self._trouble is not None:
             return
         try:
-            with open_stream(self.file) if self.file.compression else open_file(self.file) as stream:
+            with open_file(self.file) as stream:
                 yield from self._feed(stream)
         except READ_ERRORS as error:
             self._trouble = trouble_of(error)
@@ -96,31 +96,45 @@ class FileReader:
 
     def _feed(self, stream: Any) -> Iterator[None]:
         part = self.part
-        left = part.end - part.start
-        if self.file.compression:
-            left = 1 << 62
-        elif part.start:
+        if part.start:
             stream.seek(part.start)
-        while left > 0:
-            block = some_of(self.file, stream, min(BLOCK, left))
+        self._left = part.end - part.start
+        unpacked: Unpacked | None = None
+        if self.file.compression:
+            unpacked = Unpacked(lambda octets: self._octets(stream, octets))
+        first = b""  # too few octets to tell what it is: a decompressor gives what it has
+        while True:
+            block = self._octets(stream, BLOCK) if unpacked is None else unpacked.read1(BLOCK)
             if not block:
                 break
-            left -= len(block)
-            if self.reader is None and not self._begin(block):
-                return
+            if self.reader is None:
+                first += block
+                if len(first) < 4:
+                    continue
+                block = first
+                if not self._begin(block):
+                    return
             assert self.reader is not None
             self.reader.feed(block)
             yield
         if part.last:
             if self.reader is None:
-                self._trouble = Trouble("empty", "the file is empty")
+                self._trouble = Trouble("empty", "there is hardly anything in it")
                 return
             self.reader.finish()
-            if not self.file.compression and self._size_now() > self.file.size:
+            if unpacked is not None and unpacked.damage:
+                self.sink.note(unpacked.damage_code, self.reader.number, 0, unpacked.damage)
+            if self._size_now() > self.file.size:
                 self._trouble = Trouble(
                     "growing", f"it is being written: the first {self.file.size} octets are read"
                 )
             yield
+
+    def _octets(self, stream: Any, octets: int) -> bytes:
+        """The next octets of the range as they are in the file."""
+        block = bytes(stream.read(min(octets, self._left)))
+        self._left -= len(block)
+        return block
 
     def _begin(self, block: bytes) -> bool:
         """Make the reader, from a state or from the file's first octets."""
@@ -129,7 +143,7 @@ class FileReader:
             kind = PcapngReader if state[0] == "pcapng" else PcapReader
             self._feeds(kind.load(state[1], self.sink))
             return True
-        reader = for_magic(block, self.sink) if len(block) >= 4 else None
+        reader = for_magic(block, self.sink)
         if reader is None:
             self._trouble = Trouble("foreign", "not a capture file (neither pcap nor pcapng)")
             return False

@@ -11,10 +11,8 @@ The files of a set follow one another by the time of their first packet, those w
 import contextlib
 import fnmatch
 import glob
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -22,8 +20,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
+from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.reader import for_magic
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.errors import CaptureError
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.packets import MAX_FILES
 
@@ -33,10 +33,9 @@ __all__ = [
     "Input",
     "Trouble",
     "capture_sets",
+    "damaged",
     "file_system",
     "open_file",
-    "open_stream",
-    "some_of",
     "trouble_of",
 ]
 
@@ -46,12 +45,7 @@ _FIRST_LOOK = 64 * 1024
 _LOOKERS = 16
 """Files looked at at a time: each waits for its file system, mostly."""
 
-_FRAGMENT = 16 * 1024
-"""Octets of a zstd file decompressed at a time: so many at most are lost before a place that is damaged."""
-
-READ_ERRORS = (OSError, EOFError, zlib.error, pa.ArrowException)
-
-_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
+READ_ERRORS = (OSError, CaptureError, pa.ArrowException)
 
 
 class Trouble(NamedTuple):
@@ -223,47 +217,27 @@ def open_file(file: Input) -> Any:
     return system.open_input_file(path)
 
 
-def open_stream(file: Input) -> Any:
-    """The file's octets, decompressed, from the first to the last; to be read by `some_of`."""
-    if file.compression == "gzip":
-        return gzip.GzipFile(fileobj=open_file(file))
-    system, path = file_system(file.path)
-    return system.open_input_stream(path, compression=file.compression or None)
-
-
-def some_of(file: Input, stream: Any, octets: int) -> bytes:
-    """The next octets of a stream, at most so many; none at its end. Raises one of READ_ERRORS.
-
-    A stream that breaks off gives what comes before that first: little is read at a time, where it is not the
-    decompressor that sees to it.
-    """
-    if file.compression == "gzip":
-        return bytes(stream.read1(octets))
-    return bytes(stream.read(min(octets, _FRAGMENT) if file.compression else octets))
-
-
 def _look(file: Input) -> Input:
     """Look at a file's first octets: whether it is a capture, and when it begins."""
     if file.trouble is not None:
         return file
-    block = b""
     try:
         with open_file(file) as opened:
-            first = opened.read(4)
-        if not first:
-            return file._replace(trouble=Trouble("empty", "the file is empty"))
-        for magic, name in _COMPRESSED:
-            if first.startswith(magic):
-                file = file._replace(compression=name)
-        with open_stream(file) as opened:
+            unpacked = Unpacked(opened.read)
+            block = b""
             while len(block) < _FIRST_LOOK:
-                more = some_of(file, opened, _FIRST_LOOK - len(block))
+                more = unpacked.read1(_FIRST_LOOK - len(block))
                 if not more:
                     break
                 block += more
     except READ_ERRORS as error:
-        if not block:
-            return file._replace(trouble=trouble_of(error))
+        return file._replace(trouble=trouble_of(error))
+    file = file._replace(compression=unpacked.form)
+    if not block:
+        if unpacked.damage:
+            return file._replace(trouble=damaged(unpacked))
+        what = f"compressed with {unpacked.form}, and nothing in it" if unpacked.form else "the file is empty"
+        return file._replace(trouble=Trouble("empty", what))
     sink = _FirstTime()
     reader = for_magic(block, sink) if len(block) >= 4 else None
     if reader is None:
@@ -302,18 +276,14 @@ def trouble_of(error: BaseException) -> Trouble:
     text = _first_line(error)
     if isinstance(error, FileNotFoundError):
         return Trouble("missing", "No such file, or a link to none")
-    if isinstance(error, EOFError):
-        return Trouble("truncated", text)
-    if isinstance(error, (gzip.BadGzipFile, zlib.error)):
-        return Trouble("corrupt", text)
     if isinstance(error, PermissionError):
         return Trouble("forbidden", "Permission denied")
-    lower = text.lower()
-    if "truncated" in lower or "unexpected end" in lower:
-        return Trouble("truncated", text)
-    if any(word in lower for word in ("zlib", "zstd", "decompress", "codec")):
-        return Trouble("corrupt", text)
     return Trouble("failed", text)
+
+
+def damaged(unpacked: Unpacked) -> Trouble:
+    """What the damage of a compressed file means for it."""
+    return Trouble(unpacked.damage_code.removeprefix("capture/"), unpacked.damage)
 
 
 def _first_line(error: BaseException) -> str:
