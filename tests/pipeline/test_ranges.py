@@ -70,6 +70,16 @@ def test_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, bloc
     assert got.calls == expected.calls
 
 
+class Measured(Payloads):
+    """Keeps how much was read at a time."""
+
+    sizes: list[int]
+
+    def read(self, position: int, offset: int, size: int) -> bytes:
+        self.sizes.append(size)
+        return super().read(position, offset, size)
+
+
 @pytest.mark.parametrize("inline", [False, True])
 def test_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inline: bool) -> None:
     """Segments come out of the blocks as they went in, with the payload of the right place."""
@@ -89,11 +99,14 @@ def test_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inline: boo
     blocks += referrer.take(True)
     assert len(blocks) > 2
     got = Seen()
-    payloads = Payloads(one)
+    payloads = Measured(one)
+    payloads.sizes = []
     for pair, _, segments in sorted(blocks):
         replay(pair, segments, payloads, got)  # type: ignore[arg-type]
     payloads.close()
     assert sorted(got.calls) == sorted(expected.calls)
+    longest = max(len(call[7]) for call in expected.calls)
+    assert max(payloads.sizes, default=0) <= max(2000, longest) and bool(payloads.sizes) is not inline
 
 
 def test_a_file_that_became_shorter(tmp_path: Path) -> None:
