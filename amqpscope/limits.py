@@ -44,6 +44,10 @@ it is emptied: it only saves time."""
 MAX_EXTENSION_HEADERS: Final = 16
 """IPv6 extension headers walked in one packet. Senders use up to four (RFC 8200, section 4.1)."""
 
+MAX_MERGE_OPEN: Final = 128
+"""Files read at the same time when several are one capture; what waits of each is below 1 MiB. Rotated sets
+need two, taps one each."""
+
 SEARCH_CHAIN: Final = 5
 """Records that must follow one another before a place behind damage is believed to be a record. One
 header passes by chance once in some 2**30 places, so five are beyond chance, and few enough to be found

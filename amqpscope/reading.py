@@ -7,25 +7,25 @@
         print(finding.rule, finding.peer, finding.packet, finding.message)
 
 The file is read once, front to back, a block at a time; so a pipe is as good as a file, and memory
-does not grow with it. `Capture` also has the connections and the notes about the capture itself.
+does not grow with it. A list of files is one capture: their packets in the order of time, as of a capture
+that was rotated. `Capture` also has the connections and the notes about the capture itself.
 """
 
-import os
-import stat
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from amqpscope.analysis import ConnectionAnalysis, Note
-from amqpscope.capture.decompression import Unpacked
-from amqpscope.capture.reader import for_magic
+from amqpscope.capture.merging import Merge
+from amqpscope.capture.source import Source
 from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
 
 __all__ = ["Capture", "check", "read"]
+
+File = str | Path | BinaryIO
 
 BLOCK = 1024 * 1024
 """Octets read at a time: large enough to be fast, small enough to cost nothing."""
@@ -34,16 +34,17 @@ BLOCK = 1024 * 1024
 class Capture:
     """One capture. Iterate over it, once, for its frame records in the order they were completed.
 
-    source: a path, `-` for standard input, or an open binary file, which stays open. messages: put messages
-    together over their transfers. keep: remember all connections for `connections`, also those that ended.
-    records: gather them; else only count frames. judge: make findings (needs messages), which `take_findings`
-    gives; context: with the frames around them.
-    name: what records call it, if not its path. Raises CaptureError when it cannot be opened.
+    source: a path, `-` for standard input, or an open binary file, which stays open; or several of these,
+    which are read as one (see `amqpscope.capture.merging`). messages: put messages together over their
+    transfers. keep: remember all connections for `connections`, also those that ended. records: gather them;
+    else only count frames. judge: make findings (needs messages), which `take_findings` gives; context: with
+    the frames around them. name: what records call it, if not its path. Raises CaptureError when it cannot be
+    opened; of several that comes with the first block.
     """
 
     def __init__(
         self,
-        source: str | Path | BinaryIO,
+        source: File | Sequence[File],
         *,
         messages: bool = True,
         keep: bool = True,
@@ -52,27 +53,33 @@ class Capture:
         context: bool = False,
         name: str | None = None,
     ) -> None:
-        if isinstance(source, (str, Path)):
-            self._own = str(source) != "-"
-            self._file = _open(str(source))
-            self.name = name or (str(source) if self._own else "standard input")
+        if isinstance(source, Sequence) and not isinstance(source, str):
+            self._sources = [Source(one) for one in source]
+            if not self._sources:
+                raise CaptureError("no files to read")
+            self.name = name or _names(self._sources)
         else:
-            self._own = False
-            self._file = source
-            self.name = name or _name(source)
-        self.size: int | None = _size(self._file)
-        """Octets of the file, None if it has no size (a pipe)."""
-        self._unpacked = Unpacked(self._read_file)
+            self._sources = [Source(source, name)]
+            self._sources[0].open()
+            self.name = self._sources[0].name
         self.notes: list[Note] = []
         self._table = ConnectionTable(self.name, messages, keep, records, judge, context)
         self._begun = False
+        self._closed = False
         # In the middle of a block, where nothing can be said to be complete.
         self._feeding = False
+        self._merge: Merge | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Octets of the file, or of all files, as far as they are open; None if one has no size (a pipe)."""
+        sizes = [source.size for source in self._sources]
+        return None if None in sizes else sum(size or 0 for size in sizes)
 
     @property
     def octets_read(self) -> int:
-        """Octets of the file read so far: of a compressed one, compressed octets."""
-        return self._unpacked.octets_taken
+        """Octets of it read so far: of a compressed one, compressed octets."""
+        return sum(source.octets_read for source in self._sources)
 
     @property
     def connections(self) -> list[ConnectionAnalysis]:
@@ -113,35 +120,44 @@ class Capture:
         """
         if self._begun:
             raise CaptureError(f"{self.name}: was read before")
+        if self._closed:
+            raise CaptureError(f"{self.name}: is closed")
         self._begun = True
+        if len(self._sources) > 1:
+            yield from self._merged()
+            return
         table = self._table
-        first = self._read(4)
-        while len(first) < 4:
-            more = self._read(4 - len(first))
-            if not more:
-                raise CaptureError(f"{self.name}: {self._too_short(first)}")
-            first += more
-        reader = for_magic(first, table)
-        if reader is None:
-            raise CaptureError(f"{self.name}: {_what_it_is(first, self._unpacked.form)}")
-        block = first + self._read(BLOCK - 4)
-        while block:
+        source = self._sources[0]
+        reader = source.start(table)
+        while block := source.read(BLOCK):
             self._feeding = True
             reader.feed(block)
             self._feeding = False
             self.notes += table.take_notes()
             yield table.take_records()
-            block = self._read(BLOCK)
         reader.finish()
-        if self._unpacked.damage:
-            table.note(self._unpacked.damage_code, reader.number, 0, self._unpacked.damage)
+        if source.damage:
+            table.note(source.damage_code, reader.number, 0, source.damage)
         table.finish()
         self.notes += table.take_notes()
         yield table.take_records()
 
+    def _merged(self) -> Iterator[list[FrameRecord]]:
+        """`blocks` of several files."""
+        table = self._table
+        self._merge = Merge(self._sources, table)
+        self._merge.begin()
+        more = True
+        while more:
+            more = self._merge.advance()
+            if not more:
+                table.finish()
+            self.notes += table.take_notes()
+            yield table.take_records()
+
     def stop(self) -> None:
         """The capture is not read to its end: what is open ends here, and all its findings are complete."""
-        if not self._feeding:
+        if not (self._feeding or (self._merge is not None and self._merge.delivering)):
             self._table.finish()
             self.notes += self._table.take_notes()
 
@@ -149,34 +165,11 @@ class Capture:
         for records in self.blocks():
             yield from records
 
-    def _read(self, octets: int) -> bytes:
-        """The next octets of the capture; none at its end."""
-        try:
-            return self._unpacked.read1(octets)
-        except OSError as error:
-            raise CaptureError(f"{self.name}: {error.strerror or error}") from error
-        except (ValueError, CaptureError) as error:  # a file closed, or opened for writing
-            raise CaptureError(f"{self.name}: {error}") from error
-
-    def _read_file(self, octets: int) -> bytes:
-        # A pipe gives what it has: frames are to be shown as they come.
-        block = self._file.read1(octets) if hasattr(self._file, "read1") else self._file.read(octets)
-        if isinstance(block, str):
-            raise CaptureError("opened as text, not as a binary file")
-        return bytes(block or b"")
-
-    def _too_short(self, first: bytes) -> str:
-        """Why a file that ends within its first octets is no capture."""
-        if self._unpacked.damage:
-            return self._unpacked.damage
-        if self._unpacked.form:
-            return f"compressed with {self._unpacked.form}, and {'no capture' if first else 'nothing'} in it"
-        return "not a capture file" if first else "the file is empty"
-
     def close(self) -> None:
-        """Close the file, if it was opened here."""
-        if self._own:
-            self._file.close()
+        """Close the files that were opened here."""
+        self._closed = True
+        for source in self._sources:
+            source.close()
 
     def __enter__(self) -> "Capture":
         return self
@@ -185,16 +178,16 @@ class Capture:
         self.close()
 
 
-def read(source: str | Path | BinaryIO, *, messages: bool = True) -> Iterator[FrameRecord]:
-    """The frame records of a capture: path, `-`, or an open binary file.
+def read(source: File | Sequence[File], *, messages: bool = True) -> Iterator[FrameRecord]:
+    """The frame records of a capture: path, `-`, or an open binary file; or several of these, read as one.
 
     Raises CaptureError at once when it cannot be opened, and on the first record when it is no capture.
     """
     return _records(Capture(source, messages=messages, keep=False))
 
 
-def check(source: str | Path | BinaryIO) -> Iterator[Finding]:
-    """The findings of a capture: path, `-`, or an open binary file.
+def check(source: File | Sequence[File]) -> Iterator[Finding]:
+    """The findings of a capture: path, `-`, or an open binary file; or several of these, read as one.
 
     Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
     """
@@ -212,42 +205,7 @@ def _records(capture: Capture) -> Iterator[FrameRecord]:
         yield from capture
 
 
-def _open(path: str) -> BinaryIO:
-    if path == "-":
-        if sys.stdin is None:
-            raise CaptureError("standard input: is closed")
-        return sys.stdin.buffer
-    try:
-        if os.path.isdir(path):
-            raise CaptureError(f"{path}: is a directory, not a capture file")
-        return open(path, "rb")
-    except OSError as error:
-        raise CaptureError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # a zero octet in the name
-        raise CaptureError(f"{path!r}: {error}") from error
-
-
-def _name(file: BinaryIO) -> str:
-    name = getattr(file, "name", None)
-    return name if isinstance(name, str) else "stream"
-
-
-def _size(file: BinaryIO) -> int | None:
-    try:
-        status = os.fstat(file.fileno())
-    except (OSError, AttributeError, ValueError):
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-# Files that are no captures but often hold one. The first two are read, but not within one another.
-_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zX", "xz"), (b"BZh", "bzip2"))
-
-
-def _what_it_is(first: bytes, form: str) -> str:
-    """What a file is that starts with these octets after `form` (gzip, zstd or none) was undone."""
-    for magic, name in _COMPRESSED:
-        if first.startswith(magic):
-            return f"compressed with {name}{f' and with {form}' if form else ''}; decompress it first"
-    inside = f", inside {form}" if form else ""
-    return f"not a capture file (neither pcap nor pcapng{inside})"
+def _names(sources: list[Source]) -> str:
+    """What several files are called together."""
+    first = sources[0].name
+    return first if len(sources) == 1 else f"{first} and {len(sources) - 1} more"

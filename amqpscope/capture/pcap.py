@@ -12,6 +12,7 @@ it is read, and the first three are noted.
 
 from typing import Any, Final
 
+from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.records import INCOMPLETE, NOT_CREDIBLE, RECORDS, START, CaptureReader
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.words import FOUR_WORDS, FOUR_WORDS_LITTLE, INTERPRETED
@@ -48,8 +49,8 @@ def _is_magic(magic: i64) -> bool:
 class PcapReader(CaptureReader):
     """Reads pcap files. `link_type` is known once the file header has been read, -1 before."""
 
-    def __init__(self, sink: SegmentSink) -> None:
-        super().__init__(sink)
+    def __init__(self, sink: SegmentSink, decoder: PacketDecoder | None = None) -> None:
+        super().__init__(sink, decoder)
         self.link_type: i64 = -1
         self._big = False
         self._header: i64 = RECORD_HEADER

@@ -11,6 +11,7 @@ the second length was wrong and the block is read; otherwise the first, and the 
 
 from typing import Any, Final
 
+from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.records import INCOMPLETE, NOT_CREDIBLE, RECORDS, CaptureReader
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.words import INTERPRETED, SEVEN_WORDS, SEVEN_WORDS_LITTLE
@@ -92,8 +93,8 @@ class Interface:
 class PcapngReader(CaptureReader):
     """Reads pcapng files. `interfaces`: those of the current section."""
 
-    def __init__(self, sink: SegmentSink) -> None:
-        super().__init__(sink)
+    def __init__(self, sink: SegmentSink, decoder: PacketDecoder | None = None) -> None:
+        super().__init__(sink, decoder)
         self.interfaces: list[Interface] = []
         self._big = False
         self._chain_big = False  # byte order at the place a chain being judged has come to

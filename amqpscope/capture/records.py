@@ -42,8 +42,8 @@ class CaptureReader:
     file that are dealt with.
     """
 
-    def __init__(self, sink: SegmentSink) -> None:
-        self.decoder = PacketDecoder(sink)
+    def __init__(self, sink: SegmentSink, decoder: PacketDecoder | None = None) -> None:
+        self.decoder = PacketDecoder(sink) if decoder is None else decoder
         self.sink = sink
         self.number: i64 = 0
         self.offset: i64 = 0

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from amqpscope.cli.inputs import Input, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
@@ -31,6 +32,7 @@ notes: they accuse no peer and never count.
 Examples:
   amqpscope check traffic.pcap
   amqpscope check --strict recorded/*.pcapng
+  amqpscope check --merge rotated/
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
   amqpscope check --format ndjson traffic.pcap | jq -r .rule | sort | uniq -c
   tcpdump -w - port 5672 | amqpscope check --format ndjson -
@@ -74,7 +76,8 @@ def check(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH", help="Captures, pcap or pcapng, also in gzip or zstd; - is standard input."
+            metavar="PATH",
+            help="Captures, pcap or pcapng, also in gzip or zstd; directories of them; - is standard input.",
         ),
     ],
     form: Annotated[
@@ -121,34 +124,38 @@ def check(
             help="Exit with 0 also if there is no AMQP 1.0 to check.",
         ),
     ] = False,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            help="All of it is one capture, in the order of time: a rotated set, or several taps.",
+        ),
+    ] = False,
 ) -> int:
     """Show who broke which rule of the specification, where, and in which state."""
-    if paths.count("-") > 1:
-        raise FilterError("- (standard input) can be read only once")
     if most < 1:
         raise FilterError(f"--max-per-rule {most}: must be at least 1")
     if strict and fail_on is not FailOn.note:
         fail_on = FailOn.warning
     counting = COUNTING[fail_on]
     possible = fail_on_possible or strict
+    captures = inputs(paths, merge)
     writer: Writer
     writer = TextWriter(most) if form is Format.text else JsonWriter(whole=form is Format.json)
     statuses = []
-    for path in paths:
-        statuses.append(_check_one(path, writer, counting, possible, allow_empty))
+    for one in captures:
+        statuses.append(_check_one(one, writer, counting, possible, allow_empty))
     writer.end()
     return worst(statuses)
 
 
 def _check_one(
-    path: str, writer: Writer, counting: tuple[str, ...], possible: bool, allow_empty: bool
+    one: Input, writer: Writer, counting: tuple[str, ...], possible: bool, allow_empty: bool
 ) -> Status:
     """One capture, to its end or as far as it can be read. Gives its status."""
-    writer.begin(path)
+    writer.begin(one.name)
     try:
-        with Capture(
-            path, keep=writer.connections, records=False, judge=True, context=writer.context
-        ) as capture:
+        with one.open(keep=writer.connections, records=False, judge=True, context=writer.context) as capture:
             writer.opened(capture)
             failed = False
             try:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from amqpscope.cli.inputs import Input, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.writers import CensusWriter, JsonWriter, TimelineWriter, Writer
@@ -15,7 +16,7 @@ from amqpscope.report.summary import protocol_name
 from amqpscope.report.timeline import TIME_FORMATS
 from amqpscope.selection import Selection, parse_bound, parse_channels, parse_names
 
-__all__ = ["EPILOG", "capture_status", "open_capture", "read"]
+__all__ = ["EPILOG", "capture_status", "read"]
 
 
 class Format(enum.StrEnum):
@@ -59,6 +60,7 @@ Examples:
   amqpscope read --only attach,detach,close traffic.pcap
   amqpscope read -v --connection 3 --from +1.5 --to +2 traffic.pcap
   amqpscope read --address 'orders*' --only transfer,problem traffic.pcap
+  amqpscope read --merge rotated/capture.pcap*
   amqpscope read --format ndjson --bodies traffic.pcap | jq .message.body
   tcpdump -w - port 5672 | amqpscope read -
 
@@ -72,7 +74,8 @@ def read(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH", help="Captures, pcap or pcapng, also in gzip or zstd; - is standard input."
+            metavar="PATH",
+            help="Captures, pcap or pcapng, also in gzip or zstd; directories of them; - is standard input.",
         ),
     ],
     connection: Annotated[
@@ -169,6 +172,14 @@ def read(
         bool,
         typer.Option("--count", rich_help_panel=_HOW, help="Only how many frames of each name there are."),
     ] = False,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            rich_help_panel=_OTHER,
+            help="All of it is one capture, in the order of time: a rotated set, or several taps.",
+        ),
+    ] = False,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -188,19 +199,18 @@ def read(
     )
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
-    if paths.count("-") > 1:
-        raise FilterError("- (standard input) can be read only once")
+    captures = inputs(paths, merge)
     writer: Writer
     if count:
         writer = CensusWriter(form is not Format.text)
     elif form is Format.text:
-        writer = TimelineWriter(time.value, max(verbose, 2 if bodies else 0), several=len(paths) > 1)
+        writer = TimelineWriter(time.value, max(verbose, 2 if bodies else 0), several=len(captures) > 1)
     else:
         writer = JsonWriter(form is Format.json, bodies or verbose >= 2)
     statuses = []
     left = limit
-    for path in paths:
-        status, left = _read_one(path, writer, selection, left, allow_empty)
+    for one in captures:
+        status, left = _read_one(one, writer, selection, left, allow_empty)
         statuses.append(status)
         if left == 0:
             break
@@ -208,13 +218,8 @@ def read(
     return worst(statuses)
 
 
-def open_capture(path: str, messages: bool = True, keep: bool = True) -> Capture:
-    """A capture named on the command line; see `Capture`. Raises CaptureError."""
-    return Capture(path, messages=messages, keep=keep)
-
-
 def _read_one(
-    path: str, writer: Writer, selection: Selection, left: int | None, allow_empty: bool
+    one: Input, writer: Writer, selection: Selection, left: int | None, allow_empty: bool
 ) -> tuple[Status, int | None]:
     """One capture. Gives its status and how many frames may still be shown."""
     names = LinkNames()
@@ -224,7 +229,7 @@ def _read_one(
     shown = 0
     seen = 0
     try:
-        with open_capture(path, writer.messages or selection.messages, keep=False) as capture:
+        with one.open(messages=writer.messages or selection.messages, keep=False) as capture:
             writer.begin(capture, names)
             with progress(capture, writer.streaming) as meter:
                 for records in capture.blocks():
@@ -258,7 +263,7 @@ def _read_one(
                 say(f"{capture.name}: none of its {seen} frames is asked for")
             return status, left
     except CaptureError as error:
-        writer.fail(path, str(error))
+        writer.fail(one.name, str(error))
         say(str(error))
         return Status.FAILURE, left
 

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.cli.inputs import Input, inputs
 from amqpscope.cli.output import note_lines, painter, progress, say
-from amqpscope.cli.read import capture_status, open_capture
+from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
-from amqpscope.errors import CaptureError, FilterError
+from amqpscope.errors import CaptureError
 from amqpscope.reading import Capture
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import Summary, summary_json
@@ -39,7 +40,8 @@ def summary(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH", help="Captures, pcap or pcapng, also in gzip or zstd; - is standard input."
+            metavar="PATH",
+            help="Captures, pcap or pcapng, also in gzip or zstd; directories of them; - is standard input.",
         ),
     ],
     connection: Annotated[
@@ -58,19 +60,24 @@ def summary(
             help="text; json: one object a line and capture.",
         ),
     ] = Format.text,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            help="All of it is one capture, in the order of time: a rotated set, or several taps.",
+        ),
+    ] = False,
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Exit with 0 also if there is no AMQP 1.0 to read.")
     ] = False,
 ) -> int:
     """Show what happened on each connection: who talked, which links, how much, how it ended and why."""
-    if paths.count("-") > 1:
-        raise FilterError("- (standard input) can be read only once")
     if connection is not None:
         check_connection(connection)
     statuses = []
-    for path in paths:
+    for one in inputs(paths, merge):
         try:
-            statuses.append(_summarise(path, connection, everything, form, allow_empty))
+            statuses.append(_summarise(one, connection, everything, form, allow_empty))
         except CaptureError as error:
             sys.stdout.flush()
             say(str(error))
@@ -78,9 +85,9 @@ def summary(
     return worst(statuses)
 
 
-def _summarise(path: str, wanted: str | None, everything: bool, form: Format, allow_empty: bool) -> Status:
+def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, allow_empty: bool) -> Status:
     gathered = Summary()
-    with open_capture(path) as capture:
+    with one.open() as capture:
         with progress(capture, streaming=False) as meter:
             for records in capture.blocks():
                 for record in records:

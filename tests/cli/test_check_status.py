@@ -130,7 +130,7 @@ def test_by_severity(
         (["text"], "text: not a capture file"),
         (["gzip"], "gzip: the gzip data are cut short after 0 octets"),
         (["xz"], "xz: compressed with xz; decompress it first"),
-        (["directory"], "directory: is a directory"),
+        (["directory"], "directory: no captures in this directory (it is empty)"),
         (["missing.pcap"], "missing.pcap: No such file or directory"),
         (["clean.pcap/below"], "clean.pcap/below: Not a directory"),
         ([], "Missing argument 'PATH'"),

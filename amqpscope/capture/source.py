@@ -1,0 +1,191 @@
+"""Where a capture's octets come from: a file, standard input, or what is open already; compressed or not."""
+
+import os
+import stat
+import sys
+from typing import Any
+
+from amqpscope.capture.decompression import Unpacked
+from amqpscope.capture.packet import PacketDecoder
+from amqpscope.capture.reader import CaptureReader, for_magic
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.errors import CaptureError
+
+__all__ = ["Source", "is_capture"]
+
+# Files that are no captures but often hold one. The first two are read, but not within one another.
+_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zX", "xz"), (b"BZh", "bzip2"))
+
+
+class Source:
+    """One file: its octets, and the reader that they are for.
+
+    file: a path, `-` for standard input, or an open binary file, which stays open. `name`: what messages call
+    it; `size`: octets of the file, None if it has no size (a pipe). `unknown`: it could not be read as far as
+    it takes to know what it is. Whatever goes wrong is a CaptureError that begins with the name.
+    """
+
+    def __init__(self, file: Any, name: str | None = None) -> None:
+        self._own = False
+        self._path = ""
+        self._file: Any = None
+        self.size: int | None = None
+        self.unknown = False  # reading failed, so that nobody knows what is in it
+        self._first = b""
+        self._unpacked = Unpacked(self._read_file)
+        if isinstance(file, (str, os.PathLike)):
+            self._path = str(file)
+            self._own = self._path != "-"
+            self.name = name or (self._path if self._own else "standard input")
+            self.size = _path_size(self._path) if self._own else None
+        else:
+            self._file = file
+            self.name = name or _name(file)
+            self.size = _size(file)
+
+    @property
+    def octets_read(self) -> int:
+        """Octets of the file read so far: of a compressed one, compressed octets."""
+        return self._unpacked.octets_taken
+
+    @property
+    def again(self) -> bool:
+        """Whether it can be closed and opened again."""
+        return self._own
+
+    @property
+    def damage(self) -> str:
+        """What ended a compressed file's octets early, "" if nothing did."""
+        return self._unpacked.damage
+
+    @property
+    def damage_code(self) -> str:
+        """The code of the note for that."""
+        return self._unpacked.damage_code
+
+    def open(self) -> None:
+        """Open the file if it is not open. Raises CaptureError."""
+        if self._file is None:
+            self._file = _open(self._path)
+            self._unpacked = Unpacked(self._read_file)
+            self.size = _size(self._file)
+
+    def start(self, sink: SegmentSink, decoder: PacketDecoder | None = None) -> CaptureReader:
+        """The reader for the file's octets, all of which are yet to come. See `for_magic`."""
+        self.open()
+        first = self._read(4)
+        while len(first) < 4:
+            more = self._read(4 - len(first))
+            if not more:
+                raise CaptureError(f"{self.name}: {self._too_short(first)}")
+            first += more
+        reader = for_magic(first, sink, decoder)
+        if reader is None:
+            raise CaptureError(f"{self.name}: {_what_it_is(first, self._unpacked.form)}")
+        self._first = first
+        return reader
+
+    def read(self, octets: int) -> bytes:
+        """The next octets of the capture, up to so many (more than 4) and as soon as there are any."""
+        first = self._first
+        if first:
+            self._first = b""
+            return first + self._read(octets - len(first))
+        return self._read(octets)
+
+    def close(self) -> None:
+        """Close the file, if it was opened here. It can be opened again, and starts anew then."""
+        self._first = b""
+        if self._own and self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _read(self, octets: int) -> bytes:
+        try:
+            return self._unpacked.read1(octets)
+        except OSError as error:
+            self.unknown = True
+            raise CaptureError(f"{self.name}: {error.strerror or error}") from error
+        except (ValueError, CaptureError) as error:  # a file closed, or opened for writing; no zstd
+            self.unknown = True
+            raise CaptureError(f"{self.name}: {error}") from error
+
+    def _read_file(self, octets: int) -> bytes:
+        # A pipe gives what it has: frames are to be shown as they come.
+        file = self._file
+        block = file.read1(octets) if hasattr(file, "read1") else file.read(octets)
+        if isinstance(block, str):
+            raise CaptureError("opened as text, not as a binary file")
+        return bytes(block or b"")
+
+    def _too_short(self, first: bytes) -> str:
+        """Why a file that ends within its first octets is no capture."""
+        if self._unpacked.damage:
+            return self._unpacked.damage
+        if self._unpacked.form:
+            return f"compressed with {self._unpacked.form}, and {'no capture' if first else 'nothing'} in it"
+        return "not a capture file" if first else "the file is empty"
+
+
+def is_capture(path: str) -> bool:
+    """Whether the file at `path` looks like a capture, by its first octets.
+
+    Also if that cannot be told, so that whoever reads it is told why.
+    """
+    source = Source(path)
+    try:
+        source.open()
+    except CaptureError:
+        return True
+    try:
+        source.start(SegmentSink())
+    except CaptureError:
+        return source.unknown
+    finally:
+        source.close()
+    return True
+
+
+def _open(path: str) -> Any:
+    if path == "-":
+        if sys.stdin is None:
+            raise CaptureError("standard input: is closed")
+        return sys.stdin.buffer
+    try:
+        if os.path.isdir(path):
+            raise CaptureError(f"{path}: is a directory, not a capture file")
+        return open(path, "rb")
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:  # a zero octet in the name
+        raise CaptureError(f"{path!r}: {error}") from error
+
+
+def _name(file: Any) -> str:
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else "stream"
+
+
+def _path_size(path: str) -> int | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _size(file: Any) -> int | None:
+    try:
+        status = os.fstat(file.fileno())
+    except (OSError, AttributeError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _what_it_is(first: bytes, form: str) -> str:
+    """What a file is that starts with these octets after `form` (gzip, zstd or none) was undone."""
+    for magic, name in _COMPRESSED:
+        if first.startswith(magic):
+            return f"compressed with {name}{f' and with {form}' if form else ''}; decompress it first"
+    inside = f", inside {form}" if form else ""
+    return f"not a capture file (neither pcap nor pcapng{inside})"

@@ -1,0 +1,96 @@
+"""The captures that a command line names: files, standard input, and directories of files."""
+
+import os
+from collections.abc import Iterator
+
+from amqpscope.capture.source import is_capture
+from amqpscope.cli.output import say
+from amqpscope.errors import CaptureError, FilterError
+from amqpscope.reading import Capture
+
+__all__ = ["Input", "inputs"]
+
+
+class Input:
+    """One capture to be opened: a file, or several that are one. `name`: what it is called until then."""
+
+    def __init__(self, paths: list[str], refusal: str = "") -> None:
+        self.paths = paths
+        self.refusal = refusal
+        self.name = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+
+    def open(
+        self,
+        *,
+        messages: bool = True,
+        keep: bool = True,
+        records: bool = True,
+        judge: bool = False,
+        context: bool = False,
+    ) -> Capture:
+        """The capture. Raises CaptureError."""
+        if self.refusal:
+            raise CaptureError(self.refusal)
+        source = self.paths[0] if len(self.paths) == 1 else self.paths
+        return Capture(source, messages=messages, keep=keep, records=records, judge=judge, context=context)
+
+
+def inputs(paths: list[str], merge: bool) -> list[Input]:
+    """What is to be read for these paths, in their order; with `merge` all of it as one capture.
+
+    A directory stands for the captures in it and below it, by name. How many other files there are in it is
+    said. Raises FilterError for what makes no sense on a command line.
+    """
+    if paths.count("-") > 1:
+        raise FilterError("- (standard input) can be read only once")
+    found: list[Input] = []
+    for path in paths:
+        if path != "-" and os.path.isdir(path):
+            found += _in_directory(path)
+        else:
+            found.append(Input([path]))
+    if not merge:
+        return found
+    refusal = next((one.refusal for one in found if one.refusal), "")
+    return [Input([one.paths[0] for one in found], refusal)]
+
+
+def _in_directory(directory: str) -> list[Input]:
+    """The captures in a directory and below it, and what could not be looked into."""
+    found: list[Input] = []
+    others = 0
+    for path, problem in _files(directory):
+        if problem:
+            found.append(Input([path], f"{path}: {problem}"))
+        elif os.path.isfile(path) and is_capture(path):
+            found.append(Input([path]))
+        else:
+            others += 1
+    if not found:
+        count = f"none of its {others} files is one" if others else "it is empty"
+        return [Input([directory], f"{directory}: no captures in this directory ({count})")]
+    if others:
+        say(f"{directory}: {others} {'file is' if others == 1 else 'files are'} no capture, skipped")
+    return found
+
+
+def _files(directory: str) -> Iterator[tuple[str, str]]:
+    """Path of everything in a directory and below it that is no directory, by name.
+
+    The second is why a directory cannot be looked into, "" otherwise. Links to directories are not followed.
+    """
+    waiting = [(directory, True)]
+    while waiting:
+        path, is_directory = waiting.pop()
+        if not is_directory:
+            yield path, ""
+            continue
+        try:
+            with os.scandir(path) as listing:
+                entries = sorted(
+                    ((entry.path, entry.is_dir(follow_symlinks=False)) for entry in listing), reverse=True
+                )
+        except OSError as error:
+            yield path, error.strerror or str(error)
+            continue
+        waiting += entries
