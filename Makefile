@@ -29,7 +29,8 @@ demo: $(INSTALLED)
 	$(BIN)/amqpscope check --fail-on never captures/rhea-transfer-before-attach.pcap
 
 test: $(INSTALLED)
-	$(BIN)/pytest -q -n $(JOBS) --dist loadgroup
+	$(BIN)/pytest -q -n $(JOBS) --ignore=tests/pipeline
+	$(if $(findstring spark,$(EXTRAS)),$(BIN)/pytest -q tests/pipeline)
 
 test-spark:
 	$(MAKE) EXTRAS=test,spark pipeline-tests
