@@ -58,9 +58,7 @@ def stream_ended_inside_a_frame(case: Case) -> None:
     me = case.me
     if me.unfinished is not None:
         case.spot = me.unfinished
-        case.report(
-            "amqp10/F-SIZE-TOTAL", f"the stream ends inside the frame: {me.unfinished_reason}", POSSIBLE
-        )
+        case.report("amqp10/F-SIZE-TOTAL", me.unfinished_reason, POSSIBLE)
 
 
 def begin_never_answered_but_another_begun(case: Case) -> None:
