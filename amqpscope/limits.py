@@ -48,6 +48,19 @@ MAX_MERGE_OPEN: Final = 128
 """Files read at the same time when several are one capture; what waits of each is below 1 MiB. Rotated sets
 need two, taps one each."""
 
+FRAGMENT_TIME: Final = 30_000_000_000
+"""Nanoseconds after which a datagram that is not complete is given up. What Linux waits; RFC 8200 says 60 s,
+but by then IPv4 has given its 16 bits of identification to another one."""
+
+FRAGMENT_DATAGRAMS: Final = 1024
+"""Datagrams that wait for fragments. Senders put the fragments of one behind one another."""
+
+FRAGMENT_OCTETS: Final = 4 * 1024 * 1024
+"""Octets of them: what Linux holds. With the marks it is twice that."""
+
+MAX_NESTING: Final = 8
+"""Datagrams within one another in one packet. Real ones have two or three."""
+
 SEARCH_CHAIN: Final = 5
 """Records that must follow one another before a place behind damage is believed to be a record. One
 header passes by chance once in some 2**30 places, so five are beyond chance, and few enough to be found

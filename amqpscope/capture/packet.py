@@ -15,16 +15,24 @@ wire is believed up to `MAX_LARGE_PACKET`.
 Checksums are not verified: with offload the captured ones are wrong in correct traffic. What is malformed
 is skipped, counted and noted a bounded number of times; nothing here raises on any octets.
 
-What reassembles IP fragments later takes `_fragment`'s place: it gives back a whole datagram, which is
-then walked as a packet of link type raw IP. Tunnels are to go the same way, with their inner packet.
+Fragments of IP datagrams wait until theirs is whole, which is then walked as a packet of link type raw IP,
+with the number and time of the fragment that completed it. Tunnels are to go the same way, with their inner
+packet.
 """
 
 from typing import Any, Final
 
+from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragments
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.words import INTERPRETED, TWO_WORDS
-from amqpscope.limits import MAX_EXTENSION_HEADERS, MAX_KNOWN_FLOWS, MAX_LARGE_PACKET, MAX_LINK_TYPES
+from amqpscope.limits import (
+    MAX_EXTENSION_HEADERS,
+    MAX_KNOWN_FLOWS,
+    MAX_LARGE_PACKET,
+    MAX_LINK_TYPES,
+    MAX_NESTING,
+)
 from dissectors.wire import i64, u16, u32, u32le
 
 __all__ = ["PacketDecoder", "SegmentSink"]
@@ -86,6 +94,8 @@ class PacketDecoder:
         self.link_types: dict[int, int] = {}  # those not decoded, with the packets of each
         self.reverses: dict[bytes, bytes] = {}
         self.tcp_stop: i64 = 0  # second result of _extensions
+        self._fragments = Fragments()
+        self._nested: i64 = 0  # packets within packets, at this moment
 
     def packet(
         self, number: i64, time: i64, link_type: i64, buf: bytes, start: i64, end: i64, wire_length: i64
@@ -135,11 +145,20 @@ class PacketDecoder:
             if protocol != TCP and protocol != AUTHENTICATION:
                 return
             if (high & 0x3F) | low != 0:  # more fragments, or an offset
-                self._fragment(number, time)
+                self._fragment(
+                    number,
+                    time,
+                    buf[at + 12 : at + 20] + buf[at + 4 : at + 6] + buf[at + 9 : at + 10],
+                    buf[at:tcp],
+                    ((high & 0x1F) << 8 | low) << 3,
+                    high & 0x20 != 0,
+                    buf[tcp : min(stop, end)],
+                    stop - tcp,
+                )
                 return
             if protocol == AUTHENTICATION:
                 self.tcp_stop = stop
-                tcp = self._extensions(number, time, buf, tcp, end, protocol)
+                tcp = self._extensions(number, time, buf, tcp, end, protocol, at)
                 if tcp < 0:
                     return
             source = at + 12
@@ -160,7 +179,7 @@ class PacketDecoder:
             protocol = buf[at + 6]
             if protocol != TCP:
                 self.tcp_stop = stop
-                tcp = self._extensions(number, time, buf, tcp, end, protocol)
+                tcp = self._extensions(number, time, buf, tcp, end, protocol, at)
                 if tcp < 0:
                     return
             source = at + 8
@@ -214,6 +233,8 @@ class PacketDecoder:
 
     def finish(self) -> None:
         """No packet follows: say what was only counted so far."""
+        self._fragments.finish()
+        self._tell_abandoned()
         self.notes.finish()
 
     def _learn(self, key: bytes) -> bytes:
@@ -230,10 +251,63 @@ class PacketDecoder:
         self.malformed += 1
         self.notes.add(code, number, time, f"{detail}; packet skipped")
 
-    def _fragment(self, number: i64, time: i64) -> None:
-        """A part of an IP datagram. Not put together yet, so whatever TCP it carries is missing."""
+    def _fragment(
+        self,
+        number: i64,
+        time: i64,
+        key: bytes,
+        header: bytes,
+        offset: i64,
+        more: bool,
+        captured: bytes,
+        wire: i64,
+    ) -> None:
+        """A part of an IP datagram: see `Fragments.add`. If it completes one, that is walked as a packet."""
         self.fragments += 1
-        self.notes.add("capture/ip-fragment", number, time, "IP fragments are not put together", 1)
+        fragments = self._fragments
+        result = fragments.add(key, number, time, header, offset, more, captured, wire)
+        if len(fragments.abandoned) > 0:
+            self._tell_abandoned()
+        if result == MALFORMED:
+            self._bad_header(number, time, "capture/ip-header", "IP fragment of impossible length or place")
+        elif result == DIFFERENT:
+            self.notes.add(
+                "capture/ip-fragment",
+                number,
+                time,
+                "IP fragments that overlap differ; nothing of the datagram is used",
+            )
+        elif result >= 0:
+            payload = fragments.payload
+            whole: bytes
+            size: int = result
+            header = fragments.header
+            if header[0] >> 4 == 4:
+                total: int = len(header) + size
+                whole = header[:2] + total.to_bytes(2, "big") + header[4:6] + b"\0\0" + header[8:] + payload
+            else:
+                whole = header[:4] + size.to_bytes(2, "big") + header[6:] + payload
+            self._inner(number, time, whole, len(header) + result)
+
+    def _inner(self, number: i64, time: i64, datagram: bytes, wire: i64) -> None:
+        """An IP datagram that was not a packet of its own, with `wire` octets before it was cut."""
+        if self._nested >= MAX_NESTING:
+            self._bad_header(number, time, "capture/ip-header", "too many datagrams within one another")
+            return
+        self._nested += 1
+        self.packets -= 1  # it has been counted
+        self.packet(number, time, LINK_RAW, datagram, 0, len(datagram), wire)
+        self._nested -= 1
+
+    def _tell_abandoned(self) -> None:
+        for number, time in self._fragments.abandoned:
+            self.notes.add(
+                "capture/ip-fragment",
+                number,
+                time,
+                "IP fragments of this datagram are missing; what it carried is lost",
+            )
+        self._fragments.abandoned = []
 
     def _network(self, number: i64, time: i64, link_type: i64, buf: bytes, start: i64, end: i64) -> i64:
         """Where the IP header starts in a packet of any link type; negative when there is none."""
@@ -345,8 +419,12 @@ class PacketDecoder:
             )
         self.link_types[link_type] = count + 1
 
-    def _extensions(self, number: i64, time: i64, buf: bytes, at: i64, end: i64, protocol: i64) -> i64:
+    def _extensions(
+        self, number: i64, time: i64, buf: bytes, at: i64, end: i64, protocol: i64, ip: i64
+    ) -> i64:
         """Where the TCP header starts behind the extension headers at `at`; negative if there is none.
+
+        `ip`: where the IP header does.
 
         RFC 8200, section 4; authentication header: RFC 4302. Atomic fragments (RFC 6946) are whole datagrams.
         `tcp_stop`, the datagram's end, bounds the walk as `end` does.
@@ -369,8 +447,18 @@ class PacketDecoder:
             length: i64 = buf[at + 1]
             if protocol == FRAGMENT:
                 if u16(buf, at + 2) & 0xFFF9 != 0:  # an offset, or more to follow
-                    if self._may_lead_to_tcp(buf[at]):
-                        self._fragment(number, time)
+                    if buf[ip] >> 4 == 6 and self._may_lead_to_tcp(buf[at]):
+                        # The headers before the fragment's own lead nowhere else: they are left out.
+                        self._fragment(
+                            number,
+                            time,
+                            buf[ip + 8 : ip + 40] + buf[at + 4 : at + 8],
+                            buf[ip : ip + 6] + buf[at : at + 1] + buf[ip + 7 : ip + 40],
+                            u16(buf, at + 2) & 0xFFF8,
+                            buf[at + 3] & 1 != 0,
+                            buf[at + 8 : min(stop, end)],
+                            stop - at - 8,
+                        )
                     return _OTHER
                 length = 8
             elif protocol == AUTHENTICATION:
@@ -408,12 +496,23 @@ class PacketDecoder:
             self.unknown_link,
             tuple(self.link_types.items()),
             self.notes.dump(),
+            self._fragments.dump(),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], sink: SegmentSink) -> "PacketDecoder":
         """A decoder that goes on where the one that gave `state` by `dump` was, with another sink."""
-        packets, tcp_segments, truncated, fragments, malformed, unknown_link, link_types, notes = state
+        (
+            packets,
+            tcp_segments,
+            truncated,
+            fragments,
+            malformed,
+            unknown_link,
+            link_types,
+            notes,
+            waiting,
+        ) = state
         decoder = PacketDecoder(sink)
         decoder.packets = packets
         decoder.tcp_segments = tcp_segments
@@ -423,4 +522,5 @@ class PacketDecoder:
         decoder.unknown_link = unknown_link
         decoder.link_types = dict(link_types)
         decoder.notes = Notes.load(notes, sink)
+        decoder._fragments = Fragments.load(waiting)
         return decoder
