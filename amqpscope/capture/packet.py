@@ -16,8 +16,9 @@ Checksums are not verified: with offload the captured ones are wrong in correct 
 is skipped, counted and noted a bounded number of times; nothing here raises on any octets.
 
 Fragments of IP datagrams wait until theirs is whole, which is then walked as a packet of link type raw IP,
-with the number and time of the fragment that completed it. Tunnels are to go the same way, with their inner
-packet.
+with the number and time of the fragment that completed it. What goes through a tunnel (IP in IP, GRE with
+ERSPAN, VXLAN, GENEVE) is walked in place as another packet, down to a bounded depth; MPLS and PPPoE are
+passed over as tags are. A tunnel's own packets that are fragments are not put together.
 """
 
 from typing import Any, Final
@@ -58,11 +59,24 @@ ETHERTYPE_OLD_TAG_A: Final = 0x9100  # stacked tags before 802.1ad
 ETHERTYPE_OLD_TAG_B: Final = 0x9200
 ETHERTYPE_OLD_TAG_C: Final = 0x9300
 ETHERTYPE_MIN: Final = 0x0600  # below it the field is a length (802.3)
+ETHERTYPE_MPLS: Final = 0x8847
+ETHERTYPE_MPLS_UPSTREAM: Final = 0x8848
+ETHERTYPE_PPPOE: Final = 0x8864  # its session stage
+ETHERTYPE_BRIDGED: Final = 0x6558  # within GRE and GENEVE: Ethernet
+ETHERTYPE_ERSPAN: Final = 0x88BE  # within GRE, types I and II
+ETHERTYPE_ERSPAN_III: Final = 0x22EB
+PORT_VXLAN: Final = 4789
+PORT_VXLAN_LINUX: Final = 8472  # what Linux took before there was a number
+PORT_GENEVE: Final = 6081
 SLL_LLC: Final = 0x0004  # Linux's name for an 802.2 frame, where the cooked header has an ethertype
 
 # IP protocol numbers.
 HOP_BY_HOP: Final = 0
+IPV4_INSIDE: Final = 4
 TCP: Final = 6
+UDP: Final = 17
+IPV6_INSIDE: Final = 41
+GRE: Final = 47
 ROUTING: Final = 43
 FRAGMENT: Final = 44
 AUTHENTICATION: Final = 51
@@ -143,6 +157,8 @@ class PacketDecoder:
             low = buf[at + 7]
             protocol: i64 = buf[at + 9]
             if protocol != TCP and protocol != AUTHENTICATION:
+                if (high & 0x3F) | low == 0:
+                    self._tunnel(number, time, buf, tcp, min(end, stop), stop, protocol)
                 return
             if (high & 0x3F) | low != 0:  # more fragments, or an offset
                 self._fragment(
@@ -291,12 +307,75 @@ class PacketDecoder:
 
     def _inner(self, number: i64, time: i64, datagram: bytes, wire: i64) -> None:
         """An IP datagram that was not a packet of its own, with `wire` octets before it was cut."""
+        self._walk_inner(number, time, LINK_RAW, datagram, 0, len(datagram), wire)
+
+    def _tunnel(
+        self, number: i64, time: i64, buf: bytes, at: i64, end: i64, stop: i64, protocol: i64
+    ) -> None:
+        """What IP carries from `at` to `stop`, if it is no TCP: walk the packet in it, if there is one."""
+        if protocol in (IPV4_INSIDE, IPV6_INSIDE):
+            self._walk_inner(number, time, LINK_RAW, buf, at, end, stop)
+        elif protocol == GRE:
+            self._gre(number, time, buf, at, end, stop)
+        elif protocol == UDP and end - at > 16:
+            port: i64 = u16(buf, at + 2)
+            at += 8
+            if port in (PORT_VXLAN, PORT_VXLAN_LINUX):
+                # RFC 7348: the flag that says there is a network identifier, and seven more octets.
+                if buf[at] == 0x08:
+                    self._walk_inner(number, time, LINK_ETHERNET, buf, at + 8, end, stop)
+            elif port == PORT_GENEVE and buf[at] >> 6 == 0:
+                # RFC 8926: six bits of words of options.
+                inner: i64 = buf[at] & 0x3F
+                inner = at + 8 + (inner << 2)
+                self._by_ethertype(number, time, u16(buf, at + 2), buf, inner, end, stop)
+
+    def _gre(self, number: i64, time: i64, buf: bytes, at: i64, end: i64, stop: i64) -> None:
+        """RFC 2784 and 2890: flags say which words there are before the packet. Version 1 is PPTP's."""
+        if end - at < 4 or buf[at] & 0x40 != 0 or buf[at + 1] & 7 != 0:
+            return
+        flags: i64 = buf[at]
+        ethertype: i64 = u16(buf, at + 2)
+        at += 4
+        if flags & 0x80 != 0:  # checksum
+            at += 4
+        if flags & 0x20 != 0:  # key
+            at += 4
+        if flags & 0x10 != 0:  # sequence number
+            at += 4
+        if ethertype == ETHERTYPE_ERSPAN:
+            # draft-foschiano-erspan: type I has no header of its own, and no sequence number.
+            if flags & 0x10 != 0:
+                at += 8
+            ethertype = ETHERTYPE_BRIDGED
+        elif ethertype == ETHERTYPE_ERSPAN_III:
+            if end - at < 12:
+                return
+            at += 20 if buf[at + 11] & 1 != 0 else 12  # with the platform's own part
+            ethertype = ETHERTYPE_BRIDGED
+        self._by_ethertype(number, time, ethertype, buf, at, end, stop)
+
+    def _by_ethertype(
+        self, number: i64, time: i64, ethertype: i64, buf: bytes, at: i64, end: i64, stop: i64
+    ) -> None:
+        if ethertype == ETHERTYPE_BRIDGED:
+            self._walk_inner(number, time, LINK_ETHERNET, buf, at, end, stop)
+        elif ethertype in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
+            self._walk_inner(number, time, LINK_RAW, buf, at, end, stop)
+
+    def _walk_inner(
+        self, number: i64, time: i64, link_type: i64, buf: bytes, at: i64, end: i64, stop: i64
+    ) -> None:
+        """A packet within another one, at `buf[at:end]`, to `stop` before it was cut."""
+        if at >= end:
+            self.truncated += 1
+            return
         if self._nested >= MAX_NESTING:
-            self._bad_header(number, time, "capture/ip-header", "too many datagrams within one another")
+            self._bad_header(number, time, "capture/ip-header", "too many packets within one another")
             return
         self._nested += 1
         self.packets -= 1  # it has been counted
-        self.packet(number, time, LINK_RAW, datagram, 0, len(datagram), wire)
+        self.packet(number, time, link_type, buf, at, end, stop - at)
         self._nested -= 1
 
     def _tell_abandoned(self) -> None:
@@ -376,6 +455,19 @@ class PacketDecoder:
                     return at
             elif self._is_tag(ethertype):
                 at += 2
+            elif ethertype in (ETHERTYPE_MPLS, ETHERTYPE_MPLS_UPSTREAM):
+                # RFC 3032: the last label of a stack has a bit set. What follows is IP if it looks like it.
+                while end - at >= 4 and buf[at + 2] & 1 == 0:
+                    at += 4
+                at += 4
+                if at < end:
+                    return at if buf[at] >> 4 == 4 or buf[at] >> 4 == 6 else _OTHER
+            elif ethertype == ETHERTYPE_PPPOE:
+                # RFC 2516: six octets; then the PPP protocol.
+                at += 6
+                if end - at > 2:
+                    protocol: i64 = u16(buf, at)
+                    return at + 2 if protocol in (0x0021, 0x0057) else _OTHER
             elif ethertype < ETHERTYPE_MIN:
                 return self._llc(buf, at, end)
             else:
@@ -437,6 +529,8 @@ class PacketDecoder:
                 return _OTHER
             walked += 1
             if not self._may_lead_to_tcp(protocol):
+                if at < stop:
+                    self._tunnel(number, time, buf, at, min(end, stop), stop, protocol)
                 return _OTHER
             if stop - at < 8:
                 self._bad_header(number, time, "capture/ip-header", "IPv6 datagram ends inside its headers")
