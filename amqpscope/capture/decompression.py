@@ -15,6 +15,7 @@ gzip: RFC 1952. zstd: RFC 8878; it is in Python's own library from 3.14 on, and 
 
 import importlib
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ def compression(first: bytes) -> str:
     return ""
 
 
-class Stream:
+class Stream(ABC):
     """Compressed octets in, by `give`; octets out, by `take`, as many as are asked for at most.
 
     `damage` is what ended it early, "" while nothing did; `damage_code` the note for that.
@@ -50,17 +51,17 @@ class Stream:
         self.damage_code = ""
         self.given_out = 0
 
+    @abstractmethod
     def give(self, block: bytes) -> None:
         """The next compressed octets. Only when `take` has given nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def take(self, most: int) -> bytes:
         """The next octets, up to `most`; none if there is need for more compressed ones, or no way on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self) -> None:
         """There are no more compressed octets."""
-        raise NotImplementedError
 
     def _break(self, code: str, what: str) -> None:
         self.damage_code = code

@@ -17,6 +17,7 @@ payload: such a false chain cannot outlive the packet that carries it. So a chai
 `SEARCH_TAIL` and meets the end of the file exactly. Work is bounded by `SEARCH_STEPS` and `SEARCH_OCTETS`.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any, Final
 
 from amqpscope.capture.packet import PacketDecoder
@@ -35,7 +36,7 @@ INCOMPLETE: Final = -2
 _VERSION: Final = 2  # of the state that `dump` gives
 
 
-class CaptureReader:
+class CaptureReader(ABC):
     """Reads a capture file that is fed to it from its first octet and hands its packets to a decoder.
 
     `number`: packets so far, counted as Wireshark does. `decoder`: its counters. `offset`: octets of the
@@ -171,25 +172,25 @@ class CaptureReader:
                 self._need = 1
                 return end
 
+    @abstractmethod
     def _start(self, buf: bytes, at: i64, end: i64) -> i64:
         """The file's header at `at`. Stays in START to ask for `_need` octets."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _records(self, buf: bytes, at: i64, end: i64) -> i64:
         """The records from `at` on. Stays in RECORDS to ask for `_need` octets."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _step(self, buf: bytes, at: i64, end: i64, first: bool) -> i64:
         """Where the record after the one at `at` starts, if that one is credible; negative if not.
 
         The position given back may lie beyond `end`. INCOMPLETE: it takes more octets to tell. `first`: the
         one that a chain would begin with, against which later ones may be compared.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _window(self) -> i64:
         """Octets from any place within which its chain is decided, wherever the file ends."""
-        raise NotImplementedError
 
     def _damaged(self, at: i64, reason: str) -> i64:
         """The record at `at` is not credible: search behind it. Gives back where to go on."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Input, inputs
+from amqpscope.cli.inputs import Input, Merge, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
@@ -16,7 +16,7 @@ from amqpscope.finding import Finding
 from amqpscope.reading import Capture
 from amqpscope.rules.catalogue import severity
 
-__all__ = ["COUNTING", "EPILOG", "FailOn", "check"]
+__all__ = ["COUNTING", "EPILOG", "STATUS_PANEL", "FailOn", "FailOnOption", "FailOnPossible", "check"]
 
 EPILOG = """\b
 A finding is certain when the capture proves it, whatever the peer had read
@@ -69,7 +69,21 @@ COUNTING = {
 }
 
 _HOW = "How findings are shown"
-_STATUS = "What counts for the exit status"
+STATUS_PANEL = "What counts for the exit status"
+
+FailOnOption = Annotated[
+    FailOn,
+    typer.Option(
+        "--fail-on",
+        metavar="error|warning|note|never",
+        rich_help_panel=STATUS_PANEL,
+        help="Findings count from this severity on.",
+    ),
+]
+FailOnPossible = Annotated[
+    bool,
+    typer.Option("--fail-on-possible", rich_help_panel=STATUS_PANEL, help="Possible findings count, too."),
+]
 
 
 def check(
@@ -99,38 +113,23 @@ def check(
             help="In text: so many of one rule by one peer of a connection, the others counted.",
         ),
     ] = 3,
-    fail_on: Annotated[
-        FailOn,
-        typer.Option(
-            "--fail-on",
-            metavar="error|warning|note|never",
-            rich_help_panel=_STATUS,
-            help="Findings count from this severity on.",
-        ),
-    ] = FailOn.error,
-    fail_on_possible: Annotated[
-        bool,
-        typer.Option("--fail-on-possible", rich_help_panel=_STATUS, help="Possible findings count, too."),
-    ] = False,
+    fail_on: FailOnOption = FailOn.error,
+    fail_on_possible: FailOnPossible = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", rich_help_panel=_STATUS, help="As --fail-on warning --fail-on-possible."),
+        typer.Option(
+            "--strict", rich_help_panel=STATUS_PANEL, help="As --fail-on warning --fail-on-possible."
+        ),
     ] = False,
     allow_empty: Annotated[
         bool,
         typer.Option(
             "--allow-empty",
-            rich_help_panel=_STATUS,
+            rich_help_panel=STATUS_PANEL,
             help="Exit with 0 also if there is no AMQP 1.0 to check.",
         ),
     ] = False,
-    merge: Annotated[
-        bool,
-        typer.Option(
-            "--merge",
-            help="All of it is one capture, in the order of time: a rotated set, or several taps.",
-        ),
-    ] = False,
+    merge: Merge = False,
 ) -> int:
     """Show who broke which rule of the specification, where, and in which state."""
     if most < 1:

@@ -2,13 +2,25 @@
 
 import os
 from collections.abc import Iterator
+from typing import Annotated
+
+import typer
 
 from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.reading import Capture
 
-__all__ = ["Input", "inputs"]
+__all__ = ["Input", "Merge", "inputs"]
+
+Merge = Annotated[
+    bool,
+    typer.Option(
+        "--merge",
+        help="All of it is one capture, in the order of time: a rotated set, or several taps.",
+    ),
+]
+"""The option of the commands that read captures."""
 
 
 class Input:

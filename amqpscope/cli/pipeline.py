@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amqpscope.cli.check import COUNTING, FailOn
+from amqpscope.cli.check import COUNTING, STATUS_PANEL, FailOn, FailOnOption, FailOnPossible
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
@@ -94,7 +94,6 @@ class Format(enum.StrEnum):
 
 
 _HOW = "How it is done"
-_STATUS = "What counts for the exit status"
 
 Master = Annotated[
     str | None,
@@ -165,23 +164,12 @@ def run(
         bool, typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and do nothing.")
     ] = False,
     configuration: Configuration = None,
-    fail_on: Annotated[
-        FailOn,
-        typer.Option(
-            "--fail-on",
-            metavar="error|warning|note|never",
-            rich_help_panel=_STATUS,
-            help="Findings count from this severity on.",
-        ),
-    ] = FailOn.error,
-    fail_on_possible: Annotated[
-        bool,
-        typer.Option("--fail-on-possible", rich_help_panel=_STATUS, help="Possible findings count, too."),
-    ] = False,
+    fail_on: FailOnOption = FailOn.error,
+    fail_on_possible: FailOnPossible = False,
     allow_empty: Annotated[
         bool,
         typer.Option(
-            "--allow-empty", rich_help_panel=_STATUS, help="Exit with 0 also if there is no AMQP 1.0."
+            "--allow-empty", rich_help_panel=STATUS_PANEL, help="Exit with 0 also if there is no AMQP 1.0."
         ),
     ] = False,
     verbose: Verbose = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.cli.inputs import Input, inputs
+from amqpscope.cli.inputs import Input, Merge, inputs
 from amqpscope.cli.output import note_lines, painter, progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
@@ -60,13 +60,7 @@ def summary(
             help="text; json: one object a line and capture.",
         ),
     ] = Format.text,
-    merge: Annotated[
-        bool,
-        typer.Option(
-            "--merge",
-            help="All of it is one capture, in the order of time: a rotated set, or several taps.",
-        ),
-    ] = False,
+    merge: Merge = False,
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Exit with 0 also if there is no AMQP 1.0 to read.")
     ] = False,

@@ -7,6 +7,7 @@ comes of the rows is the outlet's: one table of them (`OneTable`), or files of a
 
 import json
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,15 +49,15 @@ PIECES = pa.schema([("piece", pa.binary())])
 Batches = Iterator[pa.RecordBatch]
 
 
-class Outlet:
+class Outlet(ABC):
     """Where rows go. tables: those that are made. schema: of the batches it gives."""
 
     tables: tuple[str, ...] = tuple(TABLES)
     schema: pa.Schema
 
+    @abstractmethod
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
         """The batches of a task as they come; `rows` has the last ones and the counts then."""
-        raise NotImplementedError
 
 
 class OneTable(Outlet):

@@ -4,7 +4,6 @@ One object a finding, its fields as README lists them. All text is as the wire h
 for keys of maps in the path of a malformed value where these may be part of a credential.
 """
 
-import hashlib
 import json
 import re
 from typing import Any
@@ -77,6 +76,8 @@ def fingerprint(finding: Finding) -> str:
             ",".join(sorted(finding.evidence)),
         )
     )
+    import hashlib  # ten milliseconds, which commands without findings need not wait for
+
     return hashlib.sha256(what.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 

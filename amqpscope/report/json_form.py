@@ -411,7 +411,6 @@ class FrameForm:
         self._moment: str = ""
         self._connection: Connection | None = None
         self._protocol: str = ""
-        self._said: str = ""
         self._of_client: str = ""
         self._of_server: str = ""
         self._name: str = ""

@@ -8,7 +8,7 @@ from then on compared as the plain number it is.
 
 from dissectors.wire import i64
 
-__all__ = ["at_most", "nearest", "raw"]
+__all__ = ["nearest", "raw"]
 
 
 def raw(count: i64) -> i64:
@@ -25,8 +25,3 @@ def nearest(serial: i64, reference: i64) -> i64:
     if distance > 0x80000000:
         distance -= 0x100000000
     return reference + distance
-
-
-def at_most(serial: i64, reference: i64) -> i64:
-    """The largest count not above `reference` that `serial` (32 bits) stands for."""
-    return reference - ((reference - serial) & 0xFFFFFFFF)

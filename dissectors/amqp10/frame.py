@@ -99,15 +99,6 @@ _PROTOCOLS: dict[tuple[int, int, int, int], str] = {
 }
 
 
-def plausible_header(buf: bytes, at: i64) -> bool:
-    """Whether the eight octets at `at` can be a frame header or a protocol header."""
-    size = u32(buf, at)
-    if size == _MAGIC:
-        return True
-    words: i64 = buf[at + 4]
-    return size >= 8 and words >= 2 and words * 4 <= size and buf[at + 5] <= 1 and size <= MAX_CREDIBLE_FRAME
-
-
 def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
     """Judge whether a frame or protocol header begins at `at`.
 

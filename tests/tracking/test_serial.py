@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpscope.tracking.serial import at_most, nearest, raw
+from amqpscope.tracking.serial import nearest, raw
 
 TOP = 0xFFFFFFFF
 
@@ -21,19 +21,6 @@ def test_nearest_at_half_the_span_goes_up() -> None:
     assert nearest(0x80000001, 0) == 0x80000001 - (1 << 32)
 
 
-def test_at_most_across_the_wrap() -> None:
-    assert at_most(TOP, 1 << 32) == TOP
-    assert at_most(0, 1 << 32) == 1 << 32
-    assert at_most(1, 1 << 32) == 1
-    assert at_most(10, 10) == 10
-    assert at_most(11, 10) == 11 - (1 << 32)
-
-
 @given(st.integers(0, 1 << 40), st.integers(-(1 << 31) + 1, 1 << 31))
 def test_nearest_finds_any_count_within_half_a_span(reference: int, distance: int) -> None:
     assert nearest(raw(reference + distance), reference) == reference + distance
-
-
-@given(st.integers(0, 1 << 40), st.integers(0, TOP))
-def test_at_most_finds_any_count_within_a_span_below(reference: int, distance: int) -> None:
-    assert at_most(raw(reference - distance), reference) == reference - distance
