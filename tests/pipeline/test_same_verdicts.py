@@ -2,34 +2,97 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.lakes import CAPTURES, as_finding, as_frame, checked, in_spark, ordered, read, rotated, written
+from support.lakes import (
+    CAPTURES,
+    Told,
+    checked,
+    harmed,
+    in_spark,
+    ordered,
+    rotated,
+    written,
+)
+
+from amqpscope.pipeline.files import ranges
+from amqpscope.pipeline.inputs import capture_sets
+
+# By its path: it is no module of a package.
+_spec = importlib.util.spec_from_file_location(
+    "bench_captures", Path(__file__).parents[1] / "bench" / "generate.py"
+)
+assert _spec
+assert _spec.loader
+bench: Any = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(bench)
 
 BUNDLED = sorted(CAPTURES.glob("*.pcap*")) + sorted((CAPTURES / "rules").rglob("*.pcap"))
 REAL = sorted(CAPTURES.glob("*.pcap"))
 
+FURTHER = [
+    path
+    for folder in os.environ.get("AMQPSCOPE_CAPTURES", "").split(os.pathsep)
+    if folder
+    for path in sorted(Path(folder).resolve().rglob("*.pcap*"))
+]
+"""Captures of one's own that are to be tried, too."""
+
+MEBIBYTE = 1024 * 1024
+
 
 @pytest.fixture(scope="module")
-def truth() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    findings = ordered(finding for path in BUNDLED for finding in checked(path))
-    frames = ordered(frame for path in BUNDLED for frame in read(path))
-    assert len(findings) > 200 and len(frames) > 5000
-    return findings, frames
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """What `check` and `read` say of all captures there are, and of large ones that have faults."""
+    folder = tmp_path_factory.mktemp("large")
+    strange = (CAPTURES / "rabbitmq-frames-after-close.pcap").read_bytes()
+    captures = BUNDLED + FURTHER
+    for kind in ("small", "large"):
+        bench.generate(kind, 5 * MEBIBYTE, folder / f"{kind}.pcap", seed=3)
+        large = (folder / f"{kind}.pcap").read_bytes()
+        (folder / f"{kind}.pcap").write_bytes(harmed(large, MEBIBYTE, strange))
+        captures.append(folder / f"{kind}.pcap")
+    told = Told(captures)
+    assert len(told.findings) > 200 and len(told.frames) > 15_000
+    for path in captures[-2:]:
+        # What is large is cut, through connections, and has something to be found in several ranges.
+        (one,) = capture_sets([str(path)])
+        parts = ranges(one.files[0], 0, MEBIBYTE)
+        assert len(parts) >= 5
+        assert len([finding for finding in told.findings if finding["capture"] == str(path)]) >= 3
+    print(f"{len(captures)} captures, {len(told.frames)} frames, {len(told.findings)} findings")
+    return told
+
+
+@pytest.mark.parametrize(
+    ("plan", "split"), [("chain", 128 * MEBIBYTE), ("flow", 128 * MEBIBYTE), ("flow", MEBIBYTE)]
+)
+def test_each_capture_alone(spark: Any, tmp_path: Path, plan: str, split: int, told: Told) -> None:
+    written(spark, tmp_path / "lake", told.captures, set_by="file", plan=plan, split=split)
+    told.compare(tmp_path / "lake")
 
 
 @pytest.mark.parametrize("plan", ["chain", "flow"])
-def test_bundled_captures(
-    spark: Any, tmp_path: Path, plan: str, truth: tuple[list[dict[str, Any]], list[dict[str, Any]]]
-) -> None:
-    rows = written(spark, tmp_path / "lake", BUNDLED, set_by="file", plan=plan)
-
-    assert ordered(as_finding(row) for row in rows["findings"]) == truth[0]
-    assert ordered(as_frame(row) for row in rows["frames"]) == truth[1]
-    assert {row["status"] for row in rows["files"]} == {"ok"}
-    assert sum(row["client_frames"] + row["server_frames"] for row in rows["connections"]) == len(truth[1])
+def test_with_one_core(tmp_path: Path, plan: str, told: Told) -> None:
+    """The command as it is started, in a process of its own, with ranges of 1 MiB."""
+    lake = tmp_path / "lake"
+    command = ["pipeline", "run", *map(str, told.captures), "--out", str(lake), "--set-by", "file"]
+    options = ["--plan", plan, "--split", "1", "--master", "local[1]"]
+    result = subprocess.run(
+        [sys.executable, "-m", "amqpscope", *command, *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 1, result.stderr
+    told.compare(lake)
 
 
 def _without_place(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,9 @@ def ordered(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
 
 
-def contents(lake: Path) -> Rows:
-    """All rows of all tables, read without Spark."""
-    manifest = json.loads((lake / "manifest.json").read_text())
-    rows: Rows = {name: [] for name in TABLES}
-    for part in manifest["parts"]:
+def _parts(lake: Path) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Table, path and rows of every file of a lake, read without Spark."""
+    for part in json.loads((lake / "manifest.json").read_text())["parts"]:
         found = pq.ParquetFile(lake / part["path"]).read().to_pylist()
         assert len(found) == part["rows"]
         if TABLES[part["table"]].partitioned:
@@ -43,7 +41,15 @@ def contents(lake: Path) -> Rows:
                 "protocol": None if protocol == "__HIVE_DEFAULT_PARTITION__" else protocol,
             }
             found = [row | own for row in found]
-        rows[part["table"]] += found
+        yield part["table"], part["path"], found
+
+
+def contents(lake: Path) -> Rows:
+    """All rows of all tables."""
+    rows: Rows = {name: [] for name in TABLES}
+    for name, _, found in _parts(lake):
+        rows[name] += found
+    manifest = json.loads((lake / "manifest.json").read_text())
     assert {name: len(kept) for name, kept in rows.items()} == manifest["rows"]
     return {name: ordered(kept) for name, kept in rows.items()}
 
@@ -119,6 +125,83 @@ def records(content: bytes) -> tuple[bytes, list[bytes]]:
         found.append(content[at : at + size])
         at += size
     return content[:24], found
+
+
+class Told:
+    """What `check` and `read` say of captures, each alone."""
+
+    def __init__(self, captures: Sequence[Path]) -> None:
+        self.captures = captures
+        told = {
+            "findings": [finding for path in captures for finding in checked(path)],
+            "frames": [frame for path in captures for frame in read(path)],
+        }
+        self.findings = ordered(told["findings"])
+        self.frames = ordered(told["frames"])
+        self._places: dict[str, dict[str, list[int]]] = {"findings": {}, "frames": {}}
+        for name, rows in told.items():
+            for place, row in enumerate(rows):
+                self._places[name].setdefault(_key(row), []).append(place)
+
+    def compare(self, lake: Path) -> None:
+        """A lake with these captures, each a set of its own, has the same rows; those of a connection in the
+        same order, as far as they are in the same file. (What several connections tell is in files of its
+        own in the flow plan.)
+        """
+        rows = contents(lake)
+        assert ordered(as_finding(row) for row in rows["findings"]) == self.findings
+        assert ordered(as_frame(row) for row in rows["frames"]) == self.frames
+        for name, path, part in _parts(lake):
+            if name not in self._places:
+                continue
+            last: dict[tuple[str, str], int] = {}
+            for row in part:
+                key = (row["capture"], row["connection"])
+                places = self._places[name][_key(as_finding(row) if name == "findings" else as_frame(row))]
+                later = [place for place in places if place > last.get(key, -1)]
+                assert later, f"{path}: {row} is not at its place"
+                last[key] = later[0]
+        assert {row["capture"] for row in rows["files"]} == {str(path) for path in self.captures}
+        assert {row["status"] for row in rows["files"]} <= {"ok", "partial"}
+        frames = sum(row["client_frames"] + row["server_frames"] for row in rows["connections"])
+        assert frames == len(self.frames)
+
+
+def _key(row: dict[str, Any]) -> str:
+    return json.dumps(row, sort_keys=True)
+
+
+def harmed(content: bytes, every: int, strange: bytes) -> bytes:
+    """A pcap file in little-endian order with a fault at every so many octets of what comes of it, in turn:
+    a record is missing, is there twice, comes after the next one, or has octets before it that are none.
+
+    The packets of `strange`, another such file, are strewn among its own.
+    """
+    header, packets = records(content)
+    others = records(strange)[1]
+    assert header[20:24] == strange[20:24], "link types differ"
+    apart = len(packets) // (len(others) + 1)
+    made = bytearray(header)
+    faults = 0
+    at = 0
+    while at < len(packets):
+        if at % apart == 0 and others:
+            made += others.pop(0)
+        packet = packets[at]
+        at += 1
+        if len(made) + len(packet) <= (faults + 1) * every:
+            made += packet
+            continue
+        fault = faults % 4
+        faults += 1
+        if fault == 1:
+            made += packet + packet
+        elif fault == 2 and at < len(packets):
+            made += packets[at] + packet
+            at += 1
+        elif fault == 3:
+            made += b"\xff" * 700 + packet
+    return bytes(made)
 
 
 def rotated(path: Path, into: Path, files: int) -> list[Path]:
