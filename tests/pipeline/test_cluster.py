@@ -1,0 +1,75 @@
+"""A standalone cluster on the loopback interface: the same tables, also if a worker dies; one line where it
+cannot work."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import dying_worker
+from support.cluster import Cluster, python_without_amqpscope
+from support.lakes import CAPTURES, Rows, contents, written
+
+BUNDLED = sorted(CAPTURES.glob("*.pcap*")) + sorted((CAPTURES / "rules").rglob("*.pcap"))
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def started(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(started: Cluster) -> Cluster:
+    """With two workers, also after one was killed."""
+    started.want(2)
+    return started
+
+
+@pytest.fixture(scope="module")
+def local(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The tables of local mode."""
+    return written(spark, tmp_path_factory.mktemp("local") / "lake", BUNDLED, set_by="file", plan="chain")
+
+
+def complaints(result: subprocess.CompletedProcess[str]) -> list[str]:
+    """Lines on standard error, but those that a slow machine makes it say: how far it is."""
+    return [line for line in result.stderr.splitlines() if not line.endswith("tasks done")]
+
+
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_same_tables(cluster: Cluster, tmp_path: Path, local: Rows, plan: str) -> None:
+    lake = tmp_path / "lake"
+    arguments = cluster.command(*BUNDLED, "--set-by", "file", "--plan", plan, "--out", lake)
+    result = cluster.program("-m", "amqpscope", *arguments, "--fail-on", "never")
+    assert (result.returncode, complaints(result)) == (0, [])
+    assert contents(lake) == local
+
+
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_a_worker_is_killed(cluster: Cluster, tmp_path: Path, local: Rows, plan: str) -> None:
+    """What it had written does not count, what it had shuffled is made again."""
+    lake, mark = tmp_path / "lake", tmp_path / "mark"
+    arguments = cluster.command(*BUNDLED, "--set-by", "file", "--plan", plan, "--out", lake)
+    result = cluster.program(dying_worker.__file__, mark, *arguments, "--fail-on", "never")
+    assert (result.returncode, complaints(result)) == (0, [])
+    assert mark.exists()
+    assert sum(worker.process.poll() == -signal.SIGKILL for worker in cluster.workers) == 1
+    assert contents(lake) == local
+
+
+def test_workers_without_the_package(cluster: Cluster, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    python = python_without_amqpscope(tmp_path / "python")
+    arguments = cluster.command(CAPTURES / "demo.pcap", "--out", lake)
+    result = cluster.program("-m", "amqpscope", *arguments, PYSPARK_PYTHON=str(python))
+    assert result.returncode == 2
+    (line,) = complaints(result)
+    assert line.startswith("amqpscope: the workers have no amqpscope: install it where they run, or send it")
+    assert not lake.exists() or not list(lake.iterdir())
