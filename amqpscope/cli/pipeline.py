@@ -86,6 +86,14 @@ class PlanChoice(enum.StrEnum):
     flow = "flow"
 
 
+class ShuffleChoice(enum.StrEnum):
+    """What the flow plan shuffles."""
+
+    auto = "auto"
+    references = "references"
+    payload = "payload"
+
+
 class Format(enum.StrEnum):
     """Forms of output."""
 
@@ -154,6 +162,15 @@ def run(
             help="chain: capture sets side by side. flow: connections side by side, by a shuffle.",
         ),
     ] = PlanChoice.auto,
+    shuffle: Annotated[
+        ShuffleChoice,
+        typer.Option(
+            metavar="auto|references|payload",
+            rich_help_panel=_HOW,
+            help="What the flow plan shuffles: references, for which files are read a second time, here and "
+            "there, or the payload itself. auto: references to local files that are not compressed.",
+        ),
+    ] = ShuffleChoice.auto,
     split: Annotated[
         int,
         typer.Option(
@@ -183,14 +200,16 @@ def run(
     octets = split * 1024 * 1024
     chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(TABLES)
     if explain and _local_cores(master):
-        for line in make_plan(capture_sets(sources, set_by), _local_cores(master), plan, octets).explain():
+        for line in make_plan(
+            capture_sets(sources, set_by), _local_cores(master), plan, octets, shuffle
+        ).explain():
             print(printable(line))
         return Status.FINE
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.analysis import analyse
         from amqpscope.pipeline.lake import Lake
 
-        analysis = analyse(spark, sources, set_by=set_by, plan=plan, split=octets)
+        analysis = analyse(spark, sources, set_by=set_by, plan=plan, split=octets, shuffle=shuffle)
         if explain:
             for line in analysis.plan.explain():
                 print(printable(line))

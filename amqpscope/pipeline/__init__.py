@@ -18,8 +18,8 @@ A *plan* is how the segments get to the workers:
     flow    Tasks read the files, or byte ranges of them, and give out where the payload of each segment lies,
             44 octets a segment, in blocks by connection. Spark brings the blocks of a connection together in
             order; a task goes through them one by one and fetches the payload from the files. As parallel as
-            there are connections. (The payload travels along where a file cannot be read at any place: when
-            it is compressed.)
+            there are connections. (The payload travels along where a file cannot be read at any place, since
+            it is compressed, or not cheaply, since it is read over a network; or where that is asked for.)
 
 `inputs` finds the files and says what is wrong with them, `planner` chooses the plan and explains it;
 `chain` and `flow` are the two; `rows` makes rows of what comes out, `schemas` says what is in them, `lake`

@@ -15,6 +15,7 @@ from amqpscope.pipeline.flow import BLOCKS, Piece
 from amqpscope.pipeline.inputs import capture_sets
 from amqpscope.pipeline.lake import Lake, Part
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
+from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.tasks import (
     PIECES,
@@ -49,14 +50,16 @@ def analyse(
     set_by: str = "directory",
     plan: str = "auto",
     split: int = SPLIT_OCTETS,
+    shuffle: str = AUTO,
 ) -> "Analysis":
     """Find the captures and make the plan; nothing is read yet but the beginning of each file.
 
     sources: files, directories, patterns, URLs (see `inputs`). set_by: what makes files one capture set.
-    plan: auto, chain or flow. split: octets of a range of a large file.
+    plan: auto, chain or flow. split: octets of a range of a large file. shuffle: what the flow
+    plan shuffles, references to payload, payload, or auto: references to what is in local files.
     """
     sets = capture_sets(sources, set_by)
-    return Analysis(spark, make_plan(sets, spark.sparkContext.defaultParallelism, plan, split))
+    return Analysis(spark, make_plan(sets, spark.sparkContext.defaultParallelism, plan, split, shuffle))
 
 
 class Analysis:
@@ -103,7 +106,7 @@ class Analysis:
         if plan.kind == CHAIN:
             return self._each(len(plan.tasks), Chain(plan, outlet), outlet.schema)
         tasks = self._pieces()
-        blocks = self._each(len(tasks), Refer(plan.sets, tasks), BLOCKS)
+        blocks = self._each(len(tasks), Refer(plan, tasks), BLOCKS)
         by_connection = blocks.repartition(plan.partitions, "capture_set", "pair")
         in_order = by_connection.sortWithinPartitions("capture_set", "pair", "packet")
         # Blocks are large: a batch of as many rows as Spark takes otherwise would be gigabytes.

@@ -24,7 +24,7 @@ from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.pipeline.chain import table_for
 from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
 from amqpscope.pipeline.inputs import CaptureSet, Trouble
-from amqpscope.pipeline.references import Payloads, Referrer, replay
+from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay
 from amqpscope.pipeline.rows import Recorder, Rows
 
 __all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "correlate", "refer"]
@@ -47,10 +47,10 @@ class Piece(NamedTuple):
     part: Range
 
 
-def refer(piece: Piece, sets: list[CaptureSet]) -> Iterator[pa.RecordBatch]:
-    """The blocks of a piece, and its fate."""
+def refer(piece: Piece, sets: list[CaptureSet], shuffle: str) -> Iterator[pa.RecordBatch]:
+    """The blocks of a piece, and its fate. shuffle: one of `references.SHUFFLES`."""
     file = sets[piece.set_number].files[piece.position]
-    referrer = Referrer(bool(file.compression))
+    referrer = Referrer(carries_payload(file, shuffle))
     reader = FileReader(file, piece.position, piece.part, referrer, referrer.fed_by)
     blocks: list[tuple[bytes, int, bytes]] = []
     octets = 0

@@ -35,6 +35,7 @@ __all__ = [
     "capture_sets",
     "damaged",
     "file_system",
+    "is_remote",
     "open_file",
     "trouble_of",
 ]
@@ -135,6 +136,11 @@ def file_system(path: str) -> tuple[fs.FileSystem, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise PipelineError(f"{path}: {_first_line(error)}") from error
     return system, inner
+
+
+def is_remote(path: str) -> bool:
+    """Whether it is read over a network, as far as one can see."""
+    return "://" in path and not path.startswith("file://")
 
 
 def _find(source: str) -> Iterator[Input]:

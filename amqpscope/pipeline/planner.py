@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import CaptureSet
+from amqpscope.pipeline.references import AUTO, SHUFFLES, carries_payload
 
 __all__ = ["CHAIN", "FLOW", "PLANS", "Plan", "make_plan"]
 
@@ -38,7 +39,7 @@ class Plan(NamedTuple):
 
     kind: CHAIN or FLOW. why: a sentence. sets: all inputs. tasks: numbers of the sets that a task of the
     chain plan reads. split: octets of a range, partitions: of the shuffle, in the flow plan. cores: at work
-    at a time.
+    at a time. shuffle: what is shuffled, one of SHUFFLES.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Plan(NamedTuple):
     split: int
     partitions: int
     cores: int
+    shuffle: str = AUTO
 
     def explain(self) -> list[str]:
         """The plan in lines for people."""
@@ -68,15 +70,17 @@ class Plan(NamedTuple):
             )
         else:
             large = sum(file.size > self.split and not file.compression for file in good)
-            packed = sum(bool(file.compression) for file in good)
+            carried = sum(carries_payload(file, self.shuffle) for file in good)
             if large:
                 lines.append(f"  {_count(large, 'file')} read in ranges of {_size(self.split)}")
             lines.append(
                 f"  references to segments, 44 octets each, shuffled by connection into "
                 f"{_count(self.partitions, 'partition')}"
             )
-            if packed:
-                lines.append(f"  with the payload where files are compressed: {packed}")
+            if carried:
+                lines.append(
+                    f"  with the payload of {_count(carried, 'file')} (compressed, remote, or asked for)"
+                )
         for one in sorted(self.sets, key=lambda one: -one.size)[:_SETS_SHOWN]:
             lines.append(f"  {one.name}: {_count(len(one.files), 'file')}, {_size(one.size)}")
         if len(self.sets) > _SETS_SHOWN:
@@ -87,10 +91,21 @@ class Plan(NamedTuple):
 _SETS_SHOWN = 5
 
 
-def make_plan(sets: list[CaptureSet], cores: int, wanted: str = "auto", split: int = SPLIT_OCTETS) -> Plan:
-    """The plan for these inputs on so many cores. wanted: one of PLANS. split: octets of a range."""
+def make_plan(
+    sets: list[CaptureSet],
+    cores: int,
+    wanted: str = "auto",
+    split: int = SPLIT_OCTETS,
+    shuffle: str = AUTO,
+) -> Plan:
+    """The plan for these inputs on so many cores. wanted: one of PLANS. split: octets of a range.
+
+    shuffle: one of SHUFFLES.
+    """
     if wanted not in PLANS:
         raise PipelineError(f"--plan {wanted}: must be one of {', '.join(PLANS)}")
+    if shuffle not in SHUFFLES:
+        raise PipelineError(f"--shuffle {shuffle}: must be one of {', '.join(SHUFFLES)}")
     if split < MIN_SPLIT:
         raise PipelineError(f"ranges of {split} octets: must be at least {MIN_SPLIT}")
     total = sum(one.size for one in sets)
@@ -108,7 +123,7 @@ def make_plan(sets: list[CaptureSet], cores: int, wanted: str = "auto", split: i
         kind = FLOW
         why = f"one capture set has {_size(largest)} of {_size(total)}, too much for one of {cores} cores"
     partitions = max(cores, -(-total // TASK_OCTETS))
-    return Plan(kind, why, tuple(sets), _tasks(sets, total, cores), split, partitions, cores)
+    return Plan(kind, why, tuple(sets), _tasks(sets, total, cores), split, partitions, cores, shuffle)
 
 
 def _tasks(sets: list[CaptureSet], total: int, cores: int) -> tuple[tuple[int, ...], ...]:

@@ -6,7 +6,7 @@ two ends have it, so they stay together and are numbered in order. Blocks sorted
 give each pair's segments in the order of the capture.
 
 A segment's payload is named by its offset in the file, or lies in the block behind the segment (offset -1):
-for files that cannot be read at any place.
+for files that cannot be read at any place, or where each place costs a request (`carries_payload`).
 """
 
 import struct
@@ -16,10 +16,15 @@ from typing import Any
 from amqpscope.capture.records import CaptureReader
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.connections import ConnectionTable, reverse_key
-from amqpscope.pipeline.inputs import CaptureSet, open_file
+from amqpscope.pipeline.inputs import CaptureSet, Input, is_remote, open_file
 from amqpscope.pipeline.packets import split
 
-__all__ = ["Payloads", "Referrer", "replay"]
+__all__ = ["AUTO", "PAYLOAD", "REFERENCES", "SHUFFLES", "Payloads", "Referrer", "carries_payload", "replay"]
+
+AUTO = "auto"
+REFERENCES = "references"
+PAYLOAD = "payload"
+SHUFFLES = (AUTO, REFERENCES, PAYLOAD)
 
 # packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits.
 _SEGMENT = struct.Struct("<qqqIIIIBB2x")
@@ -39,6 +44,15 @@ GAP = 16 * 1024
 
 OPEN_FILES = 16
 """Files held open by a task that fetches payload: a connection goes through them one after another."""
+
+
+def carries_payload(file: Input, shuffle: str) -> bool:
+    """Whether the payload of a file goes through the shuffle. shuffle: one of SHUFFLES.
+
+    It must if the file is compressed. By itself it does if the file is read over a network, where the pieces
+    of one connection, between those of others, would be as many requests.
+    """
+    return bool(file.compression) or shuffle == PAYLOAD or (shuffle == AUTO and is_remote(file.path))
 
 
 class Referrer(SegmentSink):

@@ -145,14 +145,15 @@ class Index:
 class Refer:
     """The references of task n's pieces."""
 
-    def __init__(self, sets: tuple[CaptureSet, ...], tasks: list[list[Piece]]) -> None:
-        self._sets = list(sets)
+    def __init__(self, plan: Plan, tasks: list[list[Piece]]) -> None:
+        self._sets = list(plan.sets)
+        self._shuffle = plan.shuffle
         self._tasks = tasks
 
     def __call__(self, batches: Batches) -> Batches:
         for number in _numbers(batches):
             for piece in self._tasks[number]:
-                yield from flow.refer(piece, self._sets)
+                yield from flow.refer(piece, self._sets, self._shuffle)
 
 
 def carrying(schema: pa.Schema) -> pa.Schema:
