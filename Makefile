@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV ?= .venv
 # auto: compile where a C compiler is; require: fail without; no: run the files as they are
 AMQPSCOPE_COMPILE ?= auto
-# what is installed with the package: test, or test,spark for the pipeline and its tests
+# what is installed with the package: test, or test,spark,test-spark for the pipeline and its tests
 EXTRAS ?= test
 FUZZ_EXAMPLES ?= 20000
 JOBS ?= auto
@@ -33,7 +33,7 @@ test: $(INSTALLED)
 	$(if $(findstring spark,$(EXTRAS)),$(BIN)/pytest -q tests/pipeline)
 
 test-spark:
-	$(MAKE) EXTRAS=test,spark pipeline-tests
+	$(MAKE) EXTRAS=test,spark,test-spark pipeline-tests
 
 pipeline-tests: $(INSTALLED)
 	AMQPSCOPE_SPARK=require $(BIN)/pytest -q tests/pipeline

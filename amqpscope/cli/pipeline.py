@@ -356,6 +356,8 @@ def _statuses(
 
 
 def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
+    from amqpscope.pipeline.inputs import shown
+
     def total(kind: str) -> int:
         return sum(number for key, number in counts.items() if key[0] == kind)
 
@@ -363,7 +365,7 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
     partial = counts["file", "partial"]
     unreadable = counts["file", "unreadable"]
     files = f"{count(total('file'), 'file')}: {read} read, {partial} in part, {unreadable} unreadable"
-    print(printable(f"{out}: {files}"))
+    print(printable(f"{shown(out)}: {files}"))
     amqp = counts["connection", "amqp10"]
     connections = count(total("connection"), "connection")
     print(f"  {connections}, {amqp} of them AMQP 1.0; {count(counts['frame',], 'frame')}")

@@ -1,8 +1,9 @@
 """Which files are read, which of them are one capture set, and opening them.
 
 A source is a file, a directory (all files below it), a pattern (`captures/**/*.pcap`) or the URL of one in
-a file system that pyarrow knows (`s3://bucket/captures`, `gs://`, `hdfs://`, `file:///`). Every file found
-is an input, whether it can be read or not. gzip and zstd are told by the file's first octets, not by its
+a file system that pyarrow knows (`s3://bucket/captures`, `gs://`, `hdfs://`, `file:///`), with its options
+behind a question mark; credentials in it are in no name that is shown or stored. Every file found is an
+input, whether it can be read or not. gzip and zstd are told by the file's first octets, not by its
 name.
 
 The files of a set follow one another by the time of their first packet, those without by name.
@@ -16,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -37,6 +39,7 @@ __all__ = [
     "file_system",
     "is_remote",
     "open_file",
+    "shown",
     "trouble_of",
 ]
 
@@ -128,14 +131,29 @@ def _naming(set_by: str) -> Any:
 
 
 def file_system(path: str) -> tuple[fs.FileSystem, str]:
-    """The file system a path or URL is in, and what it is called there."""
+    """The file system a path or URL is in, and what it is called there.
+
+    Raises PipelineError if there is no such file system, OSError if it cannot be asked.
+    """
     if "://" not in path:
         return fs.LocalFileSystem(), path
     try:
-        system, inner = fs.FileSystem.from_uri(path)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise PipelineError(f"{path}: {_first_line(error)}") from error
+        system, inner = fs.FileSystem.from_uri(_HADOOPS_S3.sub("s3://", path))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise PipelineError(f"{shown(path)}: {_first_line(error).replace(path, shown(path))}") from error
     return system, inner
+
+
+_HADOOPS_S3 = re.compile(r"^s3[an]://")
+
+
+def shown(path: str) -> str:
+    """What a path or URL is called where people see it: without credentials and options."""
+    if "://" not in path:
+        return path
+    scheme, _, rest = path.partition("?")[0].partition("://")
+    authority, slash, inner = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{unquote(inner)}"
 
 
 def is_remote(path: str) -> bool:
@@ -182,39 +200,36 @@ def _local(path: str) -> Input:
 
 
 def _find_url(url: str) -> Iterator[Input]:
-    pattern = ""
-    start = re.search(r"[*?\[]", url.partition("?")[0] if url.startswith("s3://") else url)
-    base = url
+    address, mark, options = url.partition("?")
+    base, pattern = address.rstrip("/"), ""
+    start = re.search(r"[*\[]", address)
     if start is not None:
-        base = url[: url.rindex("/", 0, start.start())]
-        pattern = url
-    system, inner = file_system(base)
+        base, pattern = address[: address.rindex("/", 0, start.start())], shown(address)
     try:
+        system, inner = file_system(base + mark + options)
         information = system.get_file_info(inner)
         if information.type == fs.FileType.Directory:
             files = system.get_file_info(fs.FileSelector(inner, recursive=True))
         else:
             files = [information]
     except OSError as error:
-        yield Input(url, url, 0, trouble=trouble_of(error))
+        yield Input(shown(url), url, 0, trouble=trouble_of(error))
         return
-    root, mark, options = base.partition("?")
     found = False
     for file in sorted(files, key=lambda file: str(file.path)):
-        if file.type == fs.FileType.Directory:
-            continue
-        name = root + str(file.path)[len(inner) :]
-        if pattern and not fnmatch.fnmatchcase(name, pattern):
+        below = str(file.path)[len(inner) :]
+        name = shown(base) + below
+        if file.type == fs.FileType.Directory or (pattern and not fnmatch.fnmatchcase(name, pattern)):
             continue
         found = True
+        path = base + quote(below) + mark + options
         if file.type == fs.FileType.NotFound:
-            yield Input(name, name, 0, trouble=Trouble("missing", "No such file"))
+            yield Input(name, path, 0, trouble=Trouble("missing", "No such file"))
         else:
-            yield Input(name, name + mark + options, int(file.size or 0))
+            yield Input(name, path, int(file.size or 0))
     if not found:
-        yield Input(
-            url, url, 0, trouble=Trouble("missing", "no file matches" if pattern else "no file in it")
-        )
+        what = "no file matches" if pattern else "no file in it"
+        yield Input(shown(url), url, 0, trouble=Trouble("missing", what))
 
 
 def open_file(file: Input) -> Any:
@@ -284,6 +299,8 @@ def trouble_of(error: BaseException) -> Trouble:
         return Trouble("missing", "No such file, or a link to none")
     if isinstance(error, PermissionError):
         return Trouble("forbidden", "Permission denied")
+    if "ACCESS_DENIED" in text:
+        return Trouble("forbidden", text)
     return Trouble("failed", text)
 
 

@@ -15,10 +15,12 @@ moment of the change.
 One run at a time may write to a lake.
 """
 
+import datetime
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +28,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.inputs import file_system
+from amqpscope.pipeline.inputs import file_system, shown
 from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -120,12 +122,72 @@ def _directory(date: object, protocol: str | None) -> str:
     return f"date={date}/protocol={protocol or _NULL}/"
 
 
+class PartReader:
+    """Reads parts of a table on Spark's workers. tasks: the parts that each task reads, by its number."""
+
+    def __init__(self, lake: "Lake", name: str, tasks: list[list[str]]) -> None:
+        self._tasks = [[(path, lake.place(path)) for path in task] for task in tasks]
+        self._name = name
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        table = TABLES[self._name]
+        for numbers in batches:
+            for number in numbers.column(0).to_pylist():
+                for path, place in self._tasks[number]:
+                    system, inner = file_system(place)
+                    with system.open_input_file(inner) as file:
+                        for rows in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE):
+                            yield _with_partition(rows, path) if table.partitioned else rows
+
+
+def _with_partition(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
+    """Rows of a part with date and protocol, which only its path has."""
+    _, date, protocol, _ = path.split("/")
+    values = (
+        pa.scalar(datetime.date.fromisoformat(date.partition("=")[2]), pa.date32()),
+        pa.scalar(None if protocol.endswith(_NULL) else protocol.partition("=")[2], pa.string()),
+    )
+    for name, value in zip(("date", "protocol"), values, strict=True):
+        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+    return rows
+
+
+_ROWS_AT_ONCE = 4096
+
+
+def _tasks(parts: list[Part]) -> list[list[str]]:
+    """The paths of parts, as many at a time as are worth a task."""
+    tasks: list[list[str]] = []
+    octets = _OCTETS_OF_A_TASK
+    for part in sorted(parts, key=lambda part: -part.octets):
+        if octets + part.octets > _OCTETS_OF_A_TASK or len(tasks[-1]) >= _PARTS_OF_A_TASK:
+            tasks.append([])
+            octets = 0
+        tasks[-1].append(part.path)
+        octets += part.octets
+    return tasks
+
+
+_OCTETS_OF_A_TASK = 16 * 1024 * 1024
+_PARTS_OF_A_TASK = 64
+
+
 class Lake:
     """A lake at a path or URL."""
 
     def __init__(self, path: str) -> None:
         self.path = path.rstrip("/") or path
-        self._system, self._root = file_system(self.path)
+        self.name = shown(self.path)
+        try:
+            self._system, self._root = file_system(self.path)
+        except OSError as error:
+            raise PipelineError(f"{self.name}: {error}") from error
+
+    def for_spark(self) -> str | None:
+        """What Spark calls the lake; None if Spark, as it is installed, cannot open it."""
+        if isinstance(self._system, fs.LocalFileSystem):
+            return self._root
+        return self.path if self.path.startswith("hdfs://") else None
 
     def manifest(self) -> dict[str, Any] | None:
         """What the last run that ended has written, or None."""
@@ -135,9 +197,9 @@ class Lake:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise PipelineError(f"{self.path}/{_MANIFEST}: cannot be read ({error})") from error
+            raise PipelineError(f"{self.name}/{_MANIFEST}: cannot be read ({error})") from error
         if manifest.get("schema") != LAKE_SCHEMA:
-            raise PipelineError(f"{self.path}: not a lake of this version ({manifest.get('schema')})")
+            raise PipelineError(f"{self.name}: not a lake of this version ({manifest.get('schema')})")
         return dict(manifest)
 
     def troubles(self) -> list[tuple[str, str, str]]:
@@ -158,14 +220,20 @@ class Lake:
             found = self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
             names = {str(file.base_name) for file in found}
             if names - {_STAGING} and self.manifest() is None:
-                raise PipelineError(f"{self.path}: is not empty, and no lake")
+                raise PipelineError(f"{self.name}: is not empty, and no lake")
             run = uuid.uuid4().hex[:12]
             staging = f"{self._root}/{_STAGING}/{run}"
             self._system.create_dir(staging, recursive=True)
         except OSError as error:
-            raise PipelineError(f"{self.path}: {error}") from error
-        root, mark, options = self.path.partition("?")
-        return run, f"{root}/{_STAGING}/{run}{mark}{options}"
+            raise PipelineError(f"{self.name}: {error}") from error
+        return run, self.place(f"{_STAGING}/{run}")
+
+    def place(self, path: str) -> str:
+        """The path or URL of something in the lake. path: below it."""
+        if "://" not in self.path:
+            return f"{self.path}/{path}"
+        address, mark, options = self.path.partition("?")
+        return f"{address.rstrip('/')}/{quote(path, safe='/=')}{mark}{options}"
 
     def commit(self, run: str, parts: Iterable[Part], about: dict[str, Any]) -> None:
         """The files of a run take their places, and those of the run before go."""
@@ -214,7 +282,11 @@ class Lake:
 
 
 def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
-    """A table of a lake, as its last run that ended left it."""
+    """A table of a lake, as its last run that ended left it.
+
+    Spark reads it, or where Spark may lack what that takes (as for `s3://`), the workers do as they read
+    captures; then all columns of a table are read, whichever are wanted.
+    """
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if name not in TABLES:
@@ -222,10 +294,16 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
     at = Lake(lake)
     manifest = at.manifest()
     if manifest is None:
-        raise PipelineError(f"{lake}: no lake (there is no {_MANIFEST})")
+        raise PipelineError(f"{at.name}: no lake (there is no {_MANIFEST})")
     schema = from_arrow_schema(TABLES[name].schema)
-    paths = [f"{at.path}/{part['path']}" for part in manifest["parts"] if part["table"] == name]
-    if not paths:
+    parts = [Part(**part) for part in manifest["parts"] if part["table"] == name]
+    if not parts:
         return spark.createDataFrame([], schema)
-    reader = spark.read.schema(schema).option("basePath", f"{at.path}/{name}")
+    root = at.for_spark()
+    if root is None:
+        tasks = _tasks(parts)
+        numbers = spark.range(0, len(tasks), 1, len(tasks))
+        return numbers.mapInArrow(PartReader(at, name, tasks), schema)
+    reader = spark.read.schema(schema).option("basePath", f"{root}/{name}")
+    paths = [f"{root}/{part.path}" for part in parts]
     return reader.parquet(*[path.replace("[", "\\[").replace("{", "\\{") for path in paths])

@@ -44,3 +44,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         os.chdir(before)
     yield started
     started.stop()
+
+
+class Lent:
+    """A session that stays when it is stopped."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def lent(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amqpscope.pipeline.session.start", lambda *_: Lent(spark))

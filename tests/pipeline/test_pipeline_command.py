@@ -15,24 +15,6 @@ from support.scripted import SCRIPTED
 from amqpscope.pipeline import session
 
 
-class Lent:
-    """A session that stays when it is stopped."""
-
-    def __init__(self, spark: Any) -> None:
-        self._spark = spark
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._spark, name)
-
-    def stop(self) -> None:
-        pass
-
-
-@pytest.fixture
-def lent(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "start", lambda *_: Lent(spark))
-
-
 def run(capsys: Any, *arguments: object) -> Any:
     return amqpscope(capsys, "pipeline", *arguments)
 
