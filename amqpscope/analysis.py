@@ -22,6 +22,8 @@ headers wait until a frame has come that tells or settles that none will (`settl
 objects do not pickle, and a connection may be continued in another process.
 """
 
+from typing import Final
+
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.evidence import Evidence
 from amqpscope.finding import Finding
@@ -42,7 +44,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis", "Note"]
 
-_DUMP_VERSION = 2
+_DUMP_VERSION = 3
 
 # Protocols whose first eight octets are AMQP's header, and which are not decoded further.
 _HEADER_ONLY = ("amqp091", "amqp010", "amqp09", "amqp08", "amqp-unknown")
@@ -76,7 +78,7 @@ class _Side(PlainStream):
         self.protocol: str = MORE
         self.decoder: Dissector | None = None
         self.evidence: Evidence = Evidence()
-        self.assembler: MessageAssembler | None = MessageAssembler() if analysis.messages else None
+        self.assembler: MessageAssembler | None = None  # comes with the decoder
         # While undecided. `whole`: the stream's start was captured, and nothing is missing since. `held`: its
         # first octets. `probe`: the search for a frame in `searched` octets, or what gives out headers.
         self.started: bool = False
@@ -361,8 +363,11 @@ class _Side(PlainStream):
             for octets in self.held:
                 decoder.feed(octets, 0, len(octets))
         self.held = []
-        if not self.whole and self.assembler is not None:
-            self.assembler.joined_midstream()
+        if self.analysis.messages:
+            assembler = MessageAssembler()
+            if not self.whole:
+                assembler.joined_midstream()
+            self.assembler = assembler
         self.decoder = decoder
         if self.ended:
             decoder.end(self.ended)
@@ -481,9 +486,14 @@ class ConnectionAnalysis(StreamSink):
         self.out: list[FrameRecord] | None = out
         self.notes: list[Note] = notes
         self.messages: bool = messages
-        self.judge: Judge | None = None if findings is None else Judge(connection, findings, context)
+        self.findings: list[Finding] | None = findings
+        self.context: bool = context
+        # Comes with the first frame: most connections of a scan, or of a flood, have none.
+        self.judge: Judge | None = None
         # Neither direction speaks anything that is analysed: segments are only counted.
         self.ignored: bool = False
+        # The table does not keep it.
+        self.forgotten: bool = False
         # Which directions have sent FIN (1 and 2), both for RST. The table's; see there.
         self.closing: i64 = 0
         # Records that wait until it is known who the client is.
@@ -536,6 +546,10 @@ class ConnectionAnalysis(StreamSink):
         self.untold = []
         self.first.release()
         self.second.release()
+        # Nothing comes any more. What is let go of goes at once then, not when garbage is looked for.
+        self.tcp.release()
+        self.first.analysis = _NOBODY
+        self.second.analysis = _NOBODY
 
     def tcp_is_over(self) -> bool:
         """Whether all was passed on up to the end: both directions ended, or one was reset."""
@@ -694,8 +708,13 @@ class ConnectionAnalysis(StreamSink):
         """Give out the record of a frame, and have it judged."""
         if self.out is not None:
             self.out.append(record)
-        if self.judge is not None:
-            self.judge.take(record)
+        findings = self.findings
+        if findings is not None:
+            judge = self.judge
+            if judge is None:
+                judge = Judge(self.connection, findings, self.context)
+                self.judge = judge
+            judge.take(record)
 
     # Between processes
 
@@ -716,7 +735,7 @@ class ConnectionAnalysis(StreamSink):
             self.tcp.dump(),
             self.first.dump(),
             self.second.dump(),
-            None if self.judge is None else self.judge.dump(),
+            None if self.findings is None else () if self.judge is None else self.judge.dump(),
         )
 
     @staticmethod
@@ -751,8 +770,14 @@ class ConnectionAnalysis(StreamSink):
         if isinstance(judge, tuple):
             if findings is None:
                 raise ValueError("the connection was judged: its findings have to go somewhere")
-            analysis.judge = Judge.load(judge, connection, findings)
+            analysis.findings = findings
+            if judge:
+                analysis.judge = Judge.load(judge, connection, findings)
         return analysis
+
+
+# Whose the sides of a connection are that is over.
+_NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), None, [], False)
 
 
 def _container(end: Endpoint) -> str:

@@ -21,6 +21,7 @@ from amqpscope.limits import (
     MAX_CORRELATED_LINKS,
     MAX_LINGERING,
     MAX_OPEN_CONNECTIONS,
+    MAX_OTHER_CONNECTIONS,
     MAX_PAIRS,
     NEW_CONNECTION_SILENCE,
 )
@@ -74,7 +75,8 @@ class ConnectionTable(SegmentSink):
     `take_findings`. capture: the name that connections carry. messages: put messages together. records:
     gather frame records, else only count. judge: make findings; context: with the frames around them.
     `connections` has every connection seen, in the order in which they began, if `keep` is set; otherwise
-    they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set.
+    they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set. Of those
+    that were no AMQP only the first `MAX_OTHER_CONNECTIONS` are kept; `not_kept` counts the others.
     `protocols` counts the connections that are over by protocol.
     """
 
@@ -103,6 +105,8 @@ class ConnectionTable(SegmentSink):
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
         self.connections: list[ConnectionAnalysis] = []
+        self.not_kept: i64 = 0
+        self._others: i64 = 0
         self.gather_ended: bool = False
         self._ended: list[ConnectionAnalysis] = []
         self.protocols: dict[str, int] = {}
@@ -159,6 +163,7 @@ class ConnectionTable(SegmentSink):
         for analysis in list(self._forward.values()):
             self._close(analysis, "capture")
         self._lingering.clear()
+        self._sweep()
         if self.correlates:
             if not self._finished:
                 self.findings += correlate(self.summaries)
@@ -266,12 +271,24 @@ class ConnectionTable(SegmentSink):
         if self.gather_ended:
             self._ended.append(analysis)
         protocol = connection.protocol
+        if self.keep and connection.frames == 0 and not protocol.startswith("amqp"):
+            self._others += 1
+            if self._others > MAX_OTHER_CONNECTIONS:
+                analysis.forgotten = True
+                self.not_kept += 1
+                if self.not_kept % MAX_OTHER_CONNECTIONS == 0:
+                    self._sweep()
         self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
         if connection.frames > 0:
             self._spoken += 1
             self._frames += connection.frames
             if self._began == 0 or connection.began < self._began:
                 self._began = connection.began
+
+    def _sweep(self) -> None:
+        """Drop those that are not to be kept, many at a time."""
+        if self.not_kept > 0:
+            self.connections = [analysis for analysis in self.connections if not analysis.forgotten]
 
     def _linger(self, analysis: ConnectionAnalysis) -> None:
         """Both directions seem over. Forget the connection when enough others have ended after it."""

@@ -162,8 +162,12 @@ MAX_LINGERING: Final = 2048
 host, by number instead of time."""
 
 MAX_OPEN_CONNECTIONS: Final = 32_768
-"""Connections followed at a time; each takes some 4 KiB, 128 MiB in all. Beyond it those that were silent
-longest are given up: mostly attempts that nobody answered, or ends that were not captured."""
+"""Connections followed at a time; each takes some 3 KiB before it says anything, 96 MiB in all. Beyond it
+those that were silent longest are given up: mostly attempts that nobody answered, or ends not captured."""
+
+MAX_OTHER_CONNECTIONS: Final = 16_384
+"""Connections without AMQP that are kept to be listed, where all are; of more the number is told. A scan of
+the ports of a network gives a million of them."""
 
 MAX_PAIRS: Final = 65_536
 """Pairs of ends without a connection whose last number is remembered, so that the next one between them gets

@@ -83,8 +83,16 @@ class Capture:
 
     @property
     def connections(self) -> list[ConnectionAnalysis]:
-        """Every TCP connection seen, in the order in which they began. Empty unless they are kept."""
+        """Every TCP connection seen, in the order in which they began. Empty unless they are kept.
+
+        Of very many without AMQP only the first: `connections_not_kept` says how many are missing.
+        """
         return self._table.connections
+
+    @property
+    def connections_not_kept(self) -> int:
+        """How many TCP connections without AMQP are not among `connections`, there being too many."""
+        return int(self._table.not_kept)
 
     @property
     def protocols(self) -> dict[str, int]:

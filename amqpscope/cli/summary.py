@@ -94,7 +94,7 @@ def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, a
             and (everything or analysis.connection.frames or analysis.connection.protocol.startswith("amqp"))
         ]
         if form is Format.json:
-            print(summary_json(capture.name, analyses, gathered, capture.notes))
+            print(summary_json(capture.name, analyses, gathered, capture.notes, capture.connections_not_kept))
         else:
             _show(capture, analyses, gathered)
         return capture_status(capture, allow_empty)
@@ -102,7 +102,7 @@ def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, a
 
 def _show(capture: Capture, analyses: list[ConnectionAnalysis], gathered: Summary) -> None:
     paint, width = painter()
-    others = len(capture.connections) - len(analyses)
+    others = len(capture.connections) - len(analyses) + capture.connections_not_kept
     head = f"{printable(capture.name)}: {count(len(analyses), 'connection')}"
     if others:
         head += f", {count(others, 'other')} not shown"

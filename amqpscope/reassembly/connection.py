@@ -88,6 +88,8 @@ __all__ = ["TcpConnection"]
 
 _VERSION: Final = 2
 
+_NOWHERE: Final = StreamSink()
+
 # TCP flag bits (RFC 9293, section 3.1).
 _FLAG_FIN: Final = 0x01
 _FLAG_SYN: Final = 0x02
@@ -161,6 +163,12 @@ class TcpConnection:
         self._finished = True
         self._first.expected = -1
         self._second.expected = -1
+
+    def release(self) -> None:
+        """After `finish`: lets go of the sink, and of all that only further segments would need."""
+        self._order.sink = _NOWHERE
+        self._first.release()
+        self._second.release()
 
     def tick(self, now: i64) -> None:
         """For a live capture: at `now` (ns), passes on what waited longer than `REASSEMBLY_LIVE_WAIT`."""

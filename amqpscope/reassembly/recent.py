@@ -19,7 +19,7 @@ class RecentOctets:
     """The newest octets of one stream, without holes between them; they end where the stream is now."""
 
     def __init__(self) -> None:
-        self._ring: list[bytes] = [b""] * REASSEMBLY_RECENT_SEGMENTS
+        self._ring: list[bytes] = []  # empty while nothing is remembered: many connections have no data
         self._first: i64 = 0  # slots count up for ever, and are taken modulo the ring's size
         self._after: i64 = 0
         self._octets: i64 = 0
@@ -28,7 +28,9 @@ class RecentOctets:
         """buf[start:end] was passed on, right behind what was added before."""
         if end - start > REASSEMBLY_RECENT_OCTETS:
             start = end - REASSEMBLY_RECENT_OCTETS
-        if self._after - self._first == REASSEMBLY_RECENT_SEGMENTS:
+        if self._after == self._first:
+            self._ring = [b""] * REASSEMBLY_RECENT_SEGMENTS
+        elif self._after - self._first == REASSEMBLY_RECENT_SEGMENTS:
             self._drop()
         self._ring[self._after & _SLOT] = buf[start:end]
         self._after += 1
@@ -38,8 +40,9 @@ class RecentOctets:
 
     def clear(self) -> None:
         """What follows does not join what was added (a gap lies between)."""
-        while self._first < self._after:
-            self._drop()
+        self._first = self._after
+        self._octets = 0
+        self._ring = []
 
     def _drop(self) -> None:
         slot: i64 = self._first & _SLOT

@@ -353,6 +353,15 @@ class Direction:
 
     # -- outside -----------------------------------------------------------------------------------
 
+    def release(self) -> None:
+        """Lets go of what only further segments would need."""
+        self.waiting = []
+        self.head = 0
+        self.covered = 0
+        self.waiting_octets = 0
+        self.recent.clear()
+        self.gaps = []
+
     def facts(self) -> StreamFacts:
         """What a summary tells of this direction."""
         return StreamFacts(

@@ -287,9 +287,9 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary |
 
 
 def summary_json(
-    capture: str, analyses: list[ConnectionAnalysis], summary: Summary, notes: list[Note]
+    capture: str, analyses: list[ConnectionAnalysis], summary: Summary, notes: list[Note], not_kept: int = 0
 ) -> str:
-    """A capture's summary as one line of JSON."""
+    """A capture's summary as one line of JSON. not_kept: connections without AMQP that are only counted."""
     return json.dumps(
         {
             "schema": "amqpscope/summary/1",
@@ -298,6 +298,7 @@ def summary_json(
                 connection_object(analysis, summary.connections.get(analysis.connection))
                 for analysis in analyses
             ],
+            "connections_not_listed": not_kept,
             "notes": [
                 {"code": note.code, "packet": int(note.packet), "detail": note.detail} for note in notes
             ],

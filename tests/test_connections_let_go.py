@@ -1,0 +1,74 @@
+"""What connections leave behind when they are over: nothing, and at once."""
+
+from __future__ import annotations
+
+import gc
+
+from support import amqp10_encode as amqp
+from support.capture_files import packet
+from support.drive import Drive
+
+from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.capture.packet import PacketDecoder
+from amqpscope.connections import ConnectionTable
+from amqpscope.limits import MAX_OTHER_CONNECTIONS
+from amqpscope.reassembly.connection import TcpConnection
+
+FIN, SYN, ACK = 1, 2, 16
+
+
+def alive() -> int:
+    """Objects that a connection consists of."""
+    return sum(type(one) in (ConnectionAnalysis, TcpConnection) for one in gc.get_objects())
+
+
+def test_a_connection_that_is_over_goes_without_a_search_for_garbage() -> None:
+    gc.collect()
+    before = alive()
+    gc.disable()
+    try:
+        table = ConnectionTable("capture", True, False, True, True, False)
+        decoder = PacketDecoder(table)
+        number = 0
+        for port in range(30_000, 30_100):
+            octets = amqp.AMQP_HEADER + amqp.frame(amqp.open_(container_id="c")) + amqp.frame(amqp.end())
+            for data in (
+                packet(source_port=port, seq=99, flags=SYN),
+                packet(octets, source_port=port, seq=100),
+            ):
+                number += 1
+                decoder.packet(number, number, 1, data, 0, len(data), len(data))
+        assert alive() == before + 200
+        table.finish()
+        assert len(table.take_records()) == 300
+        assert alive() == before
+    finally:
+        gc.enable()
+
+
+def test_a_connection_without_frames_has_nobody_to_judge_it() -> None:
+    """Most connections of a scan, or of a flood, are such; a judge takes as much as all the rest."""
+    drive = Drive()
+    drive.analysis.findings = []
+    state = drive.analysis.dump()
+    moved = ConnectionAnalysis.load(state, [], [], [])
+    assert moved.dump() == state
+    assert moved.judge is None
+    moved.finish("capture")
+    assert moved.judge is None
+
+
+def test_connections_that_are_no_amqp_are_kept_up_to_a_bound() -> None:
+    table = ConnectionTable("capture", keep=True)
+    decoder = PacketDecoder(table)
+    more = MAX_OTHER_CONNECTIONS // 2
+    for number in range(MAX_OTHER_CONNECTIONS + more):
+        data = packet(source_port=1000 + number, seq=99, flags=SYN)
+        decoder.packet(number + 1, number, 1, data, 0, len(data), len(data))
+    said = packet(amqp.AMQP_HEADER, source_port=999, seq=100)
+    decoder.packet(number + 2, number, 1, said, 0, len(said), len(said))
+    table.finish()
+    assert len(table.connections) == MAX_OTHER_CONNECTIONS + 1
+    assert table.not_kept == more
+    assert [one.connection.protocol for one in table.connections[-2:]] == ["", "amqp10"]
+    assert sum(table.protocols.values()) == MAX_OTHER_CONNECTIONS + more + 1
