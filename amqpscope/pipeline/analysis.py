@@ -17,6 +17,7 @@ from amqpscope.pipeline.lake import Lake, Part
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.session import cores
 from amqpscope.pipeline.tasks import (
     PIECES,
     Analyse,
@@ -59,7 +60,7 @@ def analyse(
     plan shuffles, references to payload, payload, or auto: references to what is in local files.
     """
     sets = capture_sets(sources, set_by)
-    return Analysis(spark, make_plan(sets, spark.sparkContext.defaultParallelism, plan, split, shuffle))
+    return Analysis(spark, make_plan(sets, cores(spark), plan, split, shuffle))
 
 
 class Analysis:
@@ -163,14 +164,20 @@ def _spark_schema(schema: pa.Schema) -> Any:
 def _explained(error: BaseException) -> BaseException:
     """An error of a worker as one line, if its cause is known; otherwise as it is."""
     text = str(error)
-    if "No module named 'amqpscope" in text:
+    missing = re.search(r"No module named '(amqpscope|dissectors|pyarrow|pandas|numpy)\b", text)
+    if missing:
         return PipelineError(
-            "the workers have no amqpscope: install it where they run, or send it along (README, Spark)"
+            f"the workers have no {missing.group(1)}: install amqpscope[spark] where they run, "
+            "or send it along (README, Spark)"
+        )
+    program = re.search(r'Cannot run program "([^"]*)"', text)
+    if program:
+        return PipelineError(
+            f"the workers have no Python at {program.group(1)}: set PYSPARK_PYTHON to what it is called there"
         )
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         # The worker's own error is the last of its traceback; what the JVM says of it follows.
-        lines = re.findall(
-            r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", text.partition("\n\tat ")[0], re.M
-        )
-        return PipelineError(f"Spark: {(lines or text.strip().splitlines() or [type(error).__name__])[-1]}")
+        told = text.partition("\n\tat ")[0].strip()
+        lines = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", told, re.M)
+        return PipelineError(f"Spark: {(lines or told.splitlines() or [type(error).__name__])[-1]}")
     return error

@@ -34,6 +34,9 @@ _PARTIAL = (("capture/corrupt", "corrupt"), ("capture/truncated", "truncated"))
 """Notes that say that not all of a file could be read, the gravest first."""
 
 
+_GONE = "It was there when the run began: gone since, or not where the workers look"
+
+
 class Range(NamedTuple):
     """Octets of a file. state: of the reader at `start`, None at the file's beginning. last: none follow."""
 
@@ -90,6 +93,8 @@ class FileReader:
                 yield from self._feed(stream)
         except READ_ERRORS as error:
             self._trouble = trouble_of(error)
+            if self._trouble.reason == "missing":
+                self._trouble = self._trouble._replace(detail=_GONE)
             if self.reader is not None:
                 self.reader.finish()
             yield

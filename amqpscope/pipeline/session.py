@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from amqpscope.pipeline.failure import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["OLDEST_JAVA", "find_java", "start"]
+__all__ = ["OLDEST_JAVA", "cores", "find_java", "start"]
 
 OLDEST_JAVA = 17
 
@@ -79,6 +80,7 @@ def start(
     if not verbose:
         for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # pyspark's: errors are told in one line
+        settings["spark.log.level"] = "OFF"  # spark-submit has read another configuration of logs by now
         quiet = folder / "log4j2.properties"
         quiet.write_text(_QUIET)
         settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
@@ -90,6 +92,32 @@ def start(
         raise PipelineError(
             f"Spark does not start with master {master or 'of spark-submit'}: {_first_line(error)}"
         ) from error
+
+
+def cores(spark: "SparkSession") -> int:
+    """How many tasks can be at work at a time.
+
+    Executors of a standalone cluster come when the session is there already, one after another: until no more
+    come they are waited for, since the plan depends on how many there are.
+    """
+    context = spark.sparkContext
+    if context.master.startswith("spark://"):
+        executors = context._jsc.sc().getExecutorMemoryStatus
+        known = 1  # the driver counts as one
+        begin = changed = time.monotonic()
+        while time.monotonic() - begin < _EXECUTORS_LATEST:
+            now = executors().size()
+            if now != known:
+                known, changed = now, time.monotonic()
+            elif known > 1 and time.monotonic() - changed >= _EXECUTORS_APART:
+                break
+            time.sleep(0.1)
+    return int(context.defaultParallelism)
+
+
+_EXECUTORS_LATEST = 30.0
+_EXECUTORS_APART = 1.0
+"""Seconds for which executors are waited for, and between one and the next."""
 
 
 def find_java(folder: Path) -> str:

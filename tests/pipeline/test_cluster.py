@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support import dying_worker
-from support.cluster import Cluster, python_without_amqpscope
+from support.cluster import Cluster, python_without
 from support.lakes import CAPTURES, Rows, contents, written
 
 BUNDLED = sorted(CAPTURES.glob("*.pcap*")) + sorted((CAPTURES / "rules").rglob("*.pcap"))
@@ -64,12 +64,25 @@ def test_a_worker_is_killed(cluster: Cluster, tmp_path: Path, local: Rows, plan:
     assert contents(lake) == local
 
 
+def test_executors_are_waited_for(cluster: Cluster, tmp_path: Path) -> None:
+    """The plan counts the cores of all executors, which come after the session."""
+    arguments = cluster.command(CAPTURES / "demo.pcap", "--out", tmp_path / "lake", "--explain")
+    settings = ("spark.cores.max=4", "spark.scheduler.minRegisteredResourcesRatio=0")
+    result = cluster.program(
+        "-m", "amqpscope", *arguments, *(part for s in settings for part in ("--conf", s))
+    )
+    assert (result.returncode, complaints(result)) == (0, [])
+    assert "; 4 cores" in result.stdout
+
+
 def test_workers_without_the_package(cluster: Cluster, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    python = python_without_amqpscope(tmp_path / "python")
+    python = python_without("amqpscope", tmp_path / "python")
     arguments = cluster.command(CAPTURES / "demo.pcap", "--out", lake)
     result = cluster.program("-m", "amqpscope", *arguments, PYSPARK_PYTHON=str(python))
     assert result.returncode == 2
     (line,) = complaints(result)
-    assert line.startswith("amqpscope: the workers have no amqpscope: install it where they run, or send it")
+    assert line.startswith(
+        "amqpscope: the workers have no amqpscope: install amqpscope[spark] where they run"
+    )
     assert not lake.exists() or not list(lake.iterdir())

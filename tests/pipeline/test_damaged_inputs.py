@@ -92,6 +92,22 @@ def test_growing(tmp_path: Path) -> None:
     assert row[7] == 20
 
 
+def test_gone(tmp_path: Path) -> None:
+    """What the driver has seen, and a worker does not."""
+    path = tmp_path / "a.pcap"
+    path.write_bytes(GOOD.read_bytes())
+    (one,) = capture_sets([str(path)])
+    path.unlink()
+    from amqpscope.capture.sink import SegmentSink
+
+    reader = FileReader(one.files[0], 0, whole(one.files[0]), SegmentSink())
+    for _ in reader:
+        pass
+    row = file_row(one.name, one.files[0], 0, [reader.fate([])])
+    assert row[4:6] == ("unreadable", "missing")
+    assert "not where the workers look" in row[6]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_forbidden(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"

@@ -22,10 +22,13 @@ import pyspark
 import amqpscope
 from amqpscope.pipeline.session import find_java
 
-__all__ = ["SETTINGS", "Cluster", "Daemon", "python_without_amqpscope"]
+__all__ = ["SETTINGS", "Cluster", "Daemon", "python_without"]
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(amqpscope.__file__).resolve().parents[1]
+
+_NOT_INSTALLED = {} if ROOT.name == "site-packages" else {"PYTHONPATH": str(ROOT)}
+"""What lets other programs find an amqpscope that is used from where its sources are."""
 
 _PATIENCE = 300.0
 """Seconds until something that should come is taken for lost: long, for a machine with much else to do."""
@@ -104,7 +107,7 @@ class Cluster:
             "SPARK_LOCAL_DIRS": str(folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": f"{_LIGHT_JAVA} -Dspark.master.rest.enabled=false",
-            "PYTHONPATH": str(ROOT),
+            **_NOT_INSTALLED,
         }
         self.master = ""
 
@@ -128,12 +131,12 @@ class Cluster:
         return daemon
 
     def want(self, workers: int) -> None:
-        """Have so many workers that live, with a core each."""
+        """Have so many workers that live, with two cores each. SETTINGS take one of them."""
         self.workers = [worker for worker in self.workers if worker.process.poll() is None]
         new = []
         for number in range(len(self._daemons), len(self._daemons) + workers - len(self.workers)):
             place = ("--work-dir", str(self._folder / f"worker-{number}"))
-            new.append(self._start("worker.Worker", "--cores", "1", "--memory", "1g", *place, self.master))
+            new.append(self._start("worker.Worker", "--cores", "2", "--memory", "1g", *place, self.master))
         for worker in new:
             worker.wait_for("Successfully registered with master")
         self.workers += new
@@ -142,7 +145,8 @@ class Cluster:
         """Run a Python program to its end. environment: variables beside those there are."""
         return subprocess.run(
             [sys.executable, *map(str, arguments)],
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            cwd=self._folder,
+            env={**os.environ, **_NOT_INSTALLED, **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -156,19 +160,23 @@ class Cluster:
         return ["pipeline", "run", *map(str, arguments), "--master", self.master, *settings]
 
 
-def python_without_amqpscope(folder: Path) -> Path:
-    """A Python that has every package that this one has, but amqpscope."""
+def python_without(missing: str, folder: Path) -> Path:
+    """A Python that has every package that this one has, but one."""
     packages = folder / "packages"
     packages.mkdir(parents=True)
-    own = ("amqpscope", "dissectors", "__editable__")
+    own = ("dissectors", "__editable__") if missing == "amqpscope" else ()
     for place in map(Path, (*site.getsitepackages(), *sys.path)):
         if place.name not in ("site-packages", "dist-packages") or not place.is_dir():
             continue
         for package in place.iterdir():
             known = packages / package.name
-            if package.suffix != ".pth" and not package.name.startswith(own) and not known.is_symlink():
-                known.symlink_to(package)
+            if package.suffix != ".pth" and not package.name.startswith((missing, *own)):
+                if not known.is_symlink():
+                    known.symlink_to(package)
+    sources = "" if missing == "amqpscope" else f":{ROOT}"
+    if ROOT.name == "site-packages":
+        sources = ""
     script = folder / "python"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH={packages} exec {sys.executable} -S "$@"\n')
+    script.write_text(f'#!/bin/sh\nPYTHONPATH={packages}{sources} exec {sys.executable} -S -P "$@"\n')
     script.chmod(0o755)
     return script

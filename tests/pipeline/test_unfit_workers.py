@@ -1,0 +1,47 @@
+"""Workers that cannot work: one line says what they lack, and the lake stays as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cluster import python_without
+from support.lakes import CAPTURES
+
+from amqpscope.pipeline import PipelineError, analyse
+
+
+@pytest.mark.parametrize("missing", ["amqpscope", "pyarrow"])
+def test_a_package_is_missing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    python = python_without(missing, tmp_path / "python")
+    refused(spark, tmp_path, monkeypatch, python, f"the workers have no {missing}: install amqpscope")
+
+
+def test_no_python(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "no" / "python"
+    refused(
+        spark, tmp_path, monkeypatch, python, f"the workers have no Python at {python}: set PYSPARK_PYTHON"
+    )
+
+
+def test_another_error(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Python itself says is the last line of what Spark says."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 3\n")
+    python.chmod(0o755)
+    refused(spark, tmp_path, monkeypatch, python, "Spark: ")
+
+
+def refused(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, python: Path, line: str) -> None:
+    """A run whose workers use this Python ends with this line."""
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    lake = folder / "lake"
+    with pytest.raises(PipelineError) as raised:
+        analyse(spark, [str(CAPTURES / "demo.pcap")]).write(str(lake))
+    told = str(raised.value)
+    assert told.startswith(line) and len(told.splitlines()) == 1
+    assert "..." not in told and "\tat " not in told
+    assert not list(lake.iterdir())
