@@ -3,6 +3,7 @@
 # make check  format, lint, types, import layers, generated tables
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
+# make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
 # make fuzz   the properties, with many more examples (FUZZ_EXAMPLES each)
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: demo test test-spark pipeline-tests check bench fuzz clean
+.PHONY: demo test test-spark pipeline-tests check bench bench-spark measure-pipeline fuzz clean
 
 demo: $(INSTALLED)
 	$(BIN)/amqpscope read captures/demo.pcap
@@ -48,6 +49,12 @@ check: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python tests/bench/bench.py
 	$(BIN)/python tests/bench/memory.py
+
+bench-spark:
+	$(MAKE) EXTRAS=test,spark measure-pipeline
+
+measure-pipeline: $(INSTALLED)
+	$(BIN)/python tests/bench/pipeline.py
 
 fuzz: $(INSTALLED)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=fuzz -m "not tshark"

@@ -15,6 +15,7 @@ from amqpscope.cli import rules as rules_command
 from amqpscope.cli import summary as summary_command
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.status import Status
+from amqpscope.collector import calm_collector
 from amqpscope.errors import AmqpscopeError
 
 __all__ = ["app", "main", "run"]
@@ -76,10 +77,8 @@ def options(
 
 def main() -> None:
     """Run the command line, and leave with its exit status."""
-    # Millions of short-lived objects, hardly a cycle among them: the collector would look through all
-    # that the imports made again and again, a third of the run, to find nothing.
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
+    gc.freeze()  # what the imports made stays
+    calm_collector()
     sys.exit(run(sys.argv[1:]))
 
 

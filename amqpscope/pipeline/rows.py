@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -26,6 +26,7 @@ from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import problem_path, without_password
 from amqpscope.report.summary import ConnectionSummary
 from dissectors.amqp10.performatives import Transfer
+from dissectors.wire import i64
 
 __all__ = ["Recorder", "Rows"]
 
@@ -33,12 +34,18 @@ BATCH_ROWS = 16_384
 BATCH_TEXT = 8 * 1024 * 1024
 """Rows, and characters of JSON, of a table after which a batch of it is given out."""
 
+_NONE: list[Any] = []
+"""The problems of most frames: one list for all, which nobody puts anything into."""
+
 _EPOCH = date(1970, 1, 1)
-_DAY = 86_400 * 1_000_000_000
+_DAY: Final = 86_400 * 1_000_000_000
 
 
 class Rows:
     """Rows of several tables. Only those of `wanted` tables are kept; all are counted.
+
+    They are kept by column: a million tuples would each be looked at by the garbage collector, again and
+    again, for a quarter of all the time.
 
     counts: findings by (`finding`, severity, certainty), connections by (`connection`, protocol), files by
     (`file`, status), frames by (`frame`,).
@@ -47,7 +54,7 @@ class Rows:
     def __init__(self, wanted: Collection[str] = tuple(TABLES)) -> None:
         self.wanted = frozenset(wanted)
         self.counts: Counter[tuple[str, ...]] = Counter()
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in wanted}
+        self._columns: dict[str, list[list[Any]]] = {name: _columns(name) for name in wanted}
         self._text = 0
 
     @property
@@ -57,31 +64,39 @@ class Rows:
 
     def add(self, table: str, row: tuple[Any, ...], text: int = 0) -> None:
         """One row. text: characters of JSON in it."""
-        rows = self._rows.get(table)
-        if rows is not None:
-            rows.append(row)
+        columns = self._columns.get(table)
+        if columns is not None:
+            number: i64 = 0
+            for column in columns:
+                column.append(row[number])
+                number += 1
             self._text += text
 
     def batches(self, all_of_them: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Tables and batches of their rows, as far as these are large enough."""
         everything = all_of_them or self._text >= BATCH_TEXT
-        for name, rows in self._rows.items():
-            if rows and (everything or len(rows) >= BATCH_ROWS):
-                self._rows[name] = []
-                yield name, _batch(TABLES[name].schema, rows)
+        for name, columns in self._columns.items():
+            rows = len(columns[0])
+            if rows and (everything or rows >= BATCH_ROWS):
+                self._columns[name] = _columns(name)
+                yield name, _batch(TABLES[name].schema, columns)
         if everything:
             self._text = 0
 
 
-def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = []
-    for values, field in zip(zip(*rows, strict=True), schema, strict=True):
+def _columns(table: str) -> list[list[Any]]:
+    return [[] for _ in TABLES[table].columns]
+
+
+def _batch(schema: pa.Schema, columns: list[list[Any]]) -> pa.RecordBatch:
+    arrays = []
+    for values, field in zip(columns, schema, strict=True):
         try:
-            columns.append(pa.array(values, field.type))
+            arrays.append(pa.array(values, field.type))
         except UnicodeEncodeError:
             # A file's name that is no text, mostly.
-            columns.append(pa.array([_as_text(value) for value in values], field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+            arrays.append(pa.array([_as_text(value) for value in values], field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _as_text(value: Any) -> Any:
@@ -95,8 +110,28 @@ def _as_text(value: Any) -> Any:
     return value
 
 
-def _date(time: int) -> date:
-    return _EPOCH + timedelta(days=time // _DAY)
+class _Days:
+    """Turns times into dates; most times are of the same day as the last."""
+
+    def __init__(self) -> None:
+        self._number: i64 = 0
+        self._date: date = _EPOCH
+
+    def of(self, time: i64) -> date:
+        """The date (UTC) of a time in ns since 1970."""
+        number = time // _DAY
+        if number != self._number:
+            self._number = number
+            self._date = _EPOCH + timedelta(days=int(number))
+        return self._date
+
+
+class _Followed:
+    """What is put together from the frames of one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.summary = ConnectionSummary(connection)
+        self.log = DeliveryLog()
 
 
 class Recorder:
@@ -106,10 +141,13 @@ class Recorder:
         self._rows = rows
         self._set = capture_set
         self._captures = captures
+        self._days = _Days()
         self._names = LinkNames()
         self._form = FrameForm("", False, self._names)
-        self._summaries: dict[Connection, ConnectionSummary] = {}
-        self._logs: dict[Connection, DeliveryLog] = {}
+        self._followed: dict[Connection, _Followed] = {}
+        # The connection of the last frame: nearly always the next one's too.
+        self._last: Connection | None = None
+        self._current: _Followed
         self._notes: dict[Connection, list[Note]] = {}
         self._of_files: list[Note] = []
         self._with_frames = "frames" in rows.wanted
@@ -148,19 +186,18 @@ class Recorder:
 
     def _frame(self, record: FrameRecord) -> None:
         connection = record.connection
+        if connection is not self._last:
+            followed = self._followed.get(connection)
+            if followed is None:
+                followed = _Followed(connection)
+                self._followed[connection] = followed
+            self._last = connection
+            self._current = followed
         link = self._names.of(record)
         if self._with_summaries:
-            summary = self._summaries.get(connection)
-            if summary is None:
-                summary = ConnectionSummary(connection)
-                self._summaries[connection] = summary
-            summary.add(record, link)
+            self._current.summary.add(record, link)
         if self._with_deliveries:
-            log = self._logs.get(connection)
-            if log is None:
-                log = DeliveryLog()
-                self._logs[connection] = log
-            for delivery in log.take(record, link):
+            for delivery in self._current.log.take(record, link):
                 self._delivery(connection, delivery)
         if self._with_frames:
             self._frame_row(record, link)
@@ -169,11 +206,11 @@ class Recorder:
         connection = record.connection
         frame = record.frame
         position, packet = split(record.packet)
-        time = int(record.time)
+        time: i64 = record.time
         guarded = self._form.guards(record, link)
         fields = self._form.fields(record, guarded)
         message = None if record.message is None else self._form.message(record, link)
-        problems = []
+        problems = _NONE
         if frame.problems:
             problems = [
                 {
@@ -207,7 +244,7 @@ class Recorder:
                 None if link is None else without_password(link.name),
                 _address(link),
                 message,
-                _date(time),
+                self._days.of(time),
                 connection.protocol or None,
             ),
             len(fields) + (0 if message is None else len(message)),
@@ -240,7 +277,7 @@ class Recorder:
                 settled or None,
                 split(delivery.settled_packet)[1] if settled else None,
                 delivery.settled_time - delivery.time if settled else None,
-                _date(delivery.time),
+                self._days.of(delivery.time),
                 connection.protocol or None,
             ),
         )
@@ -262,7 +299,7 @@ class Recorder:
             "time": time // 1000,
             "time_ns": time,
             "evidence": json.dumps(told["evidence"]),
-            "date": _date(time),
+            "date": self._days.of(time),
         }
         self._rows.counts["finding", told["severity"], told["certainty"]] += 1
         row = tuple(told[column.name] for column in TABLES["findings"].columns)
@@ -271,12 +308,15 @@ class Recorder:
     def _connection(self, analysis: ConnectionAnalysis) -> None:
         """A connection is over."""
         connection = analysis.connection
-        log = self._logs.pop(connection, None)
-        if log is not None:
-            for delivery in log.finish():
-                self._delivery(connection, delivery)
+        followed = self._followed.pop(connection, None)
+        if followed is None:
+            followed = _Followed(connection)
+        elif followed is self._current:
+            self._last = None
+        for delivery in followed.log.finish():
+            self._delivery(connection, delivery)
         self._names.forget(connection)
-        summary = self._summaries.pop(connection, None) or ConnectionSummary(connection)
+        summary = followed.summary
         notes = self._notes.pop(connection, [])
         counts = self._rows.counts
         counts["connection", connection.protocol] += 1
@@ -289,7 +329,7 @@ class Recorder:
         start = min((int(fact.first_time) for fact in seen), default=0)
         end = max((int(fact.last_time) for fact in seen), default=0)
         peers = (CLIENT, SERVER)
-        partitions = (_date(start), connection.protocol or None)
+        partitions = (self._days.of(start), connection.protocol or None)
         errors = [
             {
                 "peer": error.peer,

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.collector import calm_collector
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import FileReader, whole
@@ -89,6 +90,7 @@ class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
+        calm_collector()
         if self._table == SEGMENTS.name:
             for one in partition.sets:
                 yield from _segments(one)

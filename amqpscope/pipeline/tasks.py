@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amqpscope.collector import calm_collector
 from amqpscope.pipeline import flow
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.files import ranges
@@ -113,6 +114,7 @@ class Chain:
         self._outlet = outlet
 
     def __call__(self, batches: Batches) -> Batches:
+        calm_collector()
         rows = Rows(self._outlet.tables)
         yield from self._outlet.take(self._read(batches, rows), rows)
 
@@ -151,6 +153,7 @@ class Refer:
         self._tasks = tasks
 
     def __call__(self, batches: Batches) -> Batches:
+        calm_collector()
         for number in _numbers(batches):
             for piece in self._tasks[number]:
                 yield from flow.refer(piece, self._sets, self._shuffle)
@@ -180,6 +183,7 @@ class Analyse:
         self._outlet = outlet
 
     def __call__(self, batches: Batches) -> Batches:
+        calm_collector()
         rows = Rows(self._outlet.tables)
         blocks = flow.blocks_of(batch.select(BLOCKS.names) for batch in batches)
         summaries: list[tuple[int, bytes]] = []

@@ -153,17 +153,18 @@ def table(rows: Sequence[Row], size: int) -> str:
     )
 
 
-def capture(kind: str, size: str, folder: Path) -> Path:
-    """The capture of this kind and size, written if it is not there."""
+def capture(kind: str, size: str, folder: Path, **more: int) -> Path:
+    """The capture of this kind and size, written if it is not there. more: seed, connections."""
     version = hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:8]
-    path = folder / f"{kind}-{size}-{version}.pcap"
+    told = "".join(f"-{name}{number}" for name, number in more.items())
+    path = folder / f"{kind}-{size}{told}-{version}.pcap"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}")
         try:
-            subprocess.run(
-                [sys.executable, str(GENERATOR), kind, "--size", size, "--out", str(unfinished)], check=True
-            )
+            line = [sys.executable, str(GENERATOR), kind, "--size", size, "--out", str(unfinished)]
+            line += [word for name, number in more.items() for word in (f"--{name}", str(number))]
+            subprocess.run(line, check=True)
             unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -175,6 +176,18 @@ def warm(path: Path) -> None:
     with path.open("rb") as file:
         while file.read(1 << 20):
             pass
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """The option that says where captures are kept."""
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(
+            os.environ.get("AMQPSCOPE_BENCH_CACHE") or Path(tempfile.gettempdir()) / "amqpscope-bench"
+        ),
+        help="folder of the captures (AMQPSCOPE_BENCH_CACHE)",
+    )
 
 
 def _version(program: str) -> str:
@@ -193,14 +206,7 @@ def main() -> None:
         help=f"one of {', '.join(CAPTURES)}; several may be given; small by default",
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=Path(
-            os.environ.get("AMQPSCOPE_BENCH_CACHE") or Path(tempfile.gettempdir()) / "amqpscope-bench"
-        ),
-        help="folder of the captures (AMQPSCOPE_BENCH_CACHE)",
-    )
+    add_cache(parser)
     given = parser.parse_args()
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} processors")
     print(f"amqpscope: {_version(AMQPSCOPE)}")
