@@ -73,6 +73,8 @@ def start(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+        # Workers are started with -m, which would make them import what lies in the directory they are in.
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
     }
     if (master or "").startswith("local"):
         # Nothing has to reach the driver from elsewhere, so nothing is to be able to.
