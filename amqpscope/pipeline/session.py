@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,7 @@ def start(
     master: as Spark writes it; None: this machine with all its cores, or what spark-submit was told.
     verbose: Spark logs. configuration: settings of Spark's.
     """
+    _find_master(master or "")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is None and not submitted:
         master = "local[*]"
@@ -94,6 +96,33 @@ def start(
         raise PipelineError(
             f"Spark does not start with master {master or 'of spark-submit'}: {_first_line(error)}"
         ) from error
+
+
+def _find_master(master: str) -> None:
+    """Raise PipelineError if there is no such master.
+
+    Spark would print a trace for a word it does not know, and try for a minute to reach a standalone cluster.
+    """
+    if master and not master.startswith(_MASTERS):
+        raise PipelineError(f"master {master}: must be local[CORES], spark://HOST:PORT, k8s://..., or yarn")
+    if not master.startswith("spark://"):
+        return
+    failed = ""
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _MASTER_ANSWERS).close()
+        except (OSError, ValueError, OverflowError) as error:
+            failed = getattr(error, "strerror", None) or str(error)
+        else:
+            return
+    raise PipelineError(f"no master answers at {master}: {failed}")
+
+
+_MASTERS = ("local", "spark://", "k8s://", "yarn")
+
+_MASTER_ANSWERS = 10.0
+"""Seconds a master may take to take a connection."""
 
 
 def cores(spark: "SparkSession") -> int:
@@ -188,4 +217,6 @@ def _let_workers_import() -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    # py4j first says what it has called, then, behind a colon, what came of it.
+    return next((line[2:] for line in lines if line.startswith(": ")), lines[0])

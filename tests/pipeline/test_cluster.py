@@ -64,17 +64,6 @@ def test_a_worker_is_killed(cluster: Cluster, tmp_path: Path, local: Rows, plan:
     assert contents(lake) == local
 
 
-def test_executors_are_waited_for(cluster: Cluster, tmp_path: Path) -> None:
-    """The plan counts the cores of all executors, which come after the session."""
-    arguments = cluster.command(CAPTURES / "demo.pcap", "--out", tmp_path / "lake", "--explain")
-    settings = ("spark.cores.max=4", "spark.scheduler.minRegisteredResourcesRatio=0")
-    result = cluster.program(
-        "-m", "amqpscope", *arguments, *(part for s in settings for part in ("--conf", s))
-    )
-    assert (result.returncode, complaints(result)) == (0, [])
-    assert "; 4 cores" in result.stdout
-
-
 def test_workers_without_the_package(cluster: Cluster, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     python = python_without("amqpscope", tmp_path / "python")

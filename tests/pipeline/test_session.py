@@ -1,0 +1,99 @@
+"""Before the plan is made: how many cores there are, and masters that are not there."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from amqpscope.pipeline import PipelineError, session
+
+
+class Cluster:
+    """A cluster whose executors come at these times (s), with four cores each; and its clock."""
+
+    def __init__(self, master: str, times: list[float]) -> None:
+        self.master = master
+        self.now = 1000.0
+        self._times = [self.now + time for time in times]
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def size(self) -> int:
+        return 1 + sum(time <= self.now for time in self._times)
+
+    @property
+    def defaultParallelism(self) -> int:
+        return max(4 * (self.size() - 1), 2)
+
+    @property
+    def sparkContext(self) -> Any:
+        return self
+
+    @property
+    def _jsc(self) -> Any:
+        return self
+
+    def sc(self) -> Any:
+        return self
+
+    def getExecutorMemoryStatus(self) -> Any:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("times", "cores", "most"),
+    [
+        ([3.0], 4, 4.5),
+        ([0.0, 0.9, 1.8, 2.7], 16, 4.5),
+        ([5.0, 20.0], 4, 6.5),  # the second is too late to be waited for
+        ([], 2, 31.0),  # none: Spark waits for one then, when there is work
+    ],
+)
+def test_executors_are_waited_for(
+    monkeypatch: pytest.MonkeyPatch, times: list[float], cores: int, most: float
+) -> None:
+    cluster = Cluster("spark://host:7077", times)
+    monkeypatch.setattr("time.monotonic", lambda: cluster.now)
+    monkeypatch.setattr("time.sleep", cluster.sleep)
+    assert session.cores(cluster) == cores  # type: ignore[arg-type]
+    assert cluster.now - 1000 <= most
+
+
+def test_local_mode_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster("local[2]", [])
+    monkeypatch.setattr("time.sleep", None)
+    assert session.cores(cluster) == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://127.0.0.1:{}", "spark://127.0.0.1:{0},[::1]:{0}", "spark://host", "spark://:"]
+)
+def test_no_master(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
+    """Said before Spark is started, which would try for a minute."""
+    monkeypatch.setattr(session, "find_java", None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(PipelineError, match=r"^no master answers at spark://[^\n]*: .+$"):
+        session.start(master.format(port))
+
+
+def test_unknown_master(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "find_java", None)
+    with pytest.raises(PipelineError, match=r"^master lokal: must be local"):
+        session.start("lokal")
+
+
+def test_one_master_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Found(Exception):
+        pass
+
+    def find_java(_: object) -> str:
+        raise Found
+
+    monkeypatch.setattr(session, "find_java", find_java)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as standing, pytest.raises(Found):
+        session.start(f"spark://127.0.0.1:1,127.0.0.1:{standing.getsockname()[1]}")
