@@ -15,6 +15,7 @@ import typer
 
 from amqpscope.cli.check import COUNTING, STATUS_PANEL, FailOn, FailOnOption, FailOnPossible
 from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
@@ -43,6 +44,8 @@ Examples:
 Exit status: 0 fine, 1 findings that count, 2 a failure (an input that cannot
 be read at all, no Java, unknown option), 3 no AMQP 1.0 in any capture,
 130 interrupted. 2 before 1 before 3 before 0; the tables have all there was.
+What is in a directory and is no capture is only told, and has its row in the
+table files; but a SOURCE without any capture is a failure.
 """
 
 _SUMMARY_EPILOG = """\b
@@ -124,6 +127,7 @@ LakeArgument = Annotated[str, typer.Argument(metavar="LAKE", help="What `pipelin
 
 
 @app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyse captures into a lake of tables.")
+@interruptible
 def run(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE", help="Captures: files, directories, patterns, URLs.")
@@ -189,6 +193,9 @@ def run(
             "--allow-empty", rich_help_panel=STATUS_PANEL, help="Exit with 0 also if there is no AMQP 1.0."
         ),
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", rich_help_panel=_HOW, help="Do not show how far it is.")
+    ] = False,
     verbose: Verbose = False,
 ) -> int:
     """Analyse captures into tables of files, connections, links, frames, deliveries and findings."""
@@ -199,33 +206,53 @@ def run(
 
     octets = split * 1024 * 1024
     chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(TABLES)
+    unknown = sorted(set(chosen) - set(TABLES))
+    if unknown:
+        raise FilterError(f"--tables {unknown[0]}: must be of {', '.join(TABLES)}")
     if explain and _local_cores(master):
         for line in make_plan(
             capture_sets(sources, set_by), _local_cores(master), plan, octets, shuffle
         ).explain():
             print(printable(line))
         return Status.FINE
-    with _session(master, verbose, configuration) as spark:
-        from amqpscope.pipeline.analysis import analyse
-        from amqpscope.pipeline.lake import Lake
+    analysis = None
+    try:
+        with _session(master, verbose, configuration) as spark:
+            from amqpscope.cli.spark_progress import progress
+            from amqpscope.pipeline.analysis import analyse
+            from amqpscope.pipeline.lake import Lake
 
-        analysis = analyse(spark, sources, set_by=set_by, plan=plan, split=octets, shuffle=shuffle)
-        if explain:
-            for line in analysis.plan.explain():
-                print(printable(line))
-            return Status.FINE
-        with _progress(spark):
-            outcome = analysis.write(out, chosen)
-        troubles = Lake(out).troubles()
+            analysis = analyse(spark, sources, set_by=set_by, plan=plan, split=octets, shuffle=shuffle)
+            if explain:
+                for line in analysis.plan.explain():
+                    print(printable(line))
+                return Status.FINE
+            files = sum(len(one.files) for one in analysis.plan.sets)
+            with progress(spark, files, quiet) as tally:
+                outcome = analysis.write(out, chosen, tally)
+            troubles = Lake(out).troubles()
+    except BaseException:
+        if analysis is not None:
+            analysis.clean_up()
+        raise
+    inputs = [file for one in analysis.plan.sets for file in one.files]
+    # A name that is no text is in the tables with escapes.
+    skipped = {file.capture.encode(errors="backslashreplace").decode() for file in inputs if file.skipped}
+    troubles = [trouble for trouble in troubles if trouble[0] not in skipped]
     for capture, reason, detail in troubles[:_TROUBLES_SHOWN]:
         say(f"{capture}: {reason}: {detail}")
     if len(troubles) > _TROUBLES_SHOWN:
         say(f"{len(troubles) - _TROUBLES_SHOWN} more inputs not read, or not to the end (table files)")
+    if skipped:
+        say(f"{count(len(skipped), 'file')} in directories {'is' if len(skipped) == 1 else 'are'} no capture")
+    outcome.counts["file", "skipped"] = len(skipped)
+    outcome.counts["file", "unreadable"] -= len(skipped)
     _print_counts(out, outcome.counts)
     return worst(_statuses(outcome.counts, COUNTING[fail_on], fail_on_possible, allow_empty))
 
 
 @app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="What a lake says, in a few tables.")
+@interruptible
 def summary(
     lake: LakeArgument,
     master: Master = None,
@@ -254,6 +281,7 @@ def summary(
 
 
 @app.command(cls=HelpfulCommand, epilog=_SQL_EPILOG, short_help="Ask a lake in Spark SQL.")
+@interruptible
 def sql(
     lake: LakeArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT statement.")],
@@ -331,15 +359,6 @@ def _session(master: str | None, verbose: bool, configuration: list[str] | None)
         spark.stop()
 
 
-@contextmanager
-def _progress(spark: "SparkSession") -> Iterator[None]:
-    """How far Spark's tasks are, on standard error: a bar on a terminal, now and then a line elsewhere."""
-    from amqpscope.cli.spark_progress import progress
-
-    with progress(spark):
-        yield
-
-
 def _statuses(
     counts: Counter[tuple[str, ...]], counting: tuple[str, ...], possible: bool, allow_empty: bool
 ) -> list[Status]:
@@ -365,6 +384,8 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
     partial = counts["file", "partial"]
     unreadable = counts["file", "unreadable"]
     files = f"{count(total('file'), 'file')}: {read} read, {partial} in part, {unreadable} unreadable"
+    if counts["file", "skipped"]:
+        files += f", {counts['file', 'skipped']} no capture"
     print(printable(f"{shown(out)}: {files}"))
     amqp = counts["connection", "amqp10"]
     connections = count(total("connection"), "connection")

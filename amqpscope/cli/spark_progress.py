@@ -1,12 +1,14 @@
-"""How far a job of Spark's is, from its own status: tasks that are done of those that are known."""
+"""How far a run on Spark is: tasks from Spark's own status; files, frames and findings from what the tasks
+that are done have counted. On standard error: a bar on a terminal, now and then a line elsewhere."""
 
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amqpscope.cli.output import say
+from amqpscope.report.summary_text import count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,15 +19,25 @@ _EVERY = 0.5
 _A_LINE_EVERY = 30.0
 """Seconds between two looks, and between two lines where nobody watches."""
 
+_WIDE = 80
+"""Columns of a terminal that has room for a bar."""
+
 
 @contextmanager
-def progress(spark: "SparkSession") -> Iterator[None]:
-    """Show it while the body runs."""
+def progress(spark: "SparkSession", files: int, quiet: bool) -> Iterator[Any]:
+    """Show it while the body runs. files: how many there are. Gives the tally for `Analysis.write`."""
+    from amqpscope.pipeline.tally import tally
+
+    if quiet:
+        yield None
+        return
+    counted = tally(spark)
     over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(spark, over), daemon=True)
+    show = _bar if sys.stderr.isatty() else _lines
+    watcher = threading.Thread(target=show, args=(spark, counted, files, over), daemon=True)
     watcher.start()
     try:
-        yield
+        yield counted
     finally:
         over.set()
         watcher.join()
@@ -43,21 +55,38 @@ def _tasks(spark: "SparkSession") -> tuple[int, int]:
     return done, known
 
 
-def _watch(spark: "SparkSession", over: threading.Event) -> None:
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+def _so_far(counted: Any, files: int) -> str:
+    """What was counted."""
+    totals = {"file": 0, "frame": 0, "finding": 0}
+    for key, number in list(counted.value.items()):
+        if key[0] in totals:
+            totals[key[0]] += number
+    read = f"{totals['file']} of {count(files, 'file')}"
+    return f"{read}, {count(totals['frame'], 'frame')}, {count(totals['finding'], 'finding')}"
 
-        stderr = Console(stderr=True, markup=False, highlight=False, emoji=False)
-        columns = (TextColumn("tasks"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=stderr, transient=True) as bar:
-            shown = bar.add_task("tasks", total=None)
-            while not over.wait(_EVERY):
-                done, known = _tasks(spark)
-                if known:
-                    bar.update(shown, completed=done, total=known)
-        return
+
+def _bar(spark: "SparkSession", counted: Any, files: int, over: threading.Event) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    stderr = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    narrow = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    text = TextColumn("{task.description}", markup=False, table_column=narrow)
+    columns = [text, BarColumn(bar_width=12), MofNCompleteColumn(), TimeElapsedColumn()]
+    if stderr.width < _WIDE:
+        del columns[1:]
+    with Progress(*columns, console=stderr, transient=True, expand=True) as bar:
+        shown = bar.add_task(_so_far(counted, files), total=None)
+        while not over.wait(_EVERY):
+            done, known = _tasks(spark)
+            bar.update(shown, description=_so_far(counted, files))
+            if known:
+                bar.update(shown, completed=done, total=known)
+
+
+def _lines(spark: "SparkSession", counted: Any, files: int, over: threading.Event) -> None:
     while not over.wait(_A_LINE_EVERY):
         done, known = _tasks(spark)
         if known:
-            say(f"{done} of {known} tasks done")
+            say(f"{done} of {count(known, 'task')} done; {_so_far(counted, files)}")

@@ -69,6 +69,7 @@ class Analysis:
     def __init__(self, spark: "SparkSession", plan: Plan) -> None:
         self.spark = spark
         self.plan = plan
+        self._lake: Lake | None = None
 
     def table(self, name: str) -> "DataFrame":
         """One table. Each action on it reads the captures: what is used often is to be written, or cached."""
@@ -76,19 +77,21 @@ class Analysis:
             raise PipelineError(f"{name}: no table, these are: {', '.join(TABLES)}")
         return self._run(OneTable(name))
 
-    def write(self, path: str, tables: Iterable[str] = tuple(TABLES)) -> Outcome:
+    def write(self, path: str, tables: Iterable[str] = tuple(TABLES), tally: Any = None) -> Outcome:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
-        tables: those that are wanted, beside `files`. Without `findings` nothing is judged.
+        tables: those that are wanted, beside `files`. Without `findings` nothing is judged. tally: see
+        `amqpscope.pipeline.tally`.
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
             raise PipelineError(f"{unknown[0]}: no table, these are: {', '.join(TABLES)}")
         wanted = tuple(name for name in TABLES if name in {"files", *tables})
         lake = Lake(path)
+        self._lake = lake
         run, staging = lake.begin()
         try:
-            report = self._run(Files(staging, run, wanted)).collect()
+            report = self._run(Files(staging, run, wanted, tally)).collect()
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error
@@ -101,6 +104,11 @@ class Analysis:
                 parts.append(Part(row.kind, row.name, row.rows, row.octets))
         lake.commit(run, parts, {"plan": self.plan.kind})
         return Outcome(parts, counts)
+
+    def clean_up(self) -> None:
+        """After `write` has failed and the session was stopped: delete what its workers wrote even then."""
+        if self._lake is not None:
+            self._lake.abandon()
 
     def _run(self, outlet: Outlet) -> "DataFrame":
         plan = self.plan

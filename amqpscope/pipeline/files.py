@@ -18,9 +18,10 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline.inputs import (
     READ_ERRORS,
     Input,
+    Times,
     Trouble,
-    file_system,
     open_file,
+    size_now,
     trouble_of,
 )
 from amqpscope.pipeline.packets import first_number, split
@@ -38,12 +39,15 @@ _GONE = "It was there when the run began: gone since, or not where the workers l
 
 
 class Range(NamedTuple):
-    """Octets of a file. state: of the reader at `start`, None at the file's beginning. last: none follow."""
+    """Octets of a file. state: of the reader at `start`, None at the file's beginning. last: none follow.
+    latest: time of the latest segment before `start`, where that matters.
+    """
 
     start: int
     end: int
     state: tuple[Any, ...] | None
     last: bool
+    latest: int = 0
 
 
 class Fate(NamedTuple):
@@ -129,7 +133,7 @@ class FileReader:
             self.reader.finish()
             if unpacked is not None and unpacked.damage:
                 self.sink.note(unpacked.damage_code, self.reader.number, 0, unpacked.damage)
-            if self._size_now() > self.file.size:
+            if size_now(self.file) > self.file.size:
                 self._trouble = Trouble(
                     "growing", f"it is being written: the first {self.file.size} octets are read"
                 )
@@ -160,10 +164,6 @@ class FileReader:
         self.reader = reader
         if self._told is not None:
             self._told(reader)
-
-    def _size_now(self) -> int:
-        system, path = file_system(self.file.path)
-        return int(system.get_file_info(path).size or 0)
 
     def fate(self, notes: list[Note]) -> Fate:
         """What became of it. notes: those about the file that its sink was given."""
@@ -203,29 +203,29 @@ def file_row(capture_set: str, file: Input, position: int, fates: list[Fate]) ->
     )
 
 
-def ranges(file: Input, position: int, octets: int) -> list[Range]:
+def ranges(file: Input, position: int, octets: int, by_time: bool = False) -> list[Range]:
     """A file as ranges of about so many octets, each with the state of the reader where it begins.
 
-    A compressed file, or one that cannot be read to its end, is one range.
+    A compressed file, or one that cannot be read to its end, is one range. by_time: with `Range.latest`.
     """
     if file.compression or file.size <= octets:
         return [whole(file)]
-    sink = SegmentSink()
+    sink = Times() if by_time else SegmentSink()
     reader = FileReader(file, position, whole(file), sink)
-    borders: list[tuple[int, tuple[Any, ...]]] = []
+    borders: list[tuple[int, tuple[Any, ...], int]] = []
     read = 0
     for _ in reader:
         read = min(read + BLOCK, file.size)
         due = (len(borders) + 1) * octets
         if reader.reader is not None and read >= due and read < file.size:
             kind = "pcapng" if isinstance(reader.reader, PcapngReader) else "pcap"
-            borders.append((read, (kind, reader.reader.dump())))
+            latest = sink.latest if isinstance(sink, Times) else 0
+            borders.append((read, (kind, reader.reader.dump()), latest))
     if reader.fate([]).trouble is not None:
         return [whole(file)]
-    starts = [0, *(place for place, _ in borders)]
-    states: list[tuple[Any, ...] | None] = [None, *(state for _, state in borders)]
-    ends = [*starts[1:], file.size]
+    begins: list[tuple[int, tuple[Any, ...] | None, int]] = [(0, None, 0), *borders]
+    ends = [*(start for start, _, _ in borders), file.size]
     return [
-        Range(start, end, state, end == file.size)
-        for start, end, state in zip(starts, ends, states, strict=True)
+        Range(start, end, state, end == file.size, latest)
+        for (start, state, latest), end in zip(begins, ends, strict=True)
     ]

@@ -18,13 +18,14 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from amqpscope.analysis import Note
+from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.resumption import correlate as join
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.pipeline.chain import table_for
 from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
 from amqpscope.pipeline.inputs import CaptureSet, Trouble
-from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay
+from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
 
 __all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "correlate", "refer"]
@@ -32,8 +33,9 @@ __all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "correlate", "refer"]
 BLOCKS = pa.schema(
     [("capture_set", pa.int32()), ("pair", pa.binary()), ("packet", pa.int64()), ("segments", pa.binary())]
 )
-"""What is shuffled: number of the capture set, pair, first packet, segments. Rows without a pair are the
-fates of ranges: position of the file, place of the range in it, and the fate as JSON."""
+"""What is shuffled: number of the capture set, pair, first packet (or its time, see `Referrer`), segments.
+Rows without a pair are the fates of ranges: position of the file, place of the range in it, and the fate as
+JSON."""
 
 _BATCH_OCTETS = 4 * 1024 * 1024
 
@@ -49,8 +51,9 @@ class Piece(NamedTuple):
 
 def refer(piece: Piece, sets: list[CaptureSet], shuffle: str) -> Iterator[pa.RecordBatch]:
     """The blocks of a piece, and its fate. shuffle: one of `references.SHUFFLES`."""
-    file = sets[piece.set_number].files[piece.position]
-    referrer = Referrer(carries_payload(file, shuffle))
+    one = sets[piece.set_number]
+    file = one.files[piece.position]
+    referrer = Referrer(carries_payload(file, shuffle), one.by_time, piece.part.latest)
     reader = FileReader(file, piece.position, piece.part, referrer, referrer.fed_by)
     blocks: list[tuple[bytes, int, bytes]] = []
     octets = 0
@@ -110,8 +113,7 @@ def analyse(
                     continue
                 table = table_for(recorder, rows, one.name)
                 table.correlates = False
-                for _, _, _, segments in of_pair:
-                    replay(pair, segments, payloads, table)
+                for _ in _replayed(one, pair, of_pair, payloads, table):
                     recorder.take(table)
                     yield from rows.batches()
                 table.finish()
@@ -120,6 +122,23 @@ def analyse(
                 yield from rows.batches()
         finally:
             payloads.close()
+
+
+def _replayed(
+    one: CaptureSet,
+    pair: bytes,
+    blocks: Iterable[tuple[int, bytes, int, bytes]],
+    payloads: Payloads,
+    table: ConnectionTable,
+) -> Iterator[None]:
+    """Feed the blocks of a pair to `table`; gives way after each."""
+    if one.by_time:
+        in_time = ((time, segments) for _, _, time, segments in blocks)
+        yield from replay_by_time(pair, in_time, payloads, table)
+        return
+    for _, _, _, segments in blocks:
+        replay(pair, segments, payloads, table)
+        yield
 
 
 def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:

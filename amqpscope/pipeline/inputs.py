@@ -6,12 +6,15 @@ behind a question mark; credentials in it are in no name that is shown or stored
 input, whether it can be read or not. gzip and zstd are told by the file's first octets, not by its
 name.
 
-The files of a set follow one another by the time of their first packet, those without by name.
+The files of a set follow one another by the time of their first packet, those without by name. If they
+overlap in time (several taps; or it cannot be seen that they do not, as in compressed files) their packets
+are put in the order of time, as `check --merge` does; up to MAX_MERGE_OPEN at a time.
 """
 
 import contextlib
 import fnmatch
 import glob
+import heapq
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -26,6 +29,7 @@ from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.reader import for_magic
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
+from amqpscope.limits import MAX_MERGE_OPEN, MAX_TIME
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.packets import MAX_FILES
 
@@ -33,6 +37,7 @@ __all__ = [
     "READ_ERRORS",
     "CaptureSet",
     "Input",
+    "Times",
     "Trouble",
     "capture_sets",
     "damaged",
@@ -40,14 +45,22 @@ __all__ = [
     "is_remote",
     "open_file",
     "shown",
+    "size_now",
     "trouble_of",
 ]
 
 _FIRST_LOOK = 64 * 1024
 """Octets of each file that are looked at before the plan is made: they hold its first packets."""
 
+_LAST_LOOK = 256 * 1024
+"""Octets at the end of a file of several that are looked at, to see whether they overlap in time."""
+
 _LOOKERS = 16
 """Files looked at at a time: each waits for its file system, mostly."""
+
+LAKE_MANIFEST = "manifest.json"
+LAKE = "amqpscope/lake/"
+"""How a lake is recognised (`lake`): one that lies among captures is passed over."""
 
 READ_ERRORS = (OSError, CaptureError, pa.ArrowException)
 
@@ -63,7 +76,8 @@ class Input(NamedTuple):
     """One input. capture: what it is called. path: where it is; absolute, or a URL.
 
     size: octets of the file when it was found; of one that grows no more are read. compression: gzip, zstd
-    or "". first_time: of its first packet, ns since 1970. trouble: why it cannot be read at all.
+    or "". first_time: of its first packet, ns since 1970. trouble: why it cannot be read at all. named: asked
+    for, and not only found in a directory.
     """
 
     capture: str
@@ -72,13 +86,27 @@ class Input(NamedTuple):
     compression: str = ""
     first_time: int = 0
     trouble: Trouble | None = None
+    named: bool = False
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it lies among captures and is none: nobody asked for it, so that is no failure."""
+        return not self.named and self.trouble is not None and self.trouble.reason in _NO_CAPTURE
+
+
+_NO_CAPTURE = ("foreign", "empty", "missing", "corrupt", "truncated")
+"""What a first look can say of something that is no capture; damaged from its beginning, if compressed."""
 
 
 class CaptureSet(NamedTuple):
-    """Files that follow one another."""
+    """Files that are one capture. by_time: they are read in the order of time, as they overlap or may; else
+    one after another. too_many: also although they overlap.
+    """
 
     name: str
     files: tuple[Input, ...]
+    by_time: bool = False
+    too_many: bool = False
 
     @property
     def size(self) -> int:
@@ -94,21 +122,34 @@ def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[Capt
     """
     named = _naming(set_by)
     found: dict[str, Input] = {}
+    of_sources: list[list[str]] = []
     for source in sources:
+        paths = []
         for file in _find(source):
-            found.setdefault(file.path, file)
+            paths.append(file.path)
+            if file.named or file.path not in found:
+                found[file.path] = file
+        of_sources.append(paths)
     with ThreadPoolExecutor(_LOOKERS) as lookers:
-        inputs = list(lookers.map(_look, found.values()))
+        looked = dict(zip(found, lookers.map(_look, found.values()), strict=True))
+    for paths in of_sources:
+        # A source in which there is no capture is a failure.
+        if all(looked[path].skipped for path in paths):
+            for path in paths:
+                looked[path] = looked[path]._replace(named=True)
+    inputs = looked.values()
     sets: dict[str, list[Input]] = {}
     for file in inputs:
         sets.setdefault(named(file), []).append(file)
     for name, files in sets.items():
         if len(files) > MAX_FILES:
             raise PipelineError(f"{name}: {len(files)} files in one capture set, at most {MAX_FILES} can be")
-    return [
-        CaptureSet(name, tuple(sorted(files, key=lambda file: (file.first_time, file.capture))))
-        for name, files in sorted(sets.items())
-    ]
+    made = []
+    for name, files in sorted(sets.items()):
+        files.sort(key=lambda file: (file.first_time, file.capture))
+        overlap, too_many = _overlap(files)
+        made.append(CaptureSet(name, tuple(files), overlap and not too_many, too_many))
+    return made
 
 
 def _naming(set_by: str) -> Any:
@@ -162,6 +203,8 @@ def is_remote(path: str) -> bool:
 
 
 def _find(source: str) -> Iterator[Input]:
+    if source == "-":
+        raise PipelineError("- (standard input): the pipeline reads files, directories, patterns and URLs")
     if "://" in source:
         yield from _find_url(source)
     elif os.path.isdir(source):
@@ -172,20 +215,39 @@ def _find(source: str) -> Iterator[Input]:
             yield Input(source, source, 0, trouble=Trouble("missing", "no file matches"))
         for match in matches:
             if not os.path.isdir(match):
-                yield _local(match)
+                yield _local(match)._replace(named=True)
     else:
-        yield _local(source)
+        yield _local(source)._replace(named=True)
 
 
 def _find_below(directory: str) -> Iterator[Input]:
     troubles: list[OSError] = []
+    empty = True
     for folder, folders, names in os.walk(directory, onerror=troubles.append):
         folders.sort()
+        if LAKE_MANIFEST in names and _is_lake(os.path.join(folder, LAKE_MANIFEST)):
+            folders.clear()
+            continue
         for name in sorted(names):
+            empty = False
             yield _local(os.path.join(folder, name))
     for error in troubles:
+        empty = False
         name = str(error.filename)
         yield Input(name, os.path.abspath(name), 0, trouble=trouble_of(error))
+    if empty:
+        yield Input(directory, os.path.abspath(directory), 0, trouble=Trouble("missing", "no capture in it"))
+
+
+def _is_lake(path: str) -> bool:
+    """Whether this is the manifest of a lake: what is beside it are tables, and no captures."""
+    system, inner = file_system(path)
+    with contextlib.suppress(*READ_ERRORS), system.open_input_stream(inner) as file:
+        return LAKE.encode() in bytes(file.read(_MANIFEST_BEGINS))
+    return False
+
+
+_MANIFEST_BEGINS = 256
 
 
 def _local(path: str) -> Input:
@@ -215,7 +277,12 @@ def _find_url(url: str) -> Iterator[Input]:
     except OSError as error:
         yield Input(shown(url), url, 0, trouble=trouble_of(error))
         return
+    manifests = [str(file.path) for file in files if str(file.base_name) == LAKE_MANIFEST]
+    start_of = {path: base + quote(path[len(inner) :]) + mark + options for path in manifests}
+    lakes = tuple(path.removesuffix(LAKE_MANIFEST) for path in manifests if _is_lake(start_of[path]))
+    files = [file for file in files if not str(file.path).startswith(lakes)]
     found = False
+    named = bool(pattern) or information.type != fs.FileType.Directory
     for file in sorted(files, key=lambda file: str(file.path)):
         below = str(file.path)[len(inner) :]
         name = shown(base) + below
@@ -224,9 +291,9 @@ def _find_url(url: str) -> Iterator[Input]:
         found = True
         path = base + quote(below) + mark + options
         if file.type == fs.FileType.NotFound:
-            yield Input(name, path, 0, trouble=Trouble("missing", "No such file"))
+            yield Input(name, path, 0, trouble=Trouble("missing", "No such file"), named=named)
         else:
-            yield Input(name, path, int(file.size or 0))
+            yield Input(name, path, int(file.size or 0), named=named)
     if not found:
         what = "no file matches" if pattern else "no file in it"
         yield Input(shown(url), url, 0, trouble=Trouble("missing", what))
@@ -235,7 +302,16 @@ def _find_url(url: str) -> Iterator[Input]:
 def open_file(file: Input) -> Any:
     """The file as it is, to be read at any place. Raises OSError."""
     system, path = file_system(file.path)
-    return system.open_input_file(path)
+    # A name on this machine need not be text.
+    return system.open_input_file(path if path != file.path else os.fsencode(path))
+
+
+def size_now(file: Input) -> int:
+    """How many octets it has at this moment. Raises OSError."""
+    if "://" not in file.path:
+        return os.stat(file.path).st_size
+    system, path = file_system(file.path)
+    return int(system.get_file_info(path).size or 0)
 
 
 def _look(file: Input) -> Input:
@@ -259,20 +335,21 @@ def _look(file: Input) -> Input:
             return file._replace(trouble=damaged(unpacked))
         what = f"compressed with {unpacked.form}, and nothing in it" if unpacked.form else "the file is empty"
         return file._replace(trouble=Trouble("empty", what))
-    sink = _FirstTime()
+    sink = Times()
     reader = for_magic(block, sink) if len(block) >= 4 else None
     if reader is None:
         return file._replace(trouble=Trouble("foreign", "not a capture file (neither pcap nor pcapng)"))
     reader.feed(block)
-    return file._replace(first_time=sink.time)
+    return file._replace(first_time=sink.first)
 
 
-class _FirstTime(SegmentSink):
-    """Remembers when the first TCP segment came."""
+class Times(SegmentSink):
+    """Remembers the time of the first TCP segment, and the latest so far."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.time = 0
+        self.first = 0
+        self.latest = 0
 
     def segment(
         self,
@@ -288,8 +365,55 @@ class _FirstTime(SegmentSink):
         end: int,
         cut: int,
     ) -> None:
-        if not self.time:
-            self.time = time
+        self.first = self.first or time
+        if time > self.latest:
+            self.latest = time
+
+
+def _last_time(file: Input) -> int:
+    """The time of the last TCP segment of a capture, or MAX_TIME if it is not to be seen in its last octets.
+
+    The reader is given the file's beginning and its end, and finds the records in that as behind damage.
+    """
+    if file.compression:
+        return MAX_TIME
+    times = Times()
+    try:
+        with open_file(file) as opened:
+            begin = min(_FIRST_LOOK, file.size)
+            block = bytes(opened.read_at(begin, 0))
+            reader = for_magic(block, times)
+            if reader is None:
+                return MAX_TIME
+            reader.feed(block)
+            if file.size > begin:
+                if file.size > begin + _LAST_LOOK:
+                    times.latest = 0
+                octets = min(_LAST_LOOK, file.size - begin)
+                reader.feed(bytes(opened.read_at(octets, file.size - octets)))
+            reader.finish()
+    except READ_ERRORS:
+        return MAX_TIME
+    return times.latest or MAX_TIME
+
+
+def _overlap(files: list[Input]) -> tuple[bool, bool]:
+    """Whether files, in order, may overlap in time; and whether more do at a time than can be open."""
+    readable = [file for file in files if file.trouble is None and file.first_time]
+    if len(readable) < 2:
+        return False, False
+    with ThreadPoolExecutor(_LOOKERS) as lookers:
+        ends = list(lookers.map(_last_time, readable))
+    overlaps = False
+    under_way: list[int] = []
+    for file, end in zip(readable, ends, strict=True):
+        while under_way and under_way[0] <= file.first_time:
+            heapq.heappop(under_way)
+        overlaps = overlaps or bool(under_way)
+        heapq.heappush(under_way, end)
+        if len(under_way) > MAX_MERGE_OPEN:
+            return True, True
+    return overlaps, False
 
 
 def trouble_of(error: BaseException) -> Trouble:

@@ -15,6 +15,7 @@ moment of the change.
 One run at a time may write to a lake.
 """
 
+import contextlib
 import datetime
 import json
 import uuid
@@ -28,7 +29,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.inputs import file_system, shown
+from amqpscope.pipeline.inputs import LAKE, LAKE_MANIFEST, file_system, shown
 from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -36,13 +37,15 @@ if TYPE_CHECKING:
 
 __all__ = ["LAKE_SCHEMA", "Lake", "Part", "PartWriter", "table"]
 
-LAKE_SCHEMA = "amqpscope/lake/1"
+LAKE_SCHEMA = f"{LAKE}1"
 
-_MANIFEST = "manifest.json"
 _STAGING = "_staging"
 
 MAX_OPEN_PARTS = 24
 """Files that a task writes at a time. More days and protocols make more files, not more memory."""
+
+_ATTEMPTS = 5
+"""How often a directory is tried to be deleted that others write into."""
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"  # what Spark and Hive call the directory of a null
 
@@ -91,12 +94,22 @@ class PartWriter:
                 self._finish(next(iter(self._open)))
             folder = f"{name}/{directory}"
             path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
-            self._system.create_dir(f"{self._staging}/{folder}", recursive=True)
+            self._make(folder)
             stream = self._system.open_output_stream(f"{self._staging}/{path}")
             entry = (path, stream, pq.ParquetWriter(stream, batch.schema, compression="zstd"), [0])
         entry[2].write_batch(batch)
         entry[3][0] += batch.num_rows
         self._open[place] = entry  # the one written last is the last
+
+    def _make(self, folder: str) -> None:
+        """Make a folder in the staging directory; not that itself: where it is gone, the run was given up."""
+        if not isinstance(self._system, fs.LocalFileSystem):
+            self._system.create_dir(f"{self._staging}/{folder}", recursive=True)
+            return
+        path = self._staging
+        for name in folder.rstrip("/").split("/"):
+            path = f"{path}/{name}"
+            self._system.create_dir(path, recursive=False)
 
     def _finish(self, place: tuple[str, str]) -> None:
         path, stream, writer, rows = self._open.pop(place)
@@ -182,6 +195,7 @@ class Lake:
             self._system, self._root = file_system(self.path)
         except OSError as error:
             raise PipelineError(f"{self.name}: {error}") from error
+        self._made = False  # by us, and nothing was committed to it
 
     def for_spark(self) -> str | None:
         """What Spark calls the lake; None if Spark, as it is installed, cannot open it."""
@@ -192,12 +206,12 @@ class Lake:
     def manifest(self) -> dict[str, Any] | None:
         """What the last run that ended has written, or None."""
         try:
-            with self._system.open_input_stream(f"{self._root}/{_MANIFEST}") as file:
+            with self._system.open_input_stream(f"{self._root}/{LAKE_MANIFEST}") as file:
                 manifest = json.loads(file.read())
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise PipelineError(f"{self.name}/{_MANIFEST}: cannot be read ({error})") from error
+            raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: cannot be read ({error})") from error
         if manifest.get("schema") != LAKE_SCHEMA:
             raise PipelineError(f"{self.name}: not a lake of this version ({manifest.get('schema')})")
         return dict(manifest)
@@ -221,6 +235,7 @@ class Lake:
             names = {str(file.base_name) for file in found}
             if names - {_STAGING} and self.manifest() is None:
                 raise PipelineError(f"{self.name}: is not empty, and no lake")
+            self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
             run = uuid.uuid4().hex[:12]
             staging = f"{self._root}/{_STAGING}/{run}"
             self._system.create_dir(staging, recursive=True)
@@ -250,19 +265,29 @@ class Lake:
             "rows": {name: sum(part.rows for part in parts if part.table == name) for name in TABLES},
             "parts": [part._asdict() for part in parts],
         }
-        new = f"{self._root}/{_STAGING}/{run}/{_MANIFEST}"
+        new = f"{self._root}/{_STAGING}/{run}/{LAKE_MANIFEST}"
         with self._system.open_output_stream(new) as file:
             file.write(json.dumps(manifest, indent=1).encode())
-        self._system.move(new, f"{self._root}/{_MANIFEST}")
+        self._system.move(new, f"{self._root}/{LAKE_MANIFEST}")
         self._clear({f"{self._root}/{part.path}" for part in parts})
         self.abandon()
 
     def abandon(self) -> None:
-        """Nothing that is in the staging directory is wanted."""
-        try:
-            self._system.delete_dir(f"{self._root}/{_STAGING}")
-        except FileNotFoundError:
-            return
+        """Nothing that is in the staging directory is wanted, nor a lake that has nothing else.
+
+        Workers that do not know yet may still write there, but cannot make that directory anew.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                self._system.delete_dir(f"{self._root}/{_STAGING}")
+            except FileNotFoundError:
+                break
+            except OSError:
+                continue  # something came into it meanwhile
+            break
+        with contextlib.suppress(OSError):
+            if self._made and not self._system.get_file_info(fs.FileSelector(self._root)):
+                self._system.delete_dir(self._root)
 
     def _clear(self, kept: set[str]) -> None:
         """Delete the files of other runs, and directories that are empty then."""
@@ -294,7 +319,7 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
     at = Lake(lake)
     manifest = at.manifest()
     if manifest is None:
-        raise PipelineError(f"{at.name}: no lake (there is no {_MANIFEST})")
+        raise PipelineError(f"{at.name}: no lake (there is no {LAKE_MANIFEST})")
     schema = from_arrow_schema(TABLES[name].schema)
     parts = [Part(**part) for part in manifest["parts"] if part["table"] == name]
     if not parts:

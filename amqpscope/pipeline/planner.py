@@ -9,6 +9,7 @@ starting.
 
 from typing import NamedTuple
 
+from amqpscope.limits import MAX_MERGE_OPEN
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import CaptureSet
 from amqpscope.pipeline.references import AUTO, SHUFFLES, carries_payload
@@ -81,6 +82,15 @@ class Plan(NamedTuple):
                 lines.append(
                     f"  with the payload of {_count(carried, 'file')} (compressed, remote, or asked for)"
                 )
+        by_time = sum(one.by_time for one in self.sets)
+        too_many = sum(one.too_many for one in self.sets)
+        if by_time:
+            lines.append(f"  {_count(by_time, 'capture set')} read in the order of time: files may overlap")
+        if too_many:
+            lines.append(
+                f"  {_count(too_many, 'capture set')} of more than {MAX_MERGE_OPEN} files at once: read one "
+                "after another, though they may overlap (--set-by file takes each alone)"
+            )
         for one in sorted(self.sets, key=lambda one: -one.size)[:_SETS_SHOWN]:
             lines.append(f"  {one.name}: {_count(len(one.files), 'file')}, {_size(one.size)}")
         if len(self.sets) > _SETS_SHOWN:

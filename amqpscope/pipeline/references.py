@@ -9,17 +9,29 @@ A segment's payload is named by its offset in the file, or lies in the block beh
 for files that cannot be read at any place, or where each place costs a request (`carries_payload`).
 """
 
+import heapq
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from amqpscope.capture.records import CaptureReader
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.connections import ConnectionTable, reverse_key
+from amqpscope.limits import MAX_TIME
 from amqpscope.pipeline.inputs import CaptureSet, Input, is_remote, open_file
 from amqpscope.pipeline.packets import split
 
-__all__ = ["AUTO", "PAYLOAD", "REFERENCES", "SHUFFLES", "Payloads", "Referrer", "carries_payload", "replay"]
+__all__ = [
+    "AUTO",
+    "PAYLOAD",
+    "REFERENCES",
+    "SHUFFLES",
+    "Payloads",
+    "Referrer",
+    "carries_payload",
+    "replay",
+    "replay_by_time",
+]
 
 AUTO = "auto"
 REFERENCES = "references"
@@ -56,12 +68,18 @@ def carries_payload(file: Input, shuffle: str) -> bool:
 
 
 class Referrer(SegmentSink):
-    """Gathers the segments of a file in blocks. inline: with their payload. Its notes are in `notes`."""
+    """Gathers the segments of a file in blocks. inline: with their payload. Its notes are in `notes`.
 
-    def __init__(self, inline: bool) -> None:
+    latest: time of the latest segment so far, for a file of a set that is read by time (`CaptureSet`); its
+    blocks have the `latest` of their first segment in place of the packet.
+    """
+
+    def __init__(self, inline: bool, by_time: bool = False, latest: int = 0) -> None:
         super().__init__()
         self.notes: list[Any] = []
         self._inline = inline
+        self._by_time = by_time
+        self._latest = latest
         self._reader: CaptureReader | None = None
         self._blocks: dict[bytes, bytearray] = {}
         self._first: dict[bytes, int] = {}
@@ -93,11 +111,13 @@ class Referrer(SegmentSink):
         if ack < 0:
             ack = 0
             bits |= _NO_ACK
+        if time > self._latest:
+            self._latest = time
         block = self._blocks.get(key)
         if block is None:
             block = bytearray()
             self._blocks[key] = block
-            self._first[key] = packet
+            self._first[key] = self._latest if self._by_time else packet
         offset = _INLINE
         if not self._inline:
             assert self._reader is not None
@@ -120,7 +140,7 @@ class Referrer(SegmentSink):
         self._full.append((pair, self._first.pop(pair), bytes(block)))
 
     def take(self, everything: bool) -> list[tuple[bytes, int, bytes]]:
-        """The blocks that are full, or all: pair, first packet, segments."""
+        """The blocks that are full, or all: pair, first packet (or time), segments."""
         if everything or self._held > HELD_OCTETS:
             for pair in list(self._blocks):
                 self._give(pair)
@@ -158,25 +178,81 @@ class Payloads:
 
 def replay(pair: bytes, block: bytes, payloads: Payloads, table: ConnectionTable) -> None:
     """Feed the segments of a block to `table`."""
-    other = reverse_key(pair)
-    keys = ((pair, other), (other, pair))
+    keys = _keys(pair)
     for segments, window, base in _windows(block, payloads):
-        for packet, time, offset, seq, ack, size, cut, flags, bits in segments:
-            key, reverse = keys[bits & _REVERSED]
-            start = offset - base
-            table.segment(
-                key,
-                reverse,
-                packet,
-                time,
-                seq,
-                -1 if bits & _NO_ACK else ack,
-                flags,
-                window,
-                start,
-                start + size,
-                cut,
-            )
+        for segment in segments:
+            _feed(keys, segment, window, base, table)
+
+
+def replay_by_time(
+    pair: bytes, blocks: Iterable[tuple[int, bytes]], payloads: Payloads, table: ConnectionTable
+) -> Iterator[None]:
+    """Feed the segments of several blocks to `table`, in the order of time but never another one within a
+    file. blocks: with the time of their first segment, by it. Gives way after each.
+    """
+    keys = _keys(pair)
+    # Time, packet, and what more there is of the block: of all blocks that are not over.
+    heads: list[tuple[int, int, _Head]] = []
+    for time, block in blocks:
+        _hand_on(heads, time, keys, table)
+        head = _Head(time, _windows(block, payloads))
+        heapq.heappush(heads, (head.time, head.packet, head))
+        yield
+    _hand_on(heads, MAX_TIME, keys, table)
+    yield
+
+
+class _Head:
+    """The segment of a block that comes next. time: of the latest in the file up to it."""
+
+    def __init__(self, time: int, windows: Iterator[tuple[list[tuple[int, ...]], bytes, int]]) -> None:
+        self.time = time
+        self._windows = windows
+        self._segments: list[tuple[int, ...]] = []
+        self._at = 0
+        self.advance()
+
+    def advance(self) -> bool:
+        """Go to the next segment. False if there is none."""
+        self._at += 1
+        if self._at >= len(self._segments):
+            following = next(self._windows, None)
+            if following is None:
+                return False
+            self._segments, self.window, self.base = following
+            self._at = 0
+        self.segment = self._segments[self._at]
+        self.packet = self.segment[0]
+        self.time = max(self.time, self.segment[1])
+        return True
+
+
+_Keys = tuple[tuple[bytes, bytes], tuple[bytes, bytes]]
+
+
+def _hand_on(heads: list[tuple[int, int, _Head]], until: int, keys: _Keys, table: ConnectionTable) -> None:
+    """Feed what is earlier than `until`."""
+    while heads and heads[0][0] < until:
+        head = heads[0][2]
+        _feed(keys, head.segment, head.window, head.base, table)
+        if head.advance():
+            heapq.heapreplace(heads, (head.time, head.packet, head))
+        else:
+            heapq.heappop(heads)
+
+
+def _keys(pair: bytes) -> _Keys:
+    other = reverse_key(pair)
+    return (pair, other), (other, pair)
+
+
+def _feed(keys: _Keys, segment: tuple[int, ...], window: bytes, base: int, table: ConnectionTable) -> None:
+    packet, time, offset, seq, ack, size, cut, flags, bits = segment
+    key, reverse = keys[bits & _REVERSED]
+    start = offset - base
+    if bits & _NO_ACK:
+        ack = -1
+    table.segment(key, reverse, packet, time, seq, ack, flags, window, start, start + size, cut)
 
 
 def _windows(block: bytes, payloads: Payloads) -> Iterator[tuple[list[tuple[int, ...]], bytes, int]]:

@@ -6,6 +6,7 @@ multiply matrices, but names it on the command line, which such a Java refuses a
 started by a script that leaves out that argument, and another one that newer ones warn of.
 """
 
+import contextlib
 import logging
 import os
 import re
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,9 +60,24 @@ def start(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is None and not submitted:
         master = "local[*]"
-    folder = Path(tempfile.mkdtemp(prefix="amqpscope-"))
-    if not submitted:
-        os.environ["JAVA_HOME"] = find_java(folder)
+    java_home = os.environ.get("JAVA_HOME")
+    try:
+        # Nothing in it is wanted any more when Java runs.
+        with tempfile.TemporaryDirectory(prefix="amqpscope-", ignore_cleanup_errors=True) as folder:
+            if not submitted:
+                os.environ["JAVA_HOME"] = find_java(Path(folder))
+            return _started(master, verbose, configuration or {}, Path(folder))
+    finally:
+        if java_home is not None:
+            os.environ["JAVA_HOME"] = java_home
+        else:
+            os.environ.pop("JAVA_HOME", None)
+
+
+def _started(
+    master: str | None, verbose: bool, configuration: dict[str, str], folder: Path
+) -> "SparkSession":
+    """A session. folder: where files may be put that Java reads when it starts."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _let_workers_import()
@@ -88,13 +105,18 @@ def start(
         quiet = folder / "log4j2.properties"
         quiet.write_text(_QUIET)
         settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
-    for name, value in (settings | (configuration or {})).items():
+    for name, value in (settings | configuration).items():
         builder = builder.config(name, value)
+    said = folder / "stderr"
     try:
-        return builder.getOrCreate()
+        with contextlib.nullcontext() if verbose else _stderr_in(said):
+            return builder.getOrCreate()
     except Exception as error:  # from the Java side they come as py4j's own
+        reasons = [_first_line(error)]
+        if said.exists() and "JAVA_GATEWAY_EXITED" in reasons[0]:
+            reasons += said.read_text(errors="replace").strip().splitlines()[:1]
         raise PipelineError(
-            f"Spark does not start with master {master or 'of spark-submit'}: {_first_line(error)}"
+            f"Spark does not start with master {master or 'of spark-submit'}: {': '.join(reasons)}"
         ) from error
 
 
@@ -149,6 +171,23 @@ def cores(spark: "SparkSession") -> int:
 _EXECUTORS_LATEST = 30.0
 _EXECUTORS_APART = 1.0
 """Seconds for which executors are waited for, and between one and the next."""
+
+
+@contextlib.contextmanager
+def _stderr_in(path: Path) -> Iterator[None]:
+    """What is started meanwhile has this file as standard error: Java, and the workers that it starts, which
+    write a traceback whenever one ends that is no longer wanted. What fails is told by exceptions.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def find_java(folder: Path) -> str:

@@ -76,13 +76,14 @@ class OneTable(Outlet):
 
 
 class Files(Outlet):
-    """Writes tables into a staging directory, and gives a report."""
+    """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts."""
 
-    def __init__(self, staging: str, run: str, tables: tuple[str, ...]) -> None:
+    def __init__(self, staging: str, run: str, tables: tuple[str, ...], tally: Any = None) -> None:
         self.tables = tables
         self.schema = REPORT
         self._staging = staging
         self._run = run
+        self._tally = tally
 
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
         writer = PartWriter(self._staging, f"{self._run}-{uuid.uuid4().hex[:12]}")
@@ -90,6 +91,8 @@ class Files(Outlet):
             writer.write(table, batch)
         for table, batch in rows.batches(True):
             writer.write(table, batch)
+        if self._tally is not None:
+            self._tally.add(rows.counts)
         report = [(part.table, part.path, part.rows, part.octets) for part in writer.close()]
         report += [("count", json.dumps(key), count, 0) for key, count in rows.counts.items()]
         if report:
@@ -137,7 +140,8 @@ class Index:
 
         for number in _numbers(batches):
             set_number, position = self._files[number]
-            cut = ranges(self._sets[set_number].files[position], position, self._octets)
+            one = self._sets[set_number]
+            cut = ranges(one.files[position], position, self._octets, one.by_time)
             pieces = [Piece(set_number, position, which, part) for which, part in enumerate(cut)]
             yield pa.RecordBatch.from_arrays(
                 [pa.array([pickle.dumps(piece) for piece in pieces], pa.binary())], schema=PIECES

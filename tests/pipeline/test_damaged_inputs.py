@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import gzip
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.lakes import CAPTURES, checked, records, written
+from support.lakes import (
+    CAPTURES,
+    as_finding,
+    as_frame,
+    checked,
+    contents,
+    ordered,
+    read,
+    records,
+    written,
+)
 
+from amqpscope.pipeline import analyse
 from amqpscope.pipeline.files import FileReader, file_row, whole
 from amqpscope.pipeline.inputs import capture_sets
 
@@ -108,27 +122,105 @@ def test_gone(tmp_path: Path) -> None:
     assert "not where the workers look" in row[6]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_forbidden(tmp_path: Path) -> None:
-    path = tmp_path / "a.pcap"
-    path.write_bytes(GOOD.read_bytes())
-    path.chmod(0)
-    (one,) = capture_sets([str(tmp_path)])
-    assert one.files[0].trouble is not None and one.files[0].trouble.reason == "forbidden"
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """As somebody to whom something can be forbidden."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
-def test_forbidden_as_the_system_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from amqpscope.pipeline import inputs
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that anyone may look into: pytest's own are only for who runs it."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
-    path = tmp_path / "a.pcap"
-    path.write_bytes(GOOD.read_bytes())
 
-    def refuse(_: object) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_a_directory_of_trouble(spark: Any, tmp_path: Path, open_folder: Path, plan: str) -> None:
+    """One capture set with everything in it; one file is not to be read, and one is written meanwhile."""
+    content = GOOD.read_bytes()
+    header, packets = records(content)
+    (open_folder / "a-good.pcap").write_bytes(content)
+    (open_folder / "b-empty.pcap").write_bytes(b"")
+    (open_folder / "c-text.txt").write_bytes(b"this is no capture\n")
+    (open_folder / "d-truncated.pcap").write_bytes(
+        (CAPTURES / "rhea-transfer-before-attach.pcap").read_bytes()[:-10]
+    )
+    damaged = header + b"".join(packets[:30]) + b"\xff" * 40 + b"".join(packets[30:])
+    (open_folder / "e-corrupt.pcap").write_bytes(damaged)
+    (open_folder / "f-forbidden.pcap").write_bytes(content)
+    (open_folder / "f-forbidden.pcap").chmod(0)
+    (open_folder / "g-dangling.pcap").symlink_to(open_folder / "nowhere")
+    growing = open_folder / "h-growing.pcap"
+    growing.write_bytes(header + b"".join(packets[:20]))
+    (open_folder / "closed").mkdir(mode=0)
+    with as_nobody():
+        analysis = analyse(spark, [str(open_folder)], set_by="file", plan=plan)
+    with growing.open("ab") as file:
+        file.write(b"".join(packets[20:]))
 
-    monkeypatch.setattr(inputs, "open_file", refuse)
-    (one,) = capture_sets([str(tmp_path)])
-    assert one.files[0].trouble is not None and one.files[0].trouble.reason == "forbidden"
+    analysis.write(str(tmp_path / "lake"))
+
+    rows = contents(tmp_path / "lake")
+    fates = {
+        Path(row["capture"]).name: (row["status"], row["reason"], row["packets"]) for row in rows["files"]
+    }
+    assert fates == {
+        "a-good.pcap": ("ok", None, len(packets)),
+        "b-empty.pcap": ("unreadable", "empty", 0),
+        "c-text.txt": ("unreadable", "foreign", 0),
+        "closed": ("unreadable", "forbidden", 0),
+        "d-truncated.pcap": ("partial", "truncated", fates["d-truncated.pcap"][2]),
+        "e-corrupt.pcap": ("partial", "corrupt", fates["e-corrupt.pcap"][2]),
+        "f-forbidden.pcap": ("unreadable", "forbidden", 0),
+        "g-dangling.pcap": ("unreadable", "missing", 0),
+        "h-growing.pcap": ("partial", "growing", 20),
+    }
+    told = [
+        finding
+        for name in ("a-good.pcap", "d-truncated.pcap", "e-corrupt.pcap")
+        for finding in checked(open_folder / name)
+    ]
+    kept = [as_finding(row) for row in rows["findings"] if "growing" not in row["capture"]]
+    assert told and ordered(kept) == ordered(told)
+    growing.write_bytes(header + b"".join(packets[:20]))
+    frames = [as_frame(row) for row in rows["frames"] if "growing" in row["capture"]]
+    assert frames and ordered(frames) == ordered(read(growing))
+
+
+def test_what_is_no_capture_is_only_skipped_in_a_directory(tmp_path: Path, folder: Path) -> None:
+    """As `check` does; but named, or where there is nothing else, it is a failure."""
+    (one,) = capture_sets([str(folder)])
+    assert {Path(file.capture).name for file in one.files if file.skipped} == {
+        "empty.pcap",
+        "three.pcap",
+        "text.txt",
+        "dangling.pcap",
+        "no.pcap.gz",
+        "pipe",
+    }
+    for sources in ([folder / "text.txt", folder], [folder, folder / "text.txt"], [folder / "te*"]):
+        found = [file for one in capture_sets(map(str, sources)) for file in one.files]
+        assert ["text.txt" in file.capture for file in found if file.trouble and not file.skipped] == [True]
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for sources in ([alone], [f"file://{alone}"]):
+        (one,) = capture_sets(map(str, sources))
+        assert [(file.trouble.reason, file.skipped) for file in one.files if file.trouble] == [
+            ("missing", False)
+        ]
+    (alone / "text").write_bytes(b"this is no capture\n")
+    for sources in ([alone], [f"file://{alone}"], [folder, alone]):
+        found = [file for one in capture_sets(map(str, sources)) for file in one.files]
+        assert [file.skipped for file in found if "alone" in file.capture] == [False]
 
 
 def test_sources_that_are_not_there(tmp_path: Path) -> None:

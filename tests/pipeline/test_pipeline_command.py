@@ -34,6 +34,19 @@ def test_statuses(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     )
     assert result.status == 0
 
+    skipped = tmp_path / "skipped"
+    skipped.mkdir()
+    (skipped / "text").write_bytes(b"this is no capture\n")
+    (skipped / "empty.pcap").write_bytes(b"")
+    (skipped / "clean.pcap").write_bytes(clean.read_bytes())
+    result = run(capsys, "run", skipped, "--out", skipped / "lake")
+    assert (result.status, result.err) == (0, "amqpscope: 2 files in directories are no capture\n")
+    assert "3 files: 1 read, 0 in part, 0 unreadable, 2 no capture" in result.out
+    again = run(capsys, "run", skipped, "--out", skipped / "lake")  # which is among its captures now
+    assert again == result
+    rows = run(capsys, "sql", skipped / "lake", "SELECT capture FROM files", "--format", "json")
+    assert len(rows.lines) == 3
+
     (tmp_path / "text").write_bytes(b"this is no capture\n")
     result = run(capsys, "run", tmp_path / "text", clean, "--out", lake)
     assert result.status == 2
@@ -93,6 +106,15 @@ def test_explain_starts_no_spark(
     )
     assert result.status == 0 and "chain plan: " in result.out and "3 cores" in result.out
     assert not (tmp_path / "lake").exists()
+
+
+def test_what_makes_no_sense_starts_no_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "start", None)
+    result = run(capsys, "run", tmp_path, "--out", tmp_path / "lake", "--tables", "files,nonsense")
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    assert result.err.startswith("amqpscope: --tables nonsense: must be of files, ")
 
 
 def test_without_the_extra(

@@ -1,0 +1,75 @@
+"""Ctrl-C while Spark works.
+
+A thread that waits for Java cannot be interrupted without leaving the connection to it in the middle of an
+answer. So a command that uses Spark runs in a thread of its own, and the main thread only waits for it: at
+Ctrl-C it cancels Spark's jobs, which ends the command as any failure does, and it cleans up.
+"""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from amqpscope.cli.output import say
+
+__all__ = ["interruptible"]
+
+_PATIENCE = 20.0
+"""Seconds for a command to clean up in; and after how many it is looked again for jobs to be cancelled."""
+_AGAIN = 0.2
+
+
+class _Work(threading.Thread):
+    """A command under way, and how it ended."""
+
+    def __init__(self, command: Callable[[], int]) -> None:
+        # Whatever hangs may not keep the process from ending.
+        super().__init__(daemon=True)
+        self.status: int | None = None
+        self.error: BaseException | None = None
+        self.over = threading.Event()  # an interrupted `join` takes a thread for ended that is not
+        self._command = command
+
+    def run(self) -> None:
+        try:
+            self.status = self._command()
+        except BaseException as error:  # it is raised again by who waits
+            self.error = error
+        finally:
+            self.over.set()
+
+
+def interruptible(command: Callable[..., int]) -> Callable[..., int]:
+    """`command`, but so that Ctrl-C ends it cleanly while it waits for Spark."""
+
+    @functools.wraps(command)
+    def wait(**given: Any) -> int:
+        work = _Work(functools.partial(command, **given))
+        work.start()
+        try:
+            work.over.wait()
+        except KeyboardInterrupt:
+            _cancel(work)
+            if work.status is None:
+                say("interrupted; nothing was changed")
+                raise
+        if work.error is not None:
+            raise work.error
+        assert work.status is not None
+        return work.status
+
+    return wait
+
+
+def _cancel(work: _Work) -> None:
+    """End the work, also if it only begins its jobs."""
+    from pyspark import SparkContext
+
+    for _ in range(int(_PATIENCE / _AGAIN)):
+        context = SparkContext._active_spark_context
+        if context is not None:
+            with contextlib.suppress(Exception):  # it is being stopped: what was wanted
+                context.cancelAllJobs()
+        if work.over.wait(_AGAIN):
+            return

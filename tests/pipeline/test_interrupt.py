@@ -1,0 +1,87 @@
+"""Ctrl-C ends a run with one line: the lake is as it was, nothing of the run is left, on disk or at work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.lakes import CAPTURES, records, written
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGINT")
+
+ONE = CAPTURES / "rabbitmq-large.pcap"
+DEADLINE = 120.0
+
+
+def _until(what: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
+    end = time.monotonic() + DEADLINE
+    while not what():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def _marked(mark: str) -> list[str]:
+    """Processes that were started with this in their environment, as far as that can be seen."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_interrupted(spark: Any, tmp_path: Path, plan: str) -> None:
+    header, packets = records(ONE.read_bytes())
+    large = tmp_path / "in" / "large.pcap"
+    large.parent.mkdir()
+    large.write_bytes(header + b"".join(packets) * 10)
+    for number in range(400):
+        (large.parent / f"{number}.pcap").symlink_to(large)
+    lake = tmp_path / "lake"
+    if plan == "chain":
+        written(spark, lake, [ONE])
+    before = _tree(tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    mark = uuid.uuid4().hex
+    command = ["pipeline", "run", str(large.parent), "--out", str(lake), "--set-by", "file", "--plan", plan]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amqpscope", *command, "--master", "local[1]"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ
+        | {"TMPDIR": str(temporary), "SPARK_LOCAL_DIRS": str(temporary), "AMQPSCOPE_TEST_MARK": mark},
+    )
+    try:
+        # Its tasks are at work: they write, or sort on the way through the shuffle.
+        _until(lambda: any(lake.glob("_staging/*/*")) or any(temporary.glob("*/*/*shuffle*")), process)
+        if Path("/proc").is_dir():
+            assert any("java" in one for one in _marked(mark))
+        # As a terminal does: to all processes of the group.
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=DEADLINE)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (130, "", "amqpscope: interrupted; nothing was changed\n")
+    _until(lambda: not _marked(mark))
+    assert list(temporary.iterdir()) == []
+    assert _tree(tmp_path) == before
+    assert lake.exists() is (plan == "chain") and not (lake / "_staging").exists()
