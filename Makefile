@@ -4,7 +4,8 @@
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
-# make fuzz   the properties, with many more examples (FUZZ_EXAMPLES each)
+# make properties  the property tests, with many more examples (FUZZ_EXAMPLES each)
+# make fuzz   fuzzing by coverage, FUZZ_SECONDS for each of six entries, uncompiled (Linux, Python up to 3.13)
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,6 +14,7 @@ AMQPSCOPE_COMPILE ?= auto
 # what is installed with the package: test, or test,spark,test-spark for the pipeline and its tests
 EXTRAS ?= test
 FUZZ_EXAMPLES ?= 20000
+FUZZ_SECONDS ?= 600
 JOBS ?= auto
 export AMQPSCOPE_COMPILE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -23,7 +25,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: demo test test-spark pipeline-tests check bench bench-spark measure-pipeline fuzz clean
+.PHONY: demo test test-spark pipeline-tests check bench bench-spark measure-pipeline properties fuzz fuzz-entries clean
 
 demo: $(INSTALLED)
 	$(BIN)/amqpscope read captures/demo.pcap
@@ -56,8 +58,15 @@ bench-spark:
 measure-pipeline: $(INSTALLED)
 	$(BIN)/python tests/bench/pipeline.py
 
-fuzz: $(INSTALLED)
+properties: $(INSTALLED)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=fuzz -m "not tshark"
+
+# In a virtual environment of its own: the fuzzer sees only what is not compiled.
+fuzz:
+	$(MAKE) AMQPSCOPE_COMPILE=no VENV=.venv-fuzz EXTRAS=fuzz fuzz-entries
+
+fuzz-entries: $(INSTALLED)
+	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 $(INSTALLED): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)

@@ -16,10 +16,10 @@ MAX_LARGE_PACKET: Final = 1_048_576
 on the wire believed of a packet whose own length fields are 0. Twice what Linux joins into one IPv6 packet
 on loopback (BIG TCP, 512 KiB)."""
 
-MAX_ZSTD_WINDOW: Final = 27
-"""Of a zstd frame, as a power of two: 128 MiB, what zstd itself takes without being told to take more, and
-the most that `--ultra -22` writes. It is the only memory that a compressed file can ask for; levels up to 19
-ask for 8 MiB."""
+MAX_ZSTD_WINDOW: Final = 25
+"""Of a zstd frame, as a power of two: 32 MiB. It is the only memory that a compressed file can ask for, and
+with it all of a capture takes no more than 64 MiB. Levels up to 19 ask for 8 MiB, 20 for 32. Files of
+`--long` and `--ultra -22` ask for 128 MiB; they are legal, and the note about one says how to read it."""
 
 MAX_BLOCK: Final = 16 * 1024 * 1024
 """Octets of one pcapng block. A block is held whole before it is looked at; Wireshark refuses larger ones."""
@@ -221,6 +221,10 @@ which hardly anything was captured."""
 
 MAX_TRANSACTIONS: Final = 65_536
 """Transaction ids remembered of a connection, declared and discharged. Beyond, ids are not judged."""
+
+MAX_SESSIONS_SEARCHED: Final = 256
+"""Sessions of a connection that are looked through at each attach. Nobody has so many who means well; with
+65,535 of them ten thousand attaches would take minutes."""
 
 MAX_LINK_ACCOUNTS: Final = 4096
 """Links of one connection of which it is kept how they were attached and what they left, for a later one."""

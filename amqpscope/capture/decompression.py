@@ -26,6 +26,8 @@ __all__ = ["Unpacked", "compression"]
 
 _READ: Final = 64 * 1024  # compressed octets at a time
 _ZSTD_PIECE: Final = 1024  # of them given to zstd at a time
+_ZSTD_HEAD: Final = 18  # the most octets of a frame's header
+_MOST_WINDOW: Final = 1 << MAX_ZSTD_WINDOW - 20  # in MiB
 _GZIP: Final = 31  # zlib's window bits for the largest window and gzip's header
 
 _ZSTD_MODULES: Final = ("compression.zstd", "backports.zstd")
@@ -144,6 +146,7 @@ class ZstdStream(Stream):
         super().__init__()
         self._zstd = _zstd()
         self._frame: Any = None
+        self._head = b""  # the first octets of the frame
         self._input = b""
         self._at = 0
 
@@ -163,12 +166,20 @@ class ZstdStream(Stream):
             if frame is None:
                 options = {self._zstd.DecompressionParameter.window_log_max: MAX_ZSTD_WINDOW}
                 self._frame = frame = self._zstd.ZstdDecompressor(options=options)
+                self._head = b""
+            self._head += piece[: _ZSTD_HEAD - len(self._head)]
             try:
                 out: bytes = frame.decompress(piece, most)
             except self._zstd.ZstdError:
-                self._break(
-                    "capture/corrupt", "the zstd data are damaged, or need more memory than is allowed,"
-                )
+                window = _window(self._head)
+                if window > 1 << MAX_ZSTD_WINDOW:
+                    self._break(
+                        "capture/compression",
+                        f"the zstd data need a window of {window >> 20} MiB and are given {_MOST_WINDOW} MiB "
+                        f"(zstd -dc --long={(window - 1).bit_length()} decompresses them)",
+                    )
+                else:
+                    self._break("capture/corrupt", "the zstd data are damaged")
                 break
             if frame.eof:
                 self._at -= len(frame.unused_data)
@@ -181,6 +192,22 @@ class ZstdStream(Stream):
     def finish(self) -> None:
         if not self.damage and self._frame is not None:
             self._break("capture/truncated", "the zstd data are cut short")
+
+
+def _window(head: bytes) -> int:
+    """Octets of the window that a zstd frame with this head asks for; 0 if that cannot be told.
+
+    RFC 8878, section 3.1.1.1: a frame in one segment asks for its whole size.
+    """
+    if len(head) < 6:
+        return 0
+    descriptor = head[4]
+    if not descriptor & 0x20:
+        base = 1 << (10 + (head[5] >> 3))
+        return base + (base >> 3) * (head[5] & 7)
+    start = 5 + (0, 1, 2, 4)[descriptor & 3]
+    octets = (1, 2, 4, 8)[descriptor >> 6]
+    return int.from_bytes(head[start : start + octets], "little")
 
 
 def _zstd() -> Any:

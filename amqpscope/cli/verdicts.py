@@ -19,7 +19,7 @@ from amqpscope.report.verdict import Tally, Verdicts
 __all__ = ["JsonWriter", "TextWriter", "Writer"]
 
 # The file is not all there, or not all of it could be made out.
-_PARTIAL = ("capture/truncated", "capture/corrupt")
+_PARTIAL = ("capture/truncated", "capture/corrupt", "capture/compression")
 
 
 class Writer:

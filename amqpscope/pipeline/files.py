@@ -31,7 +31,11 @@ __all__ = ["BLOCK", "Fate", "FileReader", "Range", "file_row", "ranges", "whole"
 BLOCK = 1024 * 1024
 """Octets read at a time: as many as `amqpscope.reading` does."""
 
-_PARTIAL = (("capture/corrupt", "corrupt"), ("capture/truncated", "truncated"))
+_PARTIAL = (
+    ("capture/corrupt", "corrupt"),
+    ("capture/compression", "foreign"),
+    ("capture/truncated", "truncated"),
+)
 """Notes that say that not all of a file could be read, the gravest first."""
 
 

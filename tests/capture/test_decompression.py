@@ -16,6 +16,7 @@ from support.compressed import ZSTD, needs_zstd, zstd
 
 from amqpscope.capture.decompression import Unpacked, compression
 from amqpscope.errors import CaptureError
+from amqpscope.limits import MAX_ZSTD_WINDOW
 
 MIB = 1024 * 1024
 WORDS = b"".join(b"%d octets of a capture, some of them alike; " % n for n in range(9000))
@@ -191,11 +192,32 @@ def test_any_damage_ends_somewhere(compress: Compress, form: str, place: float, 
 
 
 @needs_zstd
-def test_a_zstd_window_that_nothing_needs_is_refused() -> None:
-    """A frame of three octets that asks for a window of 2**31."""
-    out, unpacked = unpack(frame_header(31) + b"\x19\x00\x00" + b"abc")
-    assert (out, unpacked.damage_code) == (b"", "capture/corrupt")
-    assert unpack(frame_header(27) + b"\x19\x00\x00" + b"abc")[0] == b"abc"
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_a_large_zstd_window_is_refused_by_name(size: int) -> None:
+    """Frames of three octets that ask for windows as `zstd --long` and `--ultra -22` do, or for more."""
+    block = b"\x19\x00\x00" + b"abc"
+    assert unpack(frame_header(MAX_ZSTD_WINDOW) + block)[0] == b"abc"
+    for window in (MAX_ZSTD_WINDOW + 1, 27, 31):
+        out, unpacked = unpack(zstd(WORDS) + frame_header(window) + block, [size])
+        assert (out, unpacked.damage_code) == (WORDS, "capture/compression")
+        assert f"need a window of {2**window // MIB} MiB and are given 32 MiB" in unpacked.damage
+        assert f"zstd -dc --long={window} " in unpacked.damage
+    # In one segment: the window is the size of it all.
+    whole = b"\x28\xb5\x2f\xfd\xe0" + (2**33 + 1).to_bytes(8, "little") + block
+    assert "zstd -dc --long=34 " in unpack(whole)[1].damage
+
+
+@needs_zstd
+def test_a_zstd_file_made_with_a_long_window() -> None:
+    octets = NOISE * 3 + bytes(40 * MIB) + NOISE
+    options = {
+        ZSTD.CompressionParameter.window_log: 27,
+        ZSTD.CompressionParameter.enable_long_distance_matching: 1,
+        ZSTD.CompressionParameter.content_size_flag: 0,
+    }
+    out, unpacked = unpack(ZSTD.compress(octets, options=options))
+    assert (out, unpacked.damage_code) == (b"", "capture/compression")
+    assert "need a window of 64 MiB" in unpacked.damage
 
 
 def bomb(form: str) -> bytes:

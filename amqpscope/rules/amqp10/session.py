@@ -1,5 +1,6 @@
 """Sessions: channels, windows and transfer-ids (transport.xml, "sessions")."""
 
+from amqpscope.limits import MAX_SESSIONS_SEARCHED
 from amqpscope.model import Spot
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN
@@ -314,8 +315,8 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link on a session while its own end of it is attached on another.
 
     Why it matters: a link is on one session at a time; the other side takes it for stolen.
-    Silent when: it answers an attach, or octets since the first were not captured. Never more than possible:
-    a peer may take its own link back from a session that it has given up.
+    Silent when: it answers an attach, octets since the first were not captured, or it has more than 256
+    sessions. Never more than possible: a peer may take its own link back from a session that it has given up.
     """
     if body.name is None or body.role is None:
         return
@@ -340,7 +341,7 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
 
 def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     """The session's rules about attach."""
-    if len(case.me.sessions) > 1:
+    if 1 < len(case.me.sessions) <= MAX_SESSIONS_SEARCHED:
         link_on_two_sessions(case, session, body)
     if session.peer_begin_end != UNKNOWN:
         handle_beyond_agreed(case, session, body)

@@ -1,0 +1,161 @@
+"""What fuzzing starts from: the captures of this repository, as inputs of each entry.
+
+They are made anew for each run, so that the corpus beside this file need only hold what runs have found.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+from fuzz.bounds import MOST_OCTETS
+from support import amqp10_encode as amqp
+from support.capture_files import START, Record, enhanced, interface, obsolete, packet, pcap, section, simple
+from support.tunnels import TUNNELS
+
+import amqpscope
+from amqpscope.model import FrameRecord
+
+ROOT = Path(__file__).parents[2]
+
+_MOST_INPUTS = 400
+
+
+def seeds(entry: str) -> Iterator[bytes]:
+    """Inputs for an entry."""
+    return _SEEDS[entry]()
+
+
+def _recorded() -> Iterator[Path]:
+    """Small captures first."""
+    return iter(sorted((ROOT / "captures").rglob("*.pcap*"), key=lambda path: (path.stat().st_size, path)))
+
+
+def _fitting(inputs: Iterator[bytes]) -> Iterator[bytes]:
+    found: set[bytes] = set()
+    for octets in inputs:
+        if len(octets) <= MOST_OCTETS and octets not in found:
+            found.add(octets)
+            yield octets
+        if len(found) == _MOST_INPUTS:
+            return
+
+
+def _captures() -> Iterator[bytes]:
+    def every() -> Iterator[bytes]:
+        records = [Record(START + n * 1000, packet(bytes([n]) * (n % 9), seq=n)) for n in range(8)]
+        for order in "<>":
+            for magic in (0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34):
+                yield pcap(records, order, magic)
+            blocks = b"".join(
+                kind(packet(seq=n), order=order)
+                for n, kind in enumerate((enhanced, obsolete, simple, enhanced, enhanced))
+            )
+            yield section(order) + interface(order=order) + blocks
+        for link_type, data in _packets():
+            yield pcap([Record(START, data), Record(START + 1000, data)], link_type=link_type)
+        for number, path in enumerate(_recorded()):
+            if number < 12:
+                octets = path.read_bytes()[:3000]
+                yield octets
+                yield gzip.compress(octets, mtime=0)
+                try:
+                    from backports import zstd
+                except ImportError:
+                    continue
+                yield zstd.compress(octets)
+
+    return _fitting(every())
+
+
+def _packets() -> Iterator[tuple[int, bytes]]:
+    """Packets of all kinds."""
+    for data in TUNNELS.values():
+        yield 1, data
+    whole = packet(b"payload of a segment")
+    for link_type, data in (
+        (0, b"\x02\0\0\0" + whole[14:]),
+        (108, b"\0\0\0\x02" + whole[14:]),
+        (113, bytes(14) + whole[12:]),
+        (276, whole[12:14] + bytes(18) + whole[14:]),
+        (101, whole[14:]),
+    ):
+        yield link_type, data
+    datagram = whole[14:]
+    for offset in (0, 16):
+        part = datagram[20 + offset : 36 + offset] if offset == 0 else datagram[36:]
+        flags = (0x2000 if offset == 0 else 0) | offset >> 3
+        head = datagram[:2] + (20 + len(part)).to_bytes(2, "big") + datagram[4:6] + flags.to_bytes(2, "big")
+        yield 101, head + datagram[8:20] + part
+
+
+def _reassembly() -> Iterator[bytes]:
+    syn = bytes((6, 2, 7, 18))
+    yield syn + bytes((0, 9, 1, 9, 0, 200, 1, 3, 6, 17, 7, 17))
+    yield syn + bytes((0, 9, 2, 0xF7, 0, 20, 0x13, 0xF7, 2, 20, 0, 9, 1, 9))
+    yield syn + bytes((8, 1, 0, 0, 9, 9, 1, 9, 0, 9, 9, 4, 7, 7))
+    yield bytes((0, 9, 1, 9, 4, 3, 9, 10, 5, 1, 11, 0, 4, 14, 40, 0, 9, 0x1E, 3))
+    yield bytes((12, 0, 0, 1, 0, 0, 0, 2, 0, 9)) * 9
+
+
+def _records() -> Iterator[FrameRecord]:
+    for path in _recorded():
+        yield from amqpscope.read(path)
+
+
+def _bodies() -> Iterator[bytes]:
+    def every() -> Iterator[bytes]:
+        for record in _records():
+            if record.frame.kind in ("amqp", "sasl"):
+                yield bytes((record.frame.kind == "sasl",)) + record.frame.raw[8:]
+
+    return _fitting(every())
+
+
+def _payloads() -> Iterator[bytes]:
+    def every() -> Iterator[bytes]:
+        yield b"\1" + amqp.data(amqp.amqp_value("inside")) * 2
+        for record in _records():
+            if record.message is not None:
+                yield b"\0" + record.message.octets
+
+    return _fitting(every())
+
+
+def _values() -> Iterator[bytes]:
+    for octets in _bodies():
+        yield octets[1:]
+    for octets in _payloads():
+        yield octets[1:]
+
+
+def _conversations() -> Iterator[bytes]:
+    def every() -> Iterator[bytes]:
+        for path in _recorded():
+            programs: dict[str, bytearray] = {}
+            for record in amqpscope.read(path):
+                program = programs.setdefault(record.connection.id, bytearray())
+                raw = record.frame.raw
+                direction = 0 if record.peer == "client" else 8
+                if record.frame.kind == "header":
+                    program += bytes((direction, len(raw))) + raw
+                elif record.frame.kind in ("amqp", "sasl") and len(raw) < 2000:
+                    what = 2 if record.frame.kind == "sasl" else 1
+                    body = raw[8:]
+                    program += bytes((what | direction, record.frame.channel & 0xFF))
+                    program += len(body).to_bytes(2, "big") + body
+            for program in programs.values():
+                yield bytes(program + bytes((5, 17, 13, 17)))
+
+    return _fitting(every())
+
+
+_SEEDS = {
+    "captures": _captures,
+    "reassembly": _reassembly,
+    "types": lambda: _fitting(_values()),
+    "performatives": _bodies,
+    "messages": _payloads,
+    "connections": _conversations,
+}

@@ -1,0 +1,86 @@
+"""What fuzzing has found stays passed: its corpus, every input that ever failed, and what it starts from."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from fuzz import bounds, entries
+from fuzz.bounds import Watch
+from fuzz.entries import ENTRIES
+from fuzz.seeds import seeds
+
+HERE = Path(__file__).parent
+
+
+def kept(kind: str, entry: str) -> list[Path]:
+    folder = HERE / kind / entry
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_inputs_that_failed_once(entry: str) -> None:
+    watch = Watch(ENTRIES[entry])
+    for path in kept("crashes", entry):
+        watch(path.read_bytes())
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_corpus(entry: str) -> None:
+    watch = Watch(ENTRIES[entry])
+    paths = kept("corpus", entry)
+    for path in paths:
+        watch(path.read_bytes())
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_seeds(entry: str) -> None:
+    watch = Watch(ENTRIES[entry])
+    inputs = list(islice(seeds(entry), 60))
+    assert len(inputs) >= 5
+    for octets in inputs:
+        watch(octets)
+
+
+def test_entries_reach_what_they_are_for() -> None:
+    """The seeds are conversations that are judged, files with segments, messages with sections."""
+    judged = [entries._converse(octets, -1) for octets in seeds("connections")]
+    assert sum(len(frames) for _, frames, _, _ in judged) > 3000
+    assert len({finding.rule for _, _, findings, _ in judged for finding in findings}) > 100
+    files = [entries._content(octets, 1000)[0] for octets in seeds("captures")]
+    segments = [len(entries._read(content, [], False)[0].segments) for content in files]
+    assert sum(map(bool, segments)) > 50
+    events = [entries._replay_segments(octets, -1) for octets in seeds("reassembly")]
+    assert {event[0] for one in events for event in one} == {"data", "gap", "end"}
+
+
+def test_the_watch_bites(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(octets: bytes) -> None:
+        sum(range(len(octets) * 1_000_000))
+
+    monkeypatch.setattr(bounds, "MOST_SECONDS", 0.01)
+    Watch(slow)(b"")
+    with pytest.raises(AssertionError, match=r"s for 3 octets"):
+        Watch(slow)(b"abc")
+
+
+def test_the_watch_sees_memory() -> None:
+    """In a process of its own: what this one has had before would hide it."""
+    program = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from fuzz.bounds import Watch
+watch = Watch(lambda octets: bytearray(b"x" * len(octets) * 100_000_000))
+watch(b"")
+watch(b"a")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(HERE.parent), str(HERE.parents[1])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "AssertionError: memory grew by" in ran.stderr

@@ -1,0 +1,69 @@
+"""What hostile captures cost, and what they do to the output: time and memory measured, for every scene."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hostile.scenes import SCENES
+
+from amqpscope.capture.words import INTERPRETED
+
+HERE = Path(__file__).parent
+MIB = 1024 * 1024
+
+WAYS = (
+    "read",
+    "read -v",
+    "read -vv",
+    "read --format json -vv",
+    "read --format ndjson --bodies",
+    "read --count",
+    "summary --all",
+    "summary --all --format json",
+    "check --fail-on never",
+    "check --fail-on never --format json",
+    "check --fail-on never --format ndjson",
+)
+FEW = ("read -vv", "summary --all --format json", "check --fail-on never")
+
+# Growth in MiB where it may be more than 64, and why.
+GROWTH = {
+    "half_open": 384,  # MAX_OPEN_CONNECTIONS and MAX_OTHER_CONNECTIONS; half of that compiled
+    "frames_of_4_gib": 256,  # MAX_KEPT_FRAME, shown in hex
+    "large_maps": 96,  # an object for each of many values of one message, up to MAX_VALUES
+    "many_sessions_and_links": 256,  # 8,000 sessions with both their ends
+}
+
+# Too much for every way, in a test that runs each time.
+LARGE = ("half_open", "large_maps", "many_nothings", "frames_of_4_gib", "many_sessions_and_links", "bomb")
+
+# Made for measuring by hand: `python tests/hostile/measure.py`.
+BY_HAND = ("half_open_million",)
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name not in BY_HAND])
+def test_scene(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "scene"
+    SCENES[name](path)
+    ways = FEW if name in LARGE else WAYS
+    ran = subprocess.run(
+        [sys.executable, str(HERE / "measure.py"), str(path), *ways],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr == ""
+    measured = json.loads(ran.stdout)
+    # A second for each MB, compiled; interpreted, and in a file so small that starting counts, more.
+    megabytes = max(path.stat().st_size, 4_000_000 if name == "bomb" else 0) / 1_000_000
+    most = (1 + megabytes) * (8 if INTERPRETED else 1)
+    for way, told in measured["ways"].items():
+        assert told["status"] in (0, 3), way
+        assert told["wrong"] == [], way
+        assert told["size"] > 0 or "check" in way, way
+        assert told["seconds"] < most, way
+    assert measured["growth"] < GROWTH.get(name, 64) * MIB
