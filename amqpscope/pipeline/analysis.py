@@ -28,6 +28,7 @@ from amqpscope.pipeline.tasks import (
     OneTable,
     Outlet,
     Refer,
+    SameVersion,
     carrying,
 )
 
@@ -122,10 +123,10 @@ class Analysis:
         self.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "64")
         analyse_them = Analyse(plan.sets, outlet)
         if "findings" not in outlet.tables:
-            return in_order.mapInArrow(analyse_them, _spark_schema(outlet.schema))
-        analysed = in_order.mapInArrow(analyse_them, _spark_schema(carrying(outlet.schema)))
+            return _by_workers(in_order, analyse_them, outlet.schema)
+        analysed = _by_workers(in_order, analyse_them, carrying(outlet.schema))
         by_set = analysed.repartition(plan.partitions, "set_number").sortWithinPartitions("set_number")
-        return by_set.mapInArrow(Correlate(plan.sets, outlet), _spark_schema(outlet.schema))
+        return _by_workers(by_set, Correlate(plan.sets, outlet), outlet.schema)
 
     def _pieces(self) -> list[list[Piece]]:
         """The files and ranges of files for each task; large files are gone through for it, in parallel."""
@@ -157,21 +158,25 @@ class Analysis:
     def _each(self, tasks: int, what: Any, schema: pa.Schema) -> "DataFrame":
         """`what` done by so many tasks, each given its number."""
         numbers = self.spark.range(0, tasks, 1, max(tasks, 1))
-        return numbers.mapInArrow(what, _spark_schema(schema))
+        return _by_workers(numbers, what, schema)
 
 
 _PIECES_OF_A_TASK = 256
 
 
-def _spark_schema(schema: pa.Schema) -> Any:
+def _by_workers(frame: "DataFrame", task: Any, schema: pa.Schema) -> "DataFrame":
+    """What comes of a task that is done for each partition of a data frame."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return from_arrow_schema(schema)
+    return frame.mapInArrow(SameVersion(task), from_arrow_schema(schema))
 
 
 def _explained(error: BaseException) -> BaseException:
     """An error of a worker as one line, if its cause is known; otherwise as it is."""
     text = str(error)
+    ours = re.search(r"amqpscope\.pipeline\.failure\.PipelineError: (.*)", text)
+    if ours:
+        return PipelineError(ours.group(1))
     missing = re.search(r"No module named '(amqpscope|dissectors|pyarrow|pandas|numpy)\b", text)
     if missing:
         return PipelineError(

@@ -8,15 +8,17 @@ comes of the rows is the outlet's: one table of them (`OneTable`), or files of a
 import json
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amqpscope import __version__
 from amqpscope.collector import calm_collector
 from amqpscope.pipeline import flow
 from amqpscope.pipeline.chain import read_set
+from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import BLOCKS, Piece
 from amqpscope.pipeline.inputs import CaptureSet
@@ -36,6 +38,7 @@ __all__ = [
     "OneTable",
     "Outlet",
     "Refer",
+    "SameVersion",
     "carrying",
 ]
 
@@ -101,6 +104,19 @@ class Files(Outlet):
                 for values, field in zip(zip(*report, strict=True), REPORT, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=REPORT)
+
+
+class SameVersion:
+    """Does a task if the worker has the version of the driver: another one may judge otherwise."""
+
+    def __init__(self, task: Callable[[Batches], Batches]) -> None:
+        self._task = task
+        self._version = __version__
+
+    def __call__(self, batches: Batches) -> Batches:
+        if self._version != __version__:
+            raise PipelineError(f"the workers have amqpscope {__version__}, this is {self._version}")
+        return self._task(batches)
 
 
 def _numbers(batches: Batches) -> Iterator[int]:

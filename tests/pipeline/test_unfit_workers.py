@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from support.cluster import python_without
 from support.lakes import CAPTURES
 
+import amqpscope
 from amqpscope.pipeline import PipelineError, analyse
 
 
@@ -35,6 +37,12 @@ def test_another_error(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     refused(spark, tmp_path, monkeypatch, python, "Spark: ")
 
 
+def test_another_version(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amqpscope.pipeline.tasks.__version__", "9.9")
+    line = f"the workers have amqpscope {amqpscope.__version__}, this is 9.9"
+    refused(spark, tmp_path, monkeypatch, Path(sys.executable), line)
+
+
 def refused(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, python: Path, line: str) -> None:
     """A run whose workers use this Python ends with this line."""
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
@@ -44,4 +52,4 @@ def refused(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, python: P
     told = str(raised.value)
     assert told.startswith(line) and len(told.splitlines()) == 1
     assert "..." not in told and "\tat " not in told
-    assert not list(lake.iterdir())
+    assert not list(lake.glob("*"))
