@@ -265,7 +265,7 @@ def _find_url(url: str) -> Iterator[Input]:
     address, mark, options = url.partition("?")
     base, pattern = address.rstrip("/"), ""
     start = re.search(r"[*\[]", address)
-    if start is not None:
+    if start is not None and "/" in address[address.index("://") + 3 : start.start()]:
         base, pattern = address[: address.rindex("/", 0, start.start())], shown(address)
     try:
         system, inner = file_system(base + mark + options)
@@ -274,7 +274,7 @@ def _find_url(url: str) -> Iterator[Input]:
             files = system.get_file_info(fs.FileSelector(inner, recursive=True))
         else:
             files = [information]
-    except OSError as error:
+    except READ_ERRORS as error:
         yield Input(shown(url), url, 0, trouble=trouble_of(error))
         return
     manifests = [str(file.path) for file in files if str(file.base_name) == LAKE_MANIFEST]

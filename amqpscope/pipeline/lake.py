@@ -189,6 +189,8 @@ class Lake:
     """A lake at a path or URL."""
 
     def __init__(self, path: str) -> None:
+        if not path:
+            raise PipelineError("a lake without a name: give a directory or a URL")
         self.path = path.rstrip("/") or path
         self.name = shown(self.path)
         try:

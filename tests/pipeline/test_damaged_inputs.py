@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +25,11 @@ from support.lakes import (
     written,
 )
 
-from amqpscope.pipeline import analyse
+from amqpscope.pipeline import PipelineError, analyse
+from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.files import FileReader, file_row, whole
 from amqpscope.pipeline.inputs import capture_sets
+from amqpscope.pipeline.rows import Rows
 
 GOOD = CAPTURES / "rabbitmq-frames-after-close.pcap"
 
@@ -221,6 +224,41 @@ def test_what_is_no_capture_is_only_skipped_in_a_directory(tmp_path: Path, folde
     for sources in ([alone], [f"file://{alone}"], [folder, alone]):
         found = [file for one in capture_sets(map(str, sources)) for file in one.files]
         assert [file.skipped for file in found if "alone" in file.capture] == [False]
+
+
+def test_names_of_any_kind(tmp_path: Path) -> None:
+    """Names that are no text, and such with the characters of patterns and URLs."""
+    names = [b"\xff\xfe.pcap", b"a b,[c]{d}%20*?.pcap", b"new\nline.pcap"]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_bytes(GOOD.read_bytes())
+    odd = str(tmp_path / os.fsdecode(names[1]))
+    for sources in ([str(tmp_path)], [odd, str(tmp_path), odd]):
+        sets = capture_sets(sources, "file")
+        assert len(sets) == 3
+        for one in sets:
+            rows = Rows(("files", "frames"))
+            made = dict([*read_set(one, rows), *rows.batches(True)])
+            assert made["files"].to_pylist()[0]["status"] == "ok"
+            assert made["frames"].num_rows == len(read(GOOD))
+
+
+def test_a_lake_is_no_capture(tmp_path: Path) -> None:
+    """What lies beside the manifest of one is passed over; beside another file of that name nothing is."""
+    for name, text in (("lake", '{"schema": "amqpscope/lake/1"}'), ("other", '{"schema": 1}')):
+        (tmp_path / name / "frames").mkdir(parents=True)
+        (tmp_path / name / "manifest.json").write_text(text)
+        (tmp_path / name / "frames" / "a.pcap").write_bytes(GOOD.read_bytes())
+    for source in (str(tmp_path), f"file://{tmp_path}"):
+        found = [file for one in capture_sets([source]) for file in one.files]
+        assert len(found) == 2 and all("/other/" in file.path for file in found)
+
+
+def test_sources_that_are_none() -> None:
+    with pytest.raises(PipelineError, match="standard input"):
+        capture_sets(["-"])
+    for source in ("s3://[bad", "nosuch://x/y"):
+        with pytest.raises(PipelineError, match=re.escape(source)):
+            capture_sets([source])
 
 
 def test_sources_that_are_not_there(tmp_path: Path) -> None:

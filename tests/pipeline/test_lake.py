@@ -126,6 +126,8 @@ def test_other_peoples_directories(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="not a lake of this version"):
         Lake(str(tmp_path)).begin()
     assert (tmp_path / "letter").read_text() == "dear reader"
+    with pytest.raises(PipelineError, match="without a name"):
+        Lake("")
 
 
 def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
