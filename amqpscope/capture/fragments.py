@@ -134,6 +134,10 @@ class Fragments:
             del self._complete[next(iter(self._complete))]
         return total
 
+    def waits_for(self, key: bytes) -> bool:
+        """Whether fragments of this datagram have come, and others have not."""
+        return key in self._waiting
+
     def finish(self) -> None:
         """No fragment follows: give up whatever waits."""
         for key in list(self._waiting):

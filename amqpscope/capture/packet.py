@@ -17,8 +17,8 @@ is skipped, counted and noted a bounded number of times; nothing here raises on 
 
 Fragments of IP datagrams wait until theirs is whole, which is then walked as a packet of link type raw IP,
 with the number and time of the fragment that completed it. What goes through a tunnel (IP in IP, GRE with
-ERSPAN, VXLAN, GENEVE) is walked in place as another packet, down to a bounded depth; MPLS and PPPoE are
-passed over as tags are. A tunnel's own packets that are fragments are not put together.
+ERSPAN, VXLAN, GENEVE, ISL, Ethernet over MPLS) is walked in place as another packet, down to a bounded
+depth; MPLS and PPPoE are passed over as tags are.
 """
 
 from typing import Any, Final
@@ -86,6 +86,7 @@ HIP: Final = 139
 SHIM6: Final = 140
 
 _OTHER: Final = -1
+_BRIDGED: Final = -2  # Ethernet within
 
 
 class PacketDecoder:
@@ -108,6 +109,7 @@ class PacketDecoder:
         self.link_types: dict[int, int] = {}  # those not decoded, with the packets of each
         self.reverses: dict[bytes, bytes] = {}
         self.tcp_stop: i64 = 0  # second result of _extensions
+        self.inner: i64 = 0  # second result of _ethertype
         self._fragments = Fragments()
         self._nested: i64 = 0  # packets within packets, at this moment
 
@@ -127,7 +129,7 @@ class PacketDecoder:
             if (type_high == 0x08 and type_low == 0x00) or (type_high == 0x86 and type_low == 0xDD):
                 at = start + 14
         if at < 0:
-            at = self._network(number, time, link_type, buf, start, end)
+            at = self._network(number, time, link_type, buf, start, end, wire_length)
             if at < 0:
                 return
         # From here on: at < end.
@@ -156,15 +158,19 @@ class PacketDecoder:
             high = buf[at + 6]
             low = buf[at + 7]
             protocol: i64 = buf[at + 9]
-            if protocol != TCP and protocol != AUTHENTICATION:
-                if (high & 0x3F) | low == 0:
+            if (high & 0x3F) | low == 0:
+                if protocol != TCP and protocol != AUTHENTICATION:
                     self._tunnel(number, time, buf, tcp, min(end, stop), stop, protocol)
-                return
-            if (high & 0x3F) | low != 0:  # more fragments, or an offset
+                    return
+            else:  # more fragments, or an offset
+                key: bytes = buf[at + 12 : at + 20] + buf[at + 4 : at + 6] + buf[at + 9 : at + 10]
+                if protocol != TCP and protocol != AUTHENTICATION:
+                    if not self._of_tunnel(protocol, key, (high & 0x1F) | low, buf, tcp, min(end, stop)):
+                        return
                 self._fragment(
                     number,
                     time,
-                    buf[at + 12 : at + 20] + buf[at + 4 : at + 6] + buf[at + 9 : at + 10],
+                    key,
                     buf[at:tcp],
                     ((high & 0x1F) << 8 | low) << 3,
                     high & 0x20 != 0,
@@ -236,7 +242,6 @@ class PacketDecoder:
             ack = u32(buf, tcp + 8)
         if not flags & 0x10:
             ack = -1
-        key: bytes
         if edge == tcp:
             key = buf[source : tcp + 4]
         else:
@@ -308,6 +313,17 @@ class PacketDecoder:
     def _inner(self, number: i64, time: i64, datagram: bytes, wire: i64) -> None:
         """An IP datagram that was not a packet of its own, with `wire` octets before it was cut."""
         self._walk_inner(number, time, LINK_RAW, datagram, 0, len(datagram), wire)
+
+    def _of_tunnel(self, protocol: i64, key: bytes, offset: i64, buf: bytes, at: i64, end: i64) -> bool:
+        """Whether a fragment, whose octets start at `at`, is of a datagram that a tunnel is made of.
+
+        Of UDP the first one tells, and it has to come first: most of what is sent in fragments is no tunnel.
+        """
+        if protocol == UDP:
+            if offset != 0:
+                return self._fragments.waits_for(key)
+            return end - at >= 4 and u16(buf, at + 2) in (PORT_VXLAN, PORT_VXLAN_LINUX, PORT_GENEVE)
+        return protocol in (IPV4_INSIDE, IPV6_INSIDE, GRE)
 
     def _tunnel(
         self, number: i64, time: i64, buf: bytes, at: i64, end: i64, stop: i64, protocol: i64
@@ -388,11 +404,21 @@ class PacketDecoder:
             )
         self._fragments.abandoned = []
 
-    def _network(self, number: i64, time: i64, link_type: i64, buf: bytes, start: i64, end: i64) -> i64:
+    def _network(
+        self, number: i64, time: i64, link_type: i64, buf: bytes, start: i64, end: i64, wire: i64
+    ) -> i64:
         """Where the IP header starts in a packet of any link type; negative when there is none."""
         at: i64 = start
         if link_type == LINK_ETHERNET:
-            return self._ethertype(buf, start + 12, end)
+            if end - start >= 26 and buf[start + 2] == 0x0C and self._is_isl(buf, start):
+                # Its length counts from behind itself to the check sequence of what it carries.
+                at = start + 14 + u16(buf, start + 12)
+                self._walk_inner(number, time, LINK_ETHERNET, buf, start + 26, min(end, at), at)
+                return _OTHER
+            at = self._ethertype(buf, start + 12, end)
+            if at == _BRIDGED:
+                self._walk_inner(number, time, LINK_ETHERNET, buf, self.inner, end, start + wire)
+            return at
         if link_type == LINK_LINUX_SLL:
             return self._ethertype(buf, start + 14, end)
         if link_type == LINK_LINUX_SLL2:
@@ -461,7 +487,7 @@ class PacketDecoder:
                     at += 4
                 at += 4
                 if at < end:
-                    return at if buf[at] >> 4 == 4 or buf[at] >> 4 == 6 else _OTHER
+                    return self._below_labels(buf, at, end)
             elif ethertype == ETHERTYPE_PPPOE:
                 # RFC 2516: six octets; then the PPP protocol.
                 at += 6
@@ -474,6 +500,46 @@ class PacketDecoder:
                 return _OTHER
         self.truncated += 1
         return _OTHER
+
+    def _below_labels(self, buf: bytes, at: i64, end: i64) -> i64:
+        """The IP header, or _BRIDGED with `inner` at the Ethernet header, behind a stack of MPLS labels.
+
+        Nothing says which of them it is. Ethernet has a control word before it (RFC 4385), which begins with
+        0, or not; it is believed if there is IP in it.
+        """
+        first: i64 = buf[at] >> 4
+        if first == 0 and self._is_ethernet(buf, at + 4, end):
+            self.inner = at + 4
+            return _BRIDGED
+        if not (first == 4 and buf[at] & 15 >= 5) and self._is_ethernet(buf, at, end):
+            self.inner = at
+            return _BRIDGED
+        return at if first == 4 or first == 6 else _OTHER
+
+    def _is_ethernet(self, buf: bytes, at: i64, end: i64) -> bool:
+        """Whether an Ethernet header with IP behind it stands at `at`, with tags or without."""
+        at += 12
+        while end - at > 6 and self._is_tag(u16(buf, at)):
+            at += 4
+        if end - at < 3:
+            return False
+        ethertype: i64 = u16(buf, at)
+        if ethertype == ETHERTYPE_IPV4:
+            return buf[at + 2] >> 4 == 4
+        return ethertype == ETHERTYPE_IPV6 and buf[at + 2] >> 4 == 6
+
+    def _is_isl(self, buf: bytes, at: i64) -> bool:
+        """Whether a frame is Cisco's ISL, which has one of two group addresses and a SNAP header."""
+        return (
+            (buf[at] == 1 or buf[at] == 3)
+            and buf[at + 1] == 0
+            and buf[at + 3] == 0
+            and buf[at + 4] == 0
+            and buf[at + 5] >> 4 == 0  # it carries Ethernet
+            and buf[at + 14] == 0xAA
+            and buf[at + 15] == 0xAA
+            and buf[at + 16] == 3
+        )
 
     def _llc(self, buf: bytes, at: i64, end: i64) -> i64:
         """The IP header behind the 802.2 LLC header at `at`; negative if none."""
@@ -541,12 +607,18 @@ class PacketDecoder:
             length: i64 = buf[at + 1]
             if protocol == FRAGMENT:
                 if u16(buf, at + 2) & 0xFFF9 != 0:  # an offset, or more to follow
-                    if buf[ip] >> 4 == 6 and self._may_lead_to_tcp(buf[at]):
+                    key = buf[ip + 8 : ip + 40] + buf[at + 4 : at + 8]
+                    if buf[ip] >> 4 == 6 and (
+                        self._may_lead_to_tcp(buf[at])
+                        or self._of_tunnel(
+                            buf[at], key, u16(buf, at + 2) & 0xFFF8, buf, at + 8, min(end, stop)
+                        )
+                    ):
                         # The headers before the fragment's own lead nowhere else: they are left out.
                         self._fragment(
                             number,
                             time,
-                            buf[ip + 8 : ip + 40] + buf[at + 4 : at + 8],
+                            key,
                             buf[ip : ip + 6] + buf[at : at + 1] + buf[ip + 7 : ip + 40],
                             u16(buf, at + 2) & 0xFFF8,
                             buf[at + 3] & 1 != 0,

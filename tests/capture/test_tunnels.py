@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+import subprocess
+from pathlib import Path
+
 import pytest
-from support.capture_files import A4, B4, Recorder, ethernet, ipv4
+from support.capture_files import A4, B4, START, Record, Recorder, ethernet, ipv4, pcap
+from support.tshark import tshark_version
 from support.tunnels import (
+    CONTROL_WORD,
     INSIDE,
     PAYLOAD,
     TUNNELS,
@@ -12,6 +18,7 @@ from support.tunnels import (
     V6,
     geneve,
     gre,
+    isl,
     label,
     over4,
     pppoe,
@@ -71,8 +78,9 @@ def test_cut_anywhere(name: str) -> None:
         over4(gre(0x0806, V4), 47),
         ethernet(label(16, True) + bytes(60), 0x8847),
         ethernet(pppoe(0xC021, V4), 0x8864),
-        ethernet(ipv4(V4, protocol=4, fragment=0x2000)),
-        ethernet(ipv4(V4, protocol=4, fragment=0x0010)),
+        ethernet(label(16, True) + CONTROL_WORD + ethernet(bytes(60), 0x0806), 0x8847),
+        isl(INSIDE, 1),
+        b"\x02" + isl(INSIDE)[1:],
     ],
 )
 def test_what_is_no_packet_inside(data: bytes) -> None:
@@ -100,3 +108,83 @@ def test_one_after_the_other() -> None:
         data = TUNNELS["VXLAN in GRE"]
         decoder.packet(number, 77, 1, data, 0, len(data), len(data))
     assert sink.payloads() == [PAYLOAD] * (5 * MAX_NESTING)
+
+
+def in_fragments(packet: bytes, size: int) -> list[bytes]:
+    """An Ethernet packet with IPv4 in it, in fragments of `size` octets each."""
+    header, payload = packet[14:34], packet[34:]
+    parts = []
+    for at in range(0, len(payload), size):
+        part = payload[at : at + size]
+        more = 0x2000 if at + size < len(payload) else 0
+        fields = (
+            header[:2] + struct.pack(">H", 20 + len(part)) + header[4:6] + struct.pack(">H", more | at >> 3)
+        )
+        parts.append(packet[:14] + fields + header[8:] + part)
+    return parts
+
+
+def decode_all(packets: list[bytes]) -> Recorder:
+    sink = Recorder()
+    decoder = PacketDecoder(sink)
+    for number, data in enumerate(packets, 1):
+        decoder.packet(number, 77, 1, data, 0, len(data), len(data))
+    decoder.finish()
+    return sink
+
+
+FRAGMENTED = ("IP in IP", "IPv6 in IPv4", "GRE", "ERSPAN III", "VXLAN", "GENEVE with options")
+
+
+@pytest.mark.parametrize("name", FRAGMENTED)
+@pytest.mark.parametrize("size", [8, 24, 40])
+def test_a_tunnel_in_fragments(name: str, size: int) -> None:
+    """As a tunnel makes them whose packets are too large for the path."""
+    parts = in_fragments(TUNNELS[name], size)
+    whole = decode_all([TUNNELS[name]])
+    sink = decode_all(parts)
+    assert sink.payloads() == whole.payloads() == [PAYLOAD]
+    assert [segment.packet for segment in sink.segments] == [len(parts)]
+    assert sink.notes == []
+    assert decode_all([parts[0], *parts[:0:-1]]).payloads() == [PAYLOAD]
+
+
+def test_fragments_of_what_is_no_tunnel_are_not_kept() -> None:
+    """Large datagrams of UDP: nothing to be said of them, whole or not."""
+    parts = in_fragments(over4(udp(53, bytes(400)), 17), 96)
+    assert decode_all(parts[:-1]).notes == []
+    # And of a tunnel what came before the first one.
+    parts = in_fragments(TUNNELS["VXLAN"], 24)
+    assert decode_all(parts[:0:-1]).notes == []
+    assert decode_all(parts[:-1]).codes() == ["capture/ip-fragment"]
+
+
+def test_isl_with_check_sequences_behind_it() -> None:
+    sink, _ = decode(isl(INSIDE + bytes(4)) + bytes(4))
+    assert sink.payloads() == [PAYLOAD]
+
+
+# tshark takes the port for nothing, and of ISL the last octets for check sequences.
+UNREAD = ("VXLAN as Linux had it", "ISL")
+
+
+@pytest.mark.tshark
+def test_tshark_finds_the_same_inside(tmp_path: Path) -> None:
+    """All tunnels, and those in fragments: what tshark has as the payload of the innermost TCP segment."""
+    assert tshark_version()
+    packets = [data for name, data in TUNNELS.items() if name not in UNREAD]
+    packets.append(isl(INSIDE + bytes(4)) + bytes(4))  # with check sequences, which tshark takes away
+    for name in FRAGMENTED:
+        # Not the same datagram again.
+        packets += [
+            part[:18] + struct.pack(">H", 500 + len(packets)) + part[20:]
+            for part in in_fragments(TUNNELS[name], 40)
+        ]
+    path = tmp_path / "tunnels.pcap"
+    path.write_bytes(pcap([Record(START + number, data) for number, data in enumerate(packets)]))
+    command = ["tshark", "-r", str(path), "-T", "fields", "-e", "frame.number", "-e", "tcp.payload"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    theirs = [line.split("\t") for line in said.splitlines()]
+    found = {int(number): bytes.fromhex(payload) for number, payload in theirs if payload}
+    assert found == {segment.packet: segment.payload for segment in decode_all(packets).segments}
+    assert len(found) == len(TUNNELS) - len(UNREAD) + 1 + len(FRAGMENTED)

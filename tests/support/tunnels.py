@@ -42,6 +42,23 @@ def pppoe(protocol: int, inner: bytes) -> bytes:
     return struct.pack(">BBHHH", 0x11, 0, 9, 2 + len(inner), protocol) + inner
 
 
+def isl(inner: bytes, kind: int = 0) -> bytes:
+    """Cisco's Inter-Switch Link: 26 octets before the frame. (Behind it stand check sequences, if any.)"""
+    head = (
+        b"\x01\x00\x0c\x00\x00"
+        + bytes([kind << 4])
+        + b"\x02\0\0\0\0\x09"
+        + struct.pack(">H", 12 + len(inner))
+    )
+    return head + b"\xaa\xaa\x03" + b"\x02\0\0" + struct.pack(">HHH", 42 << 1, 7, 0) + inner
+
+
+CONTROL_WORD = bytes(4)
+
+# From cards of makers that there are: what tshark judges by where nothing says that this is Ethernet.
+WIRED = bytes.fromhex("001b21000001 001b21000002") + INSIDE[12:]
+WIRED6 = bytes.fromhex("001b21000001 001b21000002") + ethernet(V6, 0x86DD, tags=[0x8100])[12:]
+
 TUNNELS = {
     "IP in IP": over4(V4, 4),
     "IPv6 in IPv4": over4(V6, 41),
@@ -52,9 +69,11 @@ TUNNELS = {
     "GRE checksum, key, sequence": over4(gre(0x0800, V4, 0xB000, bytes(12)), 47),
     "GRE key": over4(gre(0x0800, V4, 0x2000, bytes(4)), 47),
     "ERSPAN I": over4(gre(0x88BE, INSIDE), 47),
-    "ERSPAN II": over4(gre(0x88BE, bytes(8) + INSIDE, 0x1000, bytes(4)), 47),
-    "ERSPAN III": over4(gre(0x22EB, bytes(12) + INSIDE, 0x1000, bytes(4)), 47),
-    "ERSPAN III platform": over4(gre(0x22EB, bytes(11) + b"\1" + bytes(8) + INSIDE, 0x1000, bytes(4)), 47),
+    "ERSPAN II": over4(gre(0x88BE, b"\x10" + bytes(7) + INSIDE, 0x1000, bytes(4)), 47),
+    "ERSPAN III": over4(gre(0x22EB, b"\x20" + bytes(11) + INSIDE, 0x1000, bytes(4)), 47),
+    "ERSPAN III platform": over4(
+        gre(0x22EB, b"\x20" + bytes(10) + b"\1" + bytes(8) + INSIDE, 0x1000, bytes(4)), 47
+    ),
     "VXLAN": over4(udp(4789, vxlan(INSIDE)), 17),
     "VXLAN over IPv6": over6(udp(4789, vxlan(ethernet(V6, 0x86DD, tags=[0x8100]))), 17),
     "VXLAN as Linux had it": over4(udp(8472, vxlan(INSIDE)), 17),
@@ -63,6 +82,10 @@ TUNNELS = {
     "GENEVE IP": over4(udp(6081, geneve(0x0800, V4)), 17),
     "MPLS": ethernet(label(16, True) + V4, 0x8847),
     "MPLS of three labels": ethernet(label(16, False) + label(17, False) + label(18, True) + V6, 0x8848),
+    "MPLS, Ethernet with a control word": ethernet(label(16, True) + CONTROL_WORD + WIRED, 0x8847),
+    "MPLS, Ethernet without": ethernet(label(16, False) + label(17, True) + WIRED, 0x8847),
+    "MPLS, tagged Ethernet": ethernet(label(16, True) + CONTROL_WORD + WIRED6, 0x8847),
+    "ISL": isl(INSIDE),
     "PPPoE": ethernet(pppoe(0x0021, V4), 0x8864),
     "PPPoE IPv6, tagged": ethernet(pppoe(0x0057, V6), 0x8864, tags=[0x8100]),
     "VXLAN in GRE": over4(gre(0x6558, over4(udp(4789, vxlan(INSIDE)), 17)), 47),
