@@ -40,6 +40,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "512m",
+    "spark.driver.defaultJavaOptions": _LIGHT_JAVA,
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": _LIGHT_JAVA,
     "spark.cores.max": "2",
