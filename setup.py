@@ -44,6 +44,7 @@ COMPILED = [
     "amqpscope/pipeline/deliveries.py",
     "amqpscope/pipeline/packets.py",
     "amqpscope/pipeline/rows.py",
+    "amqpscope/report/digits.py",
     "amqpscope/report/json_form.py",
     "amqpscope/report/json_quick.py",
     "amqpscope/report/links.py",

@@ -28,6 +28,7 @@ import uuid
 from json.encoder import encode_basestring_ascii as quote
 
 from amqpscope.model import Connection, FrameRecord
+from amqpscope.report.digits import digits
 from amqpscope.report.json_quick import QuickMessages
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
@@ -262,13 +263,13 @@ def _transfer_json(transfer: Transfer) -> str:
     """What `_fields_json` gives, for the frame that most frames are."""
     text = ""
     if transfer.handle is not None:
-        text = f', "handle": {transfer.handle}'
+        text = f', "handle": {digits(i64(transfer.handle))}'
     if transfer.delivery_id is not None:
         text += f', "delivery-id": {transfer.delivery_id}'
     if transfer.delivery_tag is not None:
         text += f', "delivery-tag": "{transfer.delivery_tag.hex()}"'
     if transfer.message_format is not None:
-        text += f', "message-format": {transfer.message_format}'
+        text += f', "message-format": {digits(i64(transfer.message_format))}'
     if transfer.settled is not None:
         text += ', "settled": true' if transfer.settled else ', "settled": false'
     if transfer.more is not None:
@@ -429,7 +430,8 @@ class FrameForm:
         body = frame.body
         guarded = self.guards(record, link)
         sender = self._of_client if record.direction == connection.client else self._of_server
-        channel = "null" if frame.channel < 0 else str(frame.channel)
+        channel = "null" if frame.channel < 0 else digits(frame.channel)
+        size = digits(frame.size)
         fields = body_json(frame, guarded)
         problems = "[]" if not frame.problems else _problems_json(frame.problems, guarded)
         rest = ""
@@ -438,14 +440,14 @@ class FrameForm:
         if frame.missing > 0:
             rest += f', "missing": {frame.missing}'
         if isinstance(body, Transfer):
-            rest += f', "payload": {frame.payload_size}'
+            rest += f', "payload": {digits(frame.payload_size)}'
         if link is not None:
             rest += self._link(link)
         if record.message is not None:
             rest += ', "message": ' + self.message(record, link)
         return (
             f'{self._capture}{record.packet}{self._moment}{sender}{frame.kind}", "name": "{frame.name}", '
-            f'"channel": {channel}, "size": {frame.size}, "fields": {fields}, "problems": {problems}{rest}}}'
+            f'"channel": {channel}, "size": {size}, "fields": {fields}, "problems": {problems}{rest}}}'
         )
 
     def fields(self, record: FrameRecord, guarded: bool) -> str:

@@ -12,6 +12,7 @@ import struct
 from json.encoder import encode_basestring_ascii as quote
 from typing import Final
 
+from amqpscope.report.digits import digits
 from amqpscope.report.moment import Moments
 from amqpscope.report.secrets import is_secret_key, without_password
 from dissectors.wire import i64, u16, u32, u64
@@ -119,7 +120,7 @@ class QuickMessages:
         end = self.end
         if end > _LONGEST:
             return ""
-        text = '{"format": 0, "size": ' + str(end) + ', "complete": true'
+        text = '{"format": 0, "size": ' + digits(end) + ', "complete": true'
         body = ""
         seen: i64 = 0
         while self.pos < end:
@@ -134,7 +135,7 @@ class QuickMessages:
                 value = self.body(kind, bodies)
                 if not self.sound:
                     return ""
-                body += ', {"section": "' + _NAMES[kind] + '", "size": ' + str(self.pos - start)
+                body += ', {"section": "' + _NAMES[kind] + '", "size": ' + digits(self.pos - start)
                 body += ', "value": ' + value + "}" if bodies else "}"
                 continue
             if seen & (1 << kind):
@@ -497,37 +498,37 @@ class QuickMessages:
             self.pos = pos + 2
             number = buf[pos + 1]
             if code == 0x52:
-                return '{"uint": ' + str(number) + "}"
+                return '{"uint": ' + digits(number) + "}"
             if code == 0x53:
-                return '{"ulong": ' + str(number) + "}"
+                return '{"ulong": ' + digits(number) + "}"
             if code == 0x50:
-                return '{"ubyte": ' + str(number) + "}"
+                return '{"ubyte": ' + digits(number) + "}"
             if code == 0x56 and number <= 1:
                 return "true" if number == 1 else "false"
             if number >= 0x80:
                 number -= 0x100
             if code == 0x54:
-                return '{"int": ' + str(number) + "}"
+                return '{"int": ' + digits(number) + "}"
             if code == 0x55:
-                return '{"long": ' + str(number) + "}"
-            return '{"byte": ' + str(number) + "}" if code == 0x51 else self.give_up()
+                return '{"long": ' + digits(number) + "}"
+            return '{"byte": ' + digits(number) + "}" if code == 0x51 else self.give_up()
         if code < 0x70:
             if left < 2:
                 return self.give_up()
             self.pos = pos + 3
             number = u16(buf, pos + 1)
             if code == 0x60:
-                return '{"ushort": ' + str(number) + "}"
+                return '{"ushort": ' + digits(number) + "}"
             if number >= 0x8000:
                 number -= 0x10000
-            return '{"short": ' + str(number) + "}" if code == 0x61 else self.give_up()
+            return '{"short": ' + digits(number) + "}" if code == 0x61 else self.give_up()
         if code < 0x80:
             if left < 4:
                 return self.give_up()
             self.pos = pos + 5
             number = u32(buf, pos + 1)
             if code == 0x70:
-                return '{"uint": ' + str(number) + "}"
+                return '{"uint": ' + digits(number) + "}"
             if code == 0x71:
                 return '{"int": ' + str(number - 0x1_0000_0000 if number >= 0x8000_0000 else number) + "}"
             return self.real(code) if code == 0x72 else self.give_up()
