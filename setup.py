@@ -62,7 +62,11 @@ COMPILED = [
     *sorted(
         str(path) for path in Path("amqpscope/tracking/amqp10").glob("*.py") if path.name != "__init__.py"
     ),
-    *sorted(str(path) for path in Path("amqpscope/capture").glob("*.py") if path.name != "__init__.py"),
+    *sorted(
+        str(path)
+        for path in Path("amqpscope/capture").glob("*.py")
+        if path.name not in ("__init__.py", "tshark.py")
+    ),
     *sorted(str(path) for path in Path("amqpscope/reassembly").glob("*.py") if path.name != "__init__.py"),
 ]
 

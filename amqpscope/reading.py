@@ -52,7 +52,9 @@ class Capture:
         judge: bool = False,
         context: bool = False,
         name: str | None = None,
+        via: str = "",
     ) -> None:
+        self._via = via
         if isinstance(source, Sequence) and not isinstance(source, str):
             self._sources = [Source(one) for one in source]
             if not self._sources:
@@ -131,6 +133,9 @@ class Capture:
         if self._closed:
             raise CaptureError(f"{self.name}: is closed")
         self._begun = True
+        if self._via:
+            yield from self._through_tshark()
+            return
         if len(self._sources) > 1:
             yield from self._merged()
             return
@@ -146,6 +151,22 @@ class Capture:
         reader.finish()
         if source.damage:
             table.note(source.damage_code, reader.number, 0, source.damage)
+        table.finish()
+        self.notes += table.take_notes()
+        yield table.take_records()
+
+    def _through_tshark(self) -> Iterator[list[FrameRecord]]:
+        """`blocks` of a file that tshark takes apart."""
+        from amqpscope.capture.tshark import segments_through_tshark  # brings asyncio, which takes its time
+
+        table = self._table
+        if self._via != "tshark" or len(self._sources) != 1 or not self._sources[0].again:
+            raise CaptureError(f"{self.name}: only tshark can be gone through, with one file by its path")
+        if self.size == 0:
+            raise CaptureError(f"{self.name}: the file is empty")
+        for _ in segments_through_tshark(self._sources[0].path, self.name, table):
+            self.notes += table.take_notes()
+            yield table.take_records()
         table.finish()
         self.notes += table.take_notes()
         yield table.take_records()

@@ -572,7 +572,8 @@ class PacketDecoder:
                 "capture/link-type",
                 number,
                 time,
-                f"link type {link_type} is not decoded; its packets are skipped",
+                f"link type {link_type} is not decoded; its packets are skipped (tshark may know it: "
+                "--via tshark)",
                 MAX_LINK_TYPES,
             )
         self.link_types[link_type] = count + 1

@@ -49,6 +49,11 @@ class Source:
         return self._unpacked.octets_taken
 
     @property
+    def path(self) -> str:
+        """Where the file is, "" if it is not known by a path."""
+        return self._path
+
+    @property
     def again(self) -> bool:
         """Whether it can be closed and opened again."""
         return self._own

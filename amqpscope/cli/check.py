@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Input, Merge, inputs
+from amqpscope.cli.inputs import Input, Merge, Via, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
@@ -130,6 +130,7 @@ def check(
         ),
     ] = False,
     merge: Merge = False,
+    via: Via = None,
 ) -> int:
     """Show who broke which rule of the specification, where, and in which state."""
     if most < 1:
@@ -138,7 +139,7 @@ def check(
         fail_on = FailOn.warning
     counting = COUNTING[fail_on]
     possible = fail_on_possible or strict
-    captures = inputs(paths, merge)
+    captures = inputs(paths, merge, via)
     writer: Writer
     writer = TextWriter(most) if form is Format.text else JsonWriter(whole=form is Format.json)
     statuses = []

@@ -1,5 +1,6 @@
 """The captures that a command line names: files, standard input, and directories of files."""
 
+import enum
 import os
 from collections.abc import Iterator
 from typing import Annotated
@@ -11,7 +12,7 @@ from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.reading import Capture
 
-__all__ = ["Input", "Merge", "inputs"]
+__all__ = ["Input", "Merge", "Through", "Via", "inputs"]
 
 Merge = Annotated[
     bool,
@@ -20,7 +21,24 @@ Merge = Annotated[
         help="All of it is one capture, in the order of time: a rotated set, or several taps.",
     ),
 ]
-"""The option of the commands that read captures."""
+"""Options of the commands that read captures."""
+
+
+class Through(enum.StrEnum):
+    """What else can take packets apart."""
+
+    tshark = "tshark"
+
+
+Via = Annotated[
+    Through | None,
+    typer.Option(
+        "--via",
+        metavar="tshark",
+        help="Have tshark take the packets apart, for link layers that are not known here (slow; needs "
+        "pyshark and tshark).",
+    ),
+]
 
 
 class Input:
@@ -28,6 +46,7 @@ class Input:
 
     def __init__(self, paths: list[str], refusal: str = "") -> None:
         self.paths = paths
+        self.via = ""
         self.refusal = refusal
         self.name = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
 
@@ -44,10 +63,18 @@ class Input:
         if self.refusal:
             raise CaptureError(self.refusal)
         source = self.paths[0] if len(self.paths) == 1 else self.paths
-        return Capture(source, messages=messages, keep=keep, records=records, judge=judge, context=context)
+        return Capture(
+            source,
+            messages=messages,
+            keep=keep,
+            records=records,
+            judge=judge,
+            context=context,
+            via=self.via,
+        )
 
 
-def inputs(paths: list[str], merge: bool) -> list[Input]:
+def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[Input]:
     """What is to be read for these paths, in their order; with `merge` all of it as one capture.
 
     A directory stands for the captures in it and below it, by name. How many other files there are in it is
@@ -55,12 +82,18 @@ def inputs(paths: list[str], merge: bool) -> list[Input]:
     """
     if paths.count("-") > 1:
         raise FilterError("- (standard input) can be read only once")
+    if via and (merge or "-" in paths):
+        raise FilterError(
+            f"--via {via}: reads files, each on its own; not with {'--merge' if merge else '-'}"
+        )
     found: list[Input] = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             found += _in_directory(path)
         else:
             found.append(Input([path]))
+    for one in found:
+        one.via = via or ""
     if not merge:
         return found
     refusal = next((one.refusal for one in found if one.refusal), "")

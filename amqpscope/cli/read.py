@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Input, inputs
+from amqpscope.cli.inputs import Input, Through, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.writers import CensusWriter, JsonWriter, TimelineWriter, Writer
@@ -180,6 +180,16 @@ def read(
             help="All of it is one capture, in the order of time: a rotated set, or several taps.",
         ),
     ] = False,
+    via: Annotated[
+        Through | None,
+        typer.Option(
+            "--via",
+            metavar="tshark",
+            rich_help_panel=_OTHER,
+            help="Have tshark take the packets apart, for link layers that are not known here (slow; needs "
+            "pyshark and tshark).",
+        ),
+    ] = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -199,7 +209,7 @@ def read(
     )
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
-    captures = inputs(paths, merge)
+    captures = inputs(paths, merge, via)
     writer: Writer
     if count:
         writer = CensusWriter(form is not Format.text)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.cli.inputs import Input, Merge, inputs
+from amqpscope.cli.inputs import Input, Merge, Via, inputs
 from amqpscope.cli.output import note_lines, painter, progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
@@ -61,6 +61,7 @@ def summary(
         ),
     ] = Format.text,
     merge: Merge = False,
+    via: Via = None,
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Exit with 0 also if there is no AMQP 1.0 to read.")
     ] = False,
@@ -69,7 +70,7 @@ def summary(
     if connection is not None:
         check_connection(connection)
     statuses = []
-    for one in inputs(paths, merge):
+    for one in inputs(paths, merge, via):
         try:
             statuses.append(_summarise(one, connection, everything, form, allow_empty))
         except CaptureError as error:
