@@ -148,6 +148,7 @@ class ConnectionTable(SegmentSink):
             self._close(analysis, "reused")
             analysis = self._open(key, reverse, flags)
             direction = 0
+        analysis.tcp.identification = self.identification
         analysis.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
         if flags & _FLAGS_FIN_RST and analysis.closing != _CLOSED:
             closing: i64 = _CLOSED if flags & _FLAG_RST else direction + 1

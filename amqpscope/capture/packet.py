@@ -183,6 +183,9 @@ class PacketDecoder:
                 tcp = self._extensions(number, time, buf, tcp, end, protocol, at)
                 if tcp < 0:
                     return
+            high = buf[at + 4]
+            low = buf[at + 5]
+            self.sink.identification = (high << 8) | low
             source = at + 12
             edge = at + 20
         elif first >> 4 == 6:
@@ -204,6 +207,7 @@ class PacketDecoder:
                 tcp = self._extensions(number, time, buf, tcp, end, protocol, at)
                 if tcp < 0:
                     return
+            self.sink.identification = 0
             source = at + 8
             edge = at + 40
         else:

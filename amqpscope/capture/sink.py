@@ -7,7 +7,13 @@ from dissectors.wire import i64
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SegmentSink:
-    """Takes TCP segments in capture order, and notes about the capture. Made to be subclassed."""
+    """Takes TCP segments in capture order, and notes about the capture. Made to be subclassed.
+
+    identification: of the IPv4 datagram that brought the segment being handed on, 0 if it has none (as in
+    IPv6) or it is not known.
+    """
+
+    identification: i64 = 0
 
     def segment(
         self,

@@ -46,6 +46,10 @@ compared as far as the first is still there, and a contradiction is noted. Octet
 counted and dropped. A segment with at most one octet right before the expected place is a keep-alive, not a
 retransmission.
 
+**Two taps** show a packet twice: that is no retransmission. What is sent again is so in another datagram,
+with another identification; octets that come again with one that has been are counted apart, and noted when
+the connection is over.
+
 **Octets cut off by the snapshot length** are a gap right behind the captured part of their segment.
 
 **Where a stream begins.** Behind its SYN if that was captured. If not, at the direction's first segment,
@@ -86,7 +90,7 @@ from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 
 _NOWHERE: Final = StreamSink()
 
@@ -106,6 +110,8 @@ class TcpConnection:
         self._second: Direction = Direction(1)
         self._order: CausalOrder = CausalOrder(sink, self._first, self._second)
         self._finished: bool = False
+        # Of the datagram that brings the next segment, to be set before; 0: not known.
+        self.identification: i64 = 0
 
     def segment(
         self,
@@ -148,6 +154,8 @@ class TcpConnection:
                 own.segments += 1
                 own.time = time
                 own.packet = packet
+                if self.identification > 0:
+                    own.identify(self.identification)
                 if start < end:
                     if acknowledged < 0:
                         acknowledged = 0
@@ -161,6 +169,8 @@ class TcpConnection:
             return
         self._order.finish()
         self._finished = True
+        self._order.tell_copies(self._first)
+        self._order.tell_copies(self._second)
         self._first.expected = -1
         self._second.expected = -1
 
@@ -285,6 +295,7 @@ class TcpConnection:
         own.segments += 1
         own.time = time
         own.packet = packet
+        own.identify(self.identification)
         if flags & _FLAG_SYN:
             seq += 1
             if ((own.origin - seq) & SEQUENCE_MASK) == 0 and own.syn == 0:

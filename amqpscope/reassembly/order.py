@@ -53,7 +53,7 @@ class CausalOrder:
                 if piece.offset <= offset:
                     upto = min(piece.end, stop)
                     if upto > offset:
-                        own.retransmitted += upto - offset
+                        own.count_again(upto - offset)
                         if kind == DATA and piece.kind == DATA and differs < 0:
                             there = piece.octets[offset - piece.offset : upto - piece.offset]
                             if there != buf[offset + shift : upto + shift]:
@@ -114,6 +114,15 @@ class CausalOrder:
                 f"octets around stream offset {offset} were sent again with other content; the first counts"
             )
             self.sink.note(own.index, "capture/overlap-differs", packet, time, detail)
+
+    def tell_copies(self, own: Direction) -> None:
+        """At the end: packets that were captured twice, if there were any."""
+        if own.copies > 0:
+            detail = (
+                f"{own.copies} packets of this direction with {own.duplicated} octets were captured twice, "
+                "as by two taps: these are no retransmissions"
+            )
+            self.sink.note(own.index, "capture/duplicate", own.copy_packet, own.copy_time, detail)
 
     def told(self, other: Direction, acknowledged: i64) -> i64:
         """An acknowledgement as the sink is told it."""

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from mypy_extensions import mypyc_attr
 
-from amqpscope.limits import REASSEMBLY_RECENT_GAPS, SEQUENCE_WINDOW
+from amqpscope.limits import REASSEMBLY_COPIES_REACH, REASSEMBLY_RECENT_GAPS, SEQUENCE_WINDOW
 from amqpscope.reassembly.recent import RecentOctets
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
 from dissectors.wire import i64
@@ -22,6 +22,8 @@ __all__ = ["CUT", "DATA", "FIN", "MARK", "RST", "UNKNOWN", "Direction", "Piece",
 
 UNKNOWN: Final = -0x4000000000000000
 """Stands for an acknowledgement that a segment did not carry. Real offsets may be below 0, never here."""
+
+_IDENTIFICATIONS: Final = (1 << REASSEMBLY_COPIES_REACH) - 1
 
 # What a piece is.
 DATA: Final = 0
@@ -80,6 +82,8 @@ class StreamFacts(NamedTuple):
     """Octets passed on as gaps."""
     retransmitted: int
     """Octets captured more than once."""
+    duplicated: int
+    """Of these, those that were sent once: packets that two taps captured."""
     late: int
     """Octets captured when their place had been passed: in a gap, before the origin, behind the end."""
     stray: int
@@ -162,6 +166,17 @@ class Direction:
         self.segments: i64 = 0
         self.missing: i64 = 0
         self.retransmitted: i64 = 0
+        # Of them, those that were sent once: octets, packets, and the first of these packets.
+        self.duplicated: i64 = 0
+        self.copies: i64 = 0
+        self.copy_packet: i64 = 0
+        self.copy_time: i64 = 0
+        # Whether the segment in hand is a copy, and `segments` at the last that was one.
+        self.copy: bool = False
+        self.copied: i64 = 0
+        # Of the newest datagram; and a bit for each of the last ones, 0 for it: whether there was one.
+        self.identification: i64 = 0
+        self.identifications: i64 = 0
         self.late: i64 = 0
         self.stray: i64 = 0
         self.differing: i64 = 0
@@ -349,7 +364,47 @@ class Direction:
             if low < high:
                 late += high - low
         self.late += late
-        self.retransmitted += end - start - late
+        self.count_again(end - start - late)
+
+    def count_again(self, size: i64) -> None:
+        """So many octets came a second time."""
+        self.retransmitted += size
+        if self.copy and size > 0:
+            self.duplicated += size
+            if self.copied != self.segments:
+                self.copied = self.segments
+                self.copies += 1
+                if self.copies == 1:
+                    self.copy_packet = self.packet
+                    self.copy_time = self.time
+
+    def identify(self, identification: i64) -> None:
+        """The segment in hand is of a datagram with this identification, 0 if none is known.
+
+        Says whether it has been here before: then it is a copy.
+        """
+        self.copy = False
+        if identification <= 0:
+            return
+        if self.identifications == 0:
+            self.identification = identification
+            self.identifications = 1
+            return
+        ahead: i64 = (identification - self.identification) & 0xFFFF
+        if ahead == 0:
+            self.copy = True
+        elif ahead < 0x8000:
+            self.identification = identification
+            if ahead >= REASSEMBLY_COPIES_REACH:
+                self.identifications = 1
+            else:
+                self.identifications = ((self.identifications & (_IDENTIFICATIONS >> ahead)) << ahead) | 1
+        else:
+            behind: i64 = 0x10000 - ahead
+            if behind < REASSEMBLY_COPIES_REACH:
+                bit: i64 = 1 << behind
+                self.copy = self.identifications & bit != 0
+                self.identifications |= bit
 
     # -- outside -----------------------------------------------------------------------------------
 
@@ -371,6 +426,7 @@ class Direction:
             delivered=self.next - self.missing,
             missing=self.missing,
             retransmitted=self.retransmitted,
+            duplicated=self.duplicated,
             late=self.late,
             stray=self.stray,
             differing=self.differing,
@@ -412,13 +468,15 @@ class Direction:
             tuple(self.gaps),
             (self.strays, self.stray_next, self.stray_segments),
             (self.segments, self.missing, self.retransmitted, self.late, self.stray, self.differing),
+            (self.identification, self.identifications, self.duplicated),
+            (self.copies, self.copied, self.copy_packet, self.copy_time),
             (self.first_packet, self.first_time, self.packet, self.time),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Direction":
         """What `dump` gave, as an object again."""
-        start, place, end, pieces, recent, gaps, strays, counts, times = state
+        start, place, end, pieces, recent, gaps, strays, counts, datagrams, copies, times = state
         own = Direction(start[0])
         own.origin, own.known, own.seen, own.syn, own.midstream, own.empty_start = start[1:]
         own.next, own.high, own.limit, own.ended, own.reset, own.alone = place
@@ -436,6 +494,8 @@ class Direction:
         own.gaps = list(gaps)
         own.strays, own.stray_next, own.stray_segments = strays
         own.segments, own.missing, own.retransmitted, own.late, own.stray, own.differing = counts
+        own.identification, own.identifications, own.duplicated = datagrams
+        own.copies, own.copied, own.copy_packet, own.copy_time = copies
         own.first_packet, own.first_time, own.packet, own.time = times
         own.aim()
         return own

@@ -88,7 +88,7 @@ def _peer(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: s
 
 def _numbers(analysis: ConnectionAnalysis, known: ConnectionSummary | None, client: int) -> list[Line]:
     """A small table, a row a peer."""
-    heads = ["frames", "messages", "octets", "missing", "resent"]
+    heads = ["frames", "messages", "octets", "missing", "resent", "twice"]
     rows: list[tuple[str, list[str], Line]] = []
     for peer, direction in ((CLIENT, client), (SERVER, 1 - client)):
         fact = analysis.tcp.facts(direction)
@@ -97,7 +97,8 @@ def _numbers(analysis: ConnectionAnalysis, known: ConnectionSummary | None, clie
             str(known.messages[peer]) if known else "",
             str(fact.delivered),
             str(fact.missing or ""),
-            str(fact.retransmitted or ""),
+            str(fact.retransmitted - fact.duplicated or ""),
+            str(fact.duplicated or ""),
         ]
         rows.append((peer, cells_of_row, _ended(analysis, known, peer, direction)))
     used = [index for index in range(len(heads)) if any(row[index] for _, row, _ in rows)]

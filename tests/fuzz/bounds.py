@@ -11,7 +11,7 @@ import resource
 import time
 from collections.abc import Callable
 
-__all__ = ["MOST_MEMORY", "MOST_OCTETS", "Watch"]
+__all__ = ["MOST_MEMORY", "MOST_OCTETS", "Watch", "most_memory"]
 
 MOST_OCTETS = 4096
 """Octets of an input. Time that grows with the square of them shows with these."""
@@ -32,12 +32,12 @@ class Watch:
         self.slowest = 0.0
 
     def start(self) -> None:
-        self._size = _most_memory()
+        self._size = most_memory()
 
     @property
     def growth(self) -> int:
         """Octets by which the process has grown since `start`."""
-        return _most_memory() - self._size
+        return most_memory() - self._size
 
     def __call__(self, octets: bytes) -> None:
         if not self._size:
@@ -50,6 +50,14 @@ class Watch:
         assert self.growth < MOST_MEMORY, f"memory grew by {self.growth} octets"
 
 
-def _most_memory() -> int:
-    """The most memory that the process has had so far, in octets."""
+def most_memory() -> int:
+    """The most memory that this program has had so far, in octets."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    # Counts what the process had before it ran this program, too: less is seen by it.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:1] = [str(HERE.parent), str(HERE.parents[1])]
 
+from fuzz.bounds import most_memory  # noqa: E402
 from support import amqp10_encode as amqp  # noqa: E402
 from support.tcp_writer import Capture  # noqa: E402
 
@@ -80,10 +80,6 @@ def command(way: str, path: str) -> dict[str, object]:
     }
 
 
-def peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def main() -> None:
     path, *ways = sys.argv[1:]
     with tempfile.TemporaryDirectory() as place:
@@ -91,9 +87,9 @@ def main() -> None:
         harmless(warm)
         for way in ways:
             command(way, str(warm))
-    before = peak()
+    before = most_memory()
     results = {way: command(way, path) for way in ways}
-    print(json.dumps({"growth": peak() - before, "ways": results}))
+    print(json.dumps({"growth": most_memory() - before, "ways": results}))
 
 
 if __name__ == "__main__":
