@@ -1,6 +1,6 @@
 """Measures whole commands against each other: `make bench`. It reports and asserts nothing.
 
-    python tests/bench/bench.py --rounds 5 --capture small --capture many=87MB
+    python tests/bench/bench.py --rounds 5 --capture small=300MB --capture many=87MB
 
 Each command is a process of its own, from start to end, its output thrown away. The rounds are interleaved
 (A, B, A, B, ...), because on a shared machine the same program varies by a factor of two from one minute to
@@ -11,7 +11,10 @@ written by another process for that reason.
 
 Captures come from generate.py and are kept in a folder (--cache, or AMQPSCOPE_BENCH_CACHE, else one in the
 system's folder for temporary files) until the generator changes. To measure something else add a row to
-COMMANDS or CAPTURES.
+OWN_COMMANDS or CAPTURES.
+
+--compare REV builds that revision, compiled, in a folder beside the captures, and measures its commands in
+the same rounds, each against the same command of this one: has something become slower?
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -55,19 +58,38 @@ def _tshark(path: Path) -> list[str]:
     return line
 
 
-# The first is what the others are compared with. A check's exit status says what it found: never a failure.
-COMMANDS = (
+# What the others are compared with is the first.
+TSHARK_COMMANDS = (
     Command("tshark -T fields", _tshark),
     Command("tshark -q -z expert", lambda path: [TSHARK, "-r", str(path), "-q", "-z", "expert"]),
-    Command("amqpscope read --count", lambda path: [AMQPSCOPE, "read", "--count", str(path)]),
-    Command(
-        "amqpscope check",
-        lambda path: [AMQPSCOPE, "check", "--fail-on", "never", "--format", "ndjson", str(path)],
-    ),
 )
 
-# Kinds of capture with the size used when none is given.
-CAPTURES = {"small": "300MB", "many": "87MB", "large": "300MB", "loopback": "300MB"}
+OWN_COMMANDS = {
+    "read --count": ("read", "--count"),
+    "read --format ndjson": ("read", "--format", "ndjson"),
+    # A check's exit status says what it found: never a failure.
+    "check": ("check", "--fail-on", "never", "--format", "ndjson"),
+}
+
+
+def own(program: str, version: str = "") -> list[Command]:
+    """The commands of an amqpscope. version: what stands behind their names, if there are several."""
+    return [
+        Command(
+            f"amqpscope {name}{version and f' ({version})'}",
+            lambda path, words=words: [program, *words, str(path)],  # type: ignore[misc]
+        )
+        for name, words in OWN_COMMANDS.items()
+    ]
+
+
+# Kinds of capture, and the sizes used when none is given.
+CAPTURES = {
+    "small": ("300MB", "1200MB"),
+    "many": ("1044MB",),  # 60,000 connections
+    "large": ("300MB",),
+    "loopback": ("300MB",),
+}
 
 
 @dataclass(frozen=True)
@@ -203,23 +225,68 @@ def main() -> None:
         "--capture",
         action="append",
         metavar="KIND[=SIZE]",
-        help=f"one of {', '.join(CAPTURES)}; several may be given; small by default",
+        help=f"one of {', '.join(CAPTURES)}; several may be given; all by default",
     )
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--compare", metavar="REV", help="measure this revision beside, and not tshark")
     add_cache(parser)
     given = parser.parse_args()
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} processors")
     print(f"amqpscope: {_version(AMQPSCOPE)}")
     print(f"tshark: {_version(TSHARK)}")
-    for wanted in given.capture or ["small"]:
-        kind, _, size = wanted.partition("=")
-        if kind not in CAPTURES:
-            parser.error(f"no kind of capture is called {kind}")
-        path = capture(kind, size or CAPTURES[kind], given.cache)
+    if given.compare:
+        old = build(given.compare, given.cache)
+        print(f"compared with: {_version(old)} at {given.compare}")
+        groups = [
+            [before, after]
+            for before, after in zip(own(old, given.compare), own(AMQPSCOPE, "now"), strict=True)
+        ]
+    else:
+        groups = [[*TSHARK_COMMANDS, *own(AMQPSCOPE)]]
+    for kind, size in _wanted(parser, given.capture or list(CAPTURES)):
+        path = capture(kind, size, given.cache)
         octets = path.stat().st_size
         warm(path)
         print(f"\n{kind}: {octets / 1e6:.0f} MB, {given.rounds} interleaved rounds, medians")
-        print(table(compare(path, COMMANDS, given.rounds), octets), flush=True)
+        for group in groups:
+            print(table(compare(path, group, given.rounds), octets), flush=True)
+
+
+def _wanted(parser: argparse.ArgumentParser, captures: list[str]) -> Iterator[tuple[str, str]]:
+    for wanted in captures:
+        kind, _, size = wanted.partition("=")
+        if kind not in CAPTURES:
+            parser.error(f"no kind of capture is called {kind}")
+        for each in (size,) if size else CAPTURES[kind]:
+            yield kind, each
+
+
+def build(revision: str, folder: Path) -> str:
+    """The program `amqpscope` of a revision of this repository, built there if it is not yet."""
+    root = GENERATOR.parents[2]
+    told = subprocess.run(
+        ["git", "-C", str(root), "rev-parse", "--verify", f"{revision}^{{commit}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if told.returncode != 0:
+        sys.exit(f"no revision is called {revision}")
+    place = folder / f"revision-{told.stdout.strip()[:12]}"
+    program = place / "bin" / "amqpscope"
+    if not program.exists():
+        with tempfile.TemporaryDirectory() as source:
+            archive = Path(source, "source.tar")
+            line = ["git", "-C", str(root), "archive", "-o", str(archive), told.stdout.strip()]
+            subprocess.run(line, check=True)
+            shutil.unpack_archive(archive, source, filter="data")
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
+            subprocess.run(
+                [str(place / "bin" / "pip"), "install", "--quiet", source],
+                env={**os.environ, "AMQPSCOPE_COMPILE": "require"},
+                check=True,
+            )
+    return str(program)
 
 
 if __name__ == "__main__":
