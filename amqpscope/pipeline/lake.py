@@ -18,6 +18,7 @@ One run at a time may write to a lake.
 import contextlib
 import datetime
 import json
+import os
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -246,9 +247,9 @@ class Lake:
         return run, self.place(f"{_STAGING}/{run}")
 
     def place(self, path: str) -> str:
-        """The path or URL of something in the lake. path: below it."""
+        """The path, from the root on, or URL of something in the lake. path: below it."""
         if "://" not in self.path:
-            return f"{self.path}/{path}"
+            return os.path.abspath(f"{self.path}/{path}")  # a worker may have another working directory
         address, mark, options = self.path.partition("?")
         return f"{address.rstrip('/')}/{quote(path, safe='/=')}{mark}{options}"
 

@@ -150,3 +150,11 @@ def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(pq.ParquetFile(tmp_path / part.path).metadata.num_rows == part.rows for part in made)
     assert any("protocol=__HIVE_DEFAULT_PARTITION__" in part.path for part in made)
     assert isinstance(made[0], Part)
+
+
+def test_workers_are_told_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a cluster have another working directory."""
+    monkeypatch.chdir(tmp_path)
+    _, staging = Lake("relative").begin()
+    assert staging.startswith(f"{tmp_path}/relative/")
+    assert Path(staging).is_dir()
