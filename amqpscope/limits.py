@@ -31,6 +31,10 @@ MAX_TIME: Final = 8_000_000_000_000_000_000
 """Nanoseconds since 1970, in the year 2223. Later times (pcapng has 64 bits of any unit) are set to this:
 below 2**63 by enough that time-outs can be added to it and two times subtracted."""
 
+BACKWARDS: Final = 1_000_000_000
+"""Nanoseconds by which a packet may be earlier than the one before it without a word. The interfaces of one
+capture, and the parts of a merged one, are out of step by milliseconds."""
+
 MAX_NOTES: Final = 4
 """Notes of one code that are passed on one by one; the rest is counted and told once, at the end."""
 

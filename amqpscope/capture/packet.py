@@ -28,6 +28,7 @@ from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.words import INTERPRETED, TWO_WORDS
 from amqpscope.limits import (
+    BACKWARDS,
     MAX_EXTENSION_HEADERS,
     MAX_KNOWN_FLOWS,
     MAX_LARGE_PACKET,
@@ -110,6 +111,7 @@ class PacketDecoder:
         self.reverses: dict[bytes, bytes] = {}
         self.tcp_stop: i64 = 0  # second result of _extensions
         self.inner: i64 = 0  # second result of _ethertype
+        self.newest: i64 = 0  # the time of the last packet
         self._fragments = Fragments()
         self._nested: i64 = 0  # packets within packets, at this moment
 
@@ -122,6 +124,9 @@ class PacketDecoder:
         values. The caller guarantees 0 <= start <= end <= len(buf).
         """
         self.packets += 1
+        if time < self.newest - BACKWARDS and time > 0:
+            self._backwards(number, time)
+        self.newest = time
         at: i64 = -1
         if link_type == LINK_ETHERNET and end - start > 14:
             type_high: i64 = buf[start + 12]
@@ -271,6 +276,17 @@ class PacketDecoder:
             self.reverses.clear()
         self.reverses[key] = reverse
         return reverse
+
+    def _backwards(self, number: i64, time: i64) -> None:
+        """Packets are captured in the order of time, so something is wrong with the times, or the file."""
+        back: int = self.newest - time
+        self.notes.add(
+            "capture/time",
+            number,
+            time,
+            f"time runs backwards, {back / 1_000_000_000:.3f} s from the packet before; packets stay in the "
+            "order of the file",
+        )
 
     def _bad_header(self, number: i64, time: i64, code: str, detail: str) -> None:
         self.malformed += 1
@@ -665,6 +681,7 @@ class PacketDecoder:
             self.fragments,
             self.malformed,
             self.unknown_link,
+            self.newest,
             tuple(self.link_types.items()),
             self.notes.dump(),
             self._fragments.dump(),
@@ -680,6 +697,7 @@ class PacketDecoder:
             fragments,
             malformed,
             unknown_link,
+            newest,
             link_types,
             notes,
             waiting,
@@ -691,6 +709,7 @@ class PacketDecoder:
         decoder.fragments = fragments
         decoder.malformed = malformed
         decoder.unknown_link = unknown_link
+        decoder.newest = newest
         decoder.link_types = dict(link_types)
         decoder.notes = Notes.load(notes, sink)
         decoder._fragments = Fragments.load(waiting)

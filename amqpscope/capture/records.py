@@ -33,7 +33,7 @@ STOPPED: Final = 3
 NOT_CREDIBLE: Final = -1
 INCOMPLETE: Final = -2
 
-_VERSION: Final = 2  # of the state that `dump` gives
+_VERSION: Final = 3  # of the state that `dump` gives
 
 
 class CaptureReader(ABC):

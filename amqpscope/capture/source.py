@@ -49,6 +49,13 @@ class Source:
         return self._unpacked.octets_taken
 
     @property
+    def grown(self) -> int:
+        """Octets by which the file has grown since it was opened. It has to be open."""
+        if self.size is None or self._file is None:
+            return 0
+        return (_size(self._file) or 0) - self.size
+
+    @property
     def path(self) -> str:
         """Where the file is, "" if it is not known by a path."""
         return self._path

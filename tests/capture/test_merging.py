@@ -78,7 +78,7 @@ def test_packets_come_in_the_order_of_time_and_never_reordered_in_a_file(times: 
     assert [segment.time for segment in sink.segments] == [
         START + times[file][n] * SECOND for file, n in expected
     ]
-    assert sink.notes == []
+    assert set(sink.codes()) <= {"capture/time"}  # which run backwards here
 
 
 def test_files_of_many_blocks() -> None:
@@ -175,7 +175,7 @@ def test_a_rotated_set_of_any_number_of_files(many: int, tmp_path: Path) -> None
     while one.advance():
         most = max(most, open_files())
     assert [segment.seq for segment in sink.segments] == list(range(3 * many))
-    assert sink.notes == []
+    assert set(sink.codes()) <= {"capture/time"}  # which run backwards here
     assert open_files() == before
     assert most - before <= (MAX_MERGE_OPEN if many <= MAX_MERGE_OPEN else 3)
 

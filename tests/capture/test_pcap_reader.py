@@ -241,7 +241,7 @@ def test_a_packet_read_from_damage_does_not_set_the_time() -> None:
     made_up = struct.pack("<IIII", 5, 5, 20, 20) + bytes(20)
     sink, _ = read(pcap(records(5, step=1)) + made_up + b"\xff" * 99 + pcap(records(9))[24:])
     assert [s.seq for s in sink.segments] == [*range(5), *range(9)]
-    assert sink.codes() == ["capture/corrupt"]
+    assert sink.codes() == ["capture/time", "capture/corrupt"]
 
 
 def test_octets_lost_from_a_record_header_do_not_shift_all_that_follows() -> None:
@@ -345,6 +345,6 @@ def test_files_joined_end_to_end(order: str) -> None:
     assert [s.seq for s in sink.segments] == [0, 1, 2, 100, 101, 102]
     assert [s.packet for s in sink.segments] == [1, 2, 3, 4, 5, 6]
     assert [s.time for s in sink.segments][3:] == [START, START + 1, START + 2]
-    assert sink.codes() == ["capture/joined"]
+    assert sink.codes() == ["capture/joined", "capture/time"]
     assert sink.notes[0].packet == 3
     assert reader.number == 6
