@@ -71,5 +71,14 @@ def test_every_command_and_option_it_names_exists() -> None:
                 assert option in output.getvalue(), (command, option)
 
 
+def test_every_note_has_its_row() -> None:
+    """Of each code that the program can tell, the README says what follows; and of no other."""
+    sources = [path.read_text() for path in (ROOT / "amqpscope").rglob("*.py")]
+    told = {code for text in sources for code in re.findall(r'"(capture/[a-z-]+)"', text)}
+    rows = re.findall(r"^\| (`capture/[^|]*)\|", README, flags=re.MULTILINE)
+    assert {code for row in rows for code in re.findall(r"`(capture/[a-z-]+)`", row)} == told
+    assert len(told) >= 17
+
+
 def test_there_are_no_placeholders_left() -> None:
     assert not re.search(r"@[A-Z]+@", README)
