@@ -194,6 +194,7 @@ def _replay_segments(program: bytes, move_after: int) -> list[tuple[Any, ...]]:
             (initial[direction] + offset) & 0xFFFFFFFF,
             (initial[1 - direction] + ack) & 0xFFFFFFFF if flags & ACK else -1,
         )
+        connection.identification = 0 if what == 6 else 40 + (packet - variant) % 100
         connection.starts_new(direction, numbers[0], flags, time)
         connection.segment(direction, time, packet, *numbers, flags, buf, 5, 5 + len(payload), cut)
     connection.finish()

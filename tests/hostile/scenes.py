@@ -240,6 +240,8 @@ def many_sessions_and_links(path: Path) -> None:
         )
         wide = amqp.disposition(role=True, first=0, last=2**31, settled=True, state=amqp.accepted())
         server.send(b"".join(amqp.frame(wide) for _ in range(5000)), each=1400)
+        # After each of these nothing is certain any more of what was set up before.
+        client.send(amqp.frame(amqp.raw(b"\0\x53\x12\xc0\x05\x03\xff\xff\xff\xff")) * 5000, each=1400)
 
 
 def nothing_but_faults(path: Path) -> None:

@@ -215,7 +215,7 @@ class Endpoint:
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:
             # This endpoint is hardly captured: nothing of it will be judged by what it knew.
-            self.whole = False
+            self.lost()
             oldest = self.inbox[self.inbox_head]
             self.inbox_head += 1
             self.receive(oldest)
@@ -645,8 +645,10 @@ class Endpoint:
 
     def lost(self) -> None:
         """Octets of either stream were not captured: nothing follows any more from what was not seen."""
-        self.whole = False
         self.ended.clear()
+        if not self.whole:
+            return  # nothing that was begun since has been taken for whole
+        self.whole = False
         for session in self.sessions.values():
             _doubt(session)
         for session in self.peer_sessions.values():
