@@ -59,7 +59,7 @@ def test_scene(name: str, tmp_path: Path) -> None:
     assert ran.stderr == ""
     measured = json.loads(ran.stdout)
     # A second for each MB, compiled, is what it takes at most (measure.py shows that); four times as much
-    # here, for a machine with much else to do. Interpreted, and in a file so small that starting counts, more.
+    # here, for a machine with much else to do. Interpreted, and in a small file, where starting counts, more.
     megabytes = max(path.stat().st_size, 4_000_000 if name == "bomb" else 0) / 1_000_000
     most = 4 * (1 + megabytes) * (8 if INTERPRETED else 1)
     for way, told in measured["ways"].items():
