@@ -149,9 +149,8 @@ class Capture:
             self.notes += table.take_notes()
             yield table.take_records()
         reader.finish()
-        if source.grown > 0:
-            detail = "the file is being written to: what it had by now was read, what comes later is not"
-            table.note("capture/growing", reader.number, 0, detail)
+        if source.growing:
+            table.note("capture/growing", reader.number, 0, source.growing)
         if source.damage:
             table.note(source.damage_code, reader.number, 0, source.damage)
         table.finish()

@@ -57,6 +57,24 @@ def test_a_file_that_grows_while_it_is_read(cut: int, tmp_path: Path) -> None:
         assert [note.code for note in capture.notes] == (["capture/truncated"] if cut else [])
 
 
+def test_one_of_several_grows(tmp_path: Path) -> None:
+    """The last of a rotated set, which is still written to."""
+    octets = conversation().pcap()
+    half = len(octets) // 2
+    paths = [tmp_path / "0.pcap", tmp_path / "1.pcap"]
+    paths[0].write_bytes(pcap([Record(START, b"")]))
+    paths[1].write_bytes(octets[:half])
+    with amqpscope.Capture(paths) as capture:
+        blocks = capture.blocks()
+        records = next(blocks)
+        with paths[1].open("ab") as file:
+            file.write(octets[half:])
+        records += [record for block in blocks for record in block]
+        assert [record.frame.name for record in records] == NAMES
+        (note,) = capture.notes
+        assert (note.code, note.detail[: len(str(paths[1]))]) == ("capture/growing", str(paths[1]))
+
+
 def test_time_that_runs_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Someone has set the clock, twice. Nobody is at fault, and the order is that of the file."""
     packets = conversation().packets

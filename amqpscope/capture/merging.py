@@ -98,6 +98,8 @@ class Part(SegmentSink):
             reader.feed(block)
             return
         reader.finish()
+        if self.source.growing:
+            self.note("capture/growing", reader.number, 0, self.source.growing)
         if self.source.damage:
             self.note(self.source.damage_code, reader.number, 0, self.source.damage)
         self.waiting += self.ahead

@@ -49,11 +49,11 @@ class Source:
         return self._unpacked.octets_taken
 
     @property
-    def grown(self) -> int:
-        """Octets by which the file has grown since it was opened. It has to be open."""
-        if self.size is None or self._file is None:
-            return 0
-        return (_size(self._file) or 0) - self.size
+    def growing(self) -> str:
+        """Once it was read to its end: what to say of it if others are writing to it, "" if nobody does."""
+        if self.size is None or self._file is None or (_size(self._file) or 0) <= self.size:
+            return ""
+        return "the file is being written to: what it had by now was read, what comes later is not"
 
     @property
     def path(self) -> str:
