@@ -106,7 +106,9 @@ def test_what_an_error_message_quotes_is_no_segment(
     path.write_bytes(pcap(records))
     result = amqpscope(capsys, "read", "--via", "tshark", path)
     assert [line.split()[0] for line in result.lines if " open " in line] == ["2"]
-    assert "10.0.0.1" not in result.out
+    told = amqpscope(capsys, "summary", "--all", "--via", "tshark", path)
+    assert "10.0.0.3" in told.out
+    assert "10.0.0.1" not in told.out
 
 
 def test_without_pyshark_or_tshark(
