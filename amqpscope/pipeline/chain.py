@@ -68,6 +68,7 @@ def _by_time(one: CaptureSet, table: ConnectionTable, recorder: Recorder, rows: 
             position += 1
             continue
         _, of, head = heads[0]
+        table.identification = head.identification
         table.segment(*head.next)
         fed += 1
         if head.advance():
@@ -91,6 +92,7 @@ class _Head(SegmentSink):
         self.latest = 0
         self._notes: list[Note] = []
         self._segments: list[tuple[Any, ...]] = []
+        self._identifications: list[int] = []
         self._at = 0
         self._reader = FileReader(file, position, whole(file), self)
         self._blocks = iter(self._reader)
@@ -100,10 +102,12 @@ class _Head(SegmentSink):
         self._at += 1
         while self._at >= len(self._segments):
             self._segments.clear()
+            self._identifications.clear()
             self._at = 0
             if next(self._blocks, self) is self:
                 return False
         self.next = self._segments[self._at]
+        self.identification = self._identifications[self._at]
         self.latest = max(self.latest, self.next[3])
         return True
 
@@ -125,6 +129,7 @@ class _Head(SegmentSink):
         end: int,
         cut: int,
     ) -> None:
+        self._identifications.append(self.identification)
         self._segments.append((key, reverse, packet, time, seq, ack, flags, buf, start, end, cut))
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:

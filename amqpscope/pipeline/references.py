@@ -38,8 +38,8 @@ REFERENCES = "references"
 PAYLOAD = "payload"
 SHUFFLES = (AUTO, REFERENCES, PAYLOAD)
 
-# packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits.
-_SEGMENT = struct.Struct("<qqqIIIIBB2x")
+# packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits, identification.
+_SEGMENT = struct.Struct("<qqqIIIIBBH")
 _REVERSED = 1  # sent by the end whose key is not the pair's
 _NO_ACK = 2
 _INLINE = -1
@@ -122,7 +122,9 @@ class Referrer(SegmentSink):
         if not self._inline:
             assert self._reader is not None
             offset = self._reader.place(start)
-        block += _SEGMENT.pack(packet, time, offset, seq, ack, end - start, cut, flags, bits)
+        block += _SEGMENT.pack(
+            packet, time, offset, seq, ack, end - start, cut, flags, bits, self.identification
+        )
         size = _SEGMENT.size
         if self._inline:
             block += buf[start:end]
@@ -247,7 +249,7 @@ def _keys(pair: bytes) -> _Keys:
 
 
 def _feed(keys: _Keys, segment: tuple[int, ...], window: bytes, base: int, table: ConnectionTable) -> None:
-    packet, time, offset, seq, ack, size, cut, flags, bits = segment
+    packet, time, offset, seq, ack, size, cut, flags, bits, table.identification = segment
     key, reverse = keys[bits & _REVERSED]
     start = offset - base
     if bits & _NO_ACK:

@@ -204,3 +204,23 @@ def test_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (one.by_time, one.too_many) == (False, True)
     assert any("one after another, though" in line for line in make_plan([one], 1).explain())
     assert chain(one)["frames"]
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_packets_of_two_taps_are_no_retransmissions(files: int, tmp_path: Path, spark: Any) -> None:
+    """They are told by the identification of their datagrams, which goes with them by either plan."""
+    header, packets = records((CAPTURES / "rhea-credit.pcap").read_bytes())
+    into = tmp_path / "taps"
+    into.mkdir()
+    if files == 1:
+        (into / "both.pcap").write_bytes(header + b"".join(packet * 2 for packet in packets))
+    else:
+        for name in ("a.pcap", "b.pcap"):
+            (into / name).write_bytes(header + b"".join(packets))
+    chain = written(spark, tmp_path / "chain", [into], plan="chain")
+    (connection,) = chain["connections"]
+    assert connection["client_retransmitted"] == connection["server_retransmitted"] == 0
+    for peer in ("client", "server"):
+        assert connection[f"{peer}_captured_twice"] == connection[f"{peer}_octets"] > 0
+    assert {note["code"] for note in connection["notes"]} == {"capture/duplicate"}
+    assert written(spark, tmp_path / "flow", [into], plan="flow") == chain
