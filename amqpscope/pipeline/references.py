@@ -38,7 +38,8 @@ REFERENCES = "references"
 PAYLOAD = "payload"
 SHUFFLES = (AUTO, REFERENCES, PAYLOAD)
 
-# packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits, identification.
+# packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits,
+# identification of the datagram.
 _SEGMENT = struct.Struct("<qqqIIIIBBH")
 _REVERSED = 1  # sent by the end whose key is not the pair's
 _NO_ACK = 2
