@@ -1,9 +1,9 @@
 """Which plan a run takes, and why.
 
 The chain plan costs about what reading the files costs, and takes as long as its longest capture set. The
-flow plan spreads also one capture set over all cores, for a price: two times the work for verdicts,
-less for all tables, by measurement (`FLOW_COST`). So the chain plan is taken unless one capture set would keep a core busy for
-longer than the flow plan needs for everything, or when all is so little that a shuffle is not worth
+flow plan spreads also one capture set over all cores, for a price: two times the work for verdicts, less for
+all tables, by measurement (`FLOW_COST`). So the chain plan is taken unless one capture set would keep a core
+busy for longer than the flow plan needs for everything, or when all is so little that a shuffle is not worth
 starting.
 """
 
