@@ -32,6 +32,7 @@ def test_inputs_that_failed_once(entry: str) -> None:
 def test_corpus(entry: str) -> None:
     watch = Watch(ENTRIES[entry])
     paths = kept("corpus", entry)
+    assert len(paths) > 20
     for path in paths:
         watch(path.read_bytes())
 
