@@ -343,10 +343,13 @@ class PcapngReader(CaptureReader):
         length: i64 = u32(buf, at + 4) if big else u32le(buf, at + 4)
         if length < _FRAMING or length > _SEARCH_BLOCK or length & 3 != 0:
             return NOT_CREDIBLE
-        if (kind in (ENHANCED_PACKET, OBSOLETE_PACKET)) and end - at >= _PACKET_MIN:
-            options: i64 = length - _PACKET_MIN - (u32(buf, at + 20) if big else u32le(buf, at + 20))
-            if options < 0 or options > _SEARCH_OPTIONS:
+        if kind in (ENHANCED_PACKET, OBSOLETE_PACKET):
+            if length < _PACKET_MIN:
                 return NOT_CREDIBLE
+            if end - at >= _PACKET_MIN:
+                options: i64 = length - _PACKET_MIN - (u32(buf, at + 20) if big else u32le(buf, at + 20))
+                if options < 0 or options > _SEARCH_OPTIONS:
+                    return NOT_CREDIBLE
         following: i64 = at + length
         if following > end:
             self._wanted = following
