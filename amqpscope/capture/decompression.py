@@ -6,9 +6,9 @@ asked for, whatever the compressed octets expand to: a file of a megabyte that h
 takes its time and no memory. Several compressed streams end to end are one, as gzip and zstd have it.
 
 Damage ends the octets like the end of the file does; what was whole before it has been given. `damage` says
-then what it was. Decompressors tell of damage only by refusing a whole piece of input, so gzip's is fed again
-octet by octet from the state before (zlib can copy it); zstd's is fed in pieces so small that hardly anything
-is lost with one.
+then what it was. Decompressors tell of damage only by refusing a whole piece of input, so gzip's is asked
+again, for less, from the state before (zlib can copy it); zstd's is fed in pieces so small that hardly
+anything is lost with one.
 
 gzip: RFC 1952. zstd: RFC 8878; it is in Python's own library from 3.14 on, and in the package backports.zstd.
 """
@@ -94,7 +94,7 @@ class GzipStream(Stream):
             try:
                 out: bytes = self._member.decompress(self._input, most)
             except zlib.error:
-                out = _before_damage(before, self._input)
+                out = _before_damage(before, self._input, most)
                 self.given_out += len(out)
                 self._break("capture/corrupt", "the gzip data are damaged")
                 return out
@@ -128,15 +128,29 @@ class GzipStream(Stream):
             self._break("capture/truncated", "the gzip data are cut short")
 
 
-def _before_damage(member: Any, damaged: bytes) -> bytes:
-    """What a decompressor gives of input that it refuses as a whole."""
-    out: list[bytes] = []
+def _before_damage(member: Any, damaged: bytes, most: int) -> bytes:
+    """What a decompressor gives before it fails. most: octets of output that it fails at when asked for.
+
+    It says nothing of what it had when it failed, so the most that it gives without is searched for. At that
+    it may have one octet more in hand: it looks ahead while it has input.
+    """
+    out = b""
+    reached = member
+    least = 0
+    while most - least > 1:
+        middle = (least + most) // 2
+        attempt = member.copy()
+        try:
+            out = attempt.decompress(damaged, middle)
+        except zlib.error:
+            most = middle
+        else:
+            least = middle
+            reached = attempt
     try:
-        for at in range(len(damaged)):
-            out.append(member.decompress(damaged[at : at + 1]))
+        return bytes(out + reached.decompress(b"", 1))
     except zlib.error:
-        pass
-    return b"".join(out)
+        return out
 
 
 class ZstdStream(Stream):
