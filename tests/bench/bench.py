@@ -27,6 +27,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -83,6 +84,9 @@ def own(program: str, version: str = "") -> list[Command]:
     ]
 
 
+PATIENCE = 120.0
+"""Seconds for a command: tshark's expert mode has captures that it does not come back from for hours."""
+
 # Kinds of capture, and the sizes used when none is given.
 CAPTURES = {
     "small": ("300MB", "1200MB"),
@@ -109,12 +113,17 @@ class Row:
 
 
 def measure(line: Sequence[str]) -> Run:
-    """Runs one command to its end; RuntimeError with its last words if it fails."""
+    """Runs one command to its end; RuntimeError with its last words if it fails, or if it takes too long."""
     with tempfile.TemporaryFile() as errors:
         began = time.perf_counter()
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        impatient = threading.Timer(PATIENCE, process.kill)
+        impatient.start()
         _, status, usage = os.wait4(process.pid, 0)
+        impatient.cancel()
         wall = time.perf_counter() - began
+        if wall > PATIENCE:
+            raise RuntimeError(f"takes longer than {PATIENCE:.0f} s")
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             errors.seek(0)

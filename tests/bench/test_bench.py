@@ -67,3 +67,9 @@ def test_a_capture_is_written_once(tmp_path: Path) -> None:
     assert bench.capture("small", "100kB", tmp_path / "cache") == path
     assert path.stat().st_mtime_ns == written
     assert list((tmp_path / "cache").iterdir()) == [path]
+
+
+def test_a_command_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "PATIENCE", 0.2)
+    with pytest.raises(RuntimeError, match="takes longer than 0 s"):
+        bench.measure(python("while True: pass"))
