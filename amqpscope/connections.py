@@ -294,6 +294,8 @@ class ConnectionTable(SegmentSink):
     def _linger(self, analysis: ConnectionAnalysis) -> None:
         """Both directions seem over. Forget the connection when enough others have ended after it."""
         self._lingering.append((analysis, _delivered(analysis)))
+        if analysis.tcp_is_over():
+            analysis.tcp.forget()
         if len(self._lingering) > MAX_LINGERING:
             old = self._lingering[: MAX_LINGERING // 2]
             del self._lingering[: MAX_LINGERING // 2]

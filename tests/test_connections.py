@@ -589,3 +589,17 @@ def test_a_connection_opened_again_after_its_syn_was_answered_by_a_reset() -> No
     file = amqpscope.Capture(io.BytesIO(capture.pcap(nanoseconds=True)))
     assert told(file) == talk.expected()
     assert [(one.connection.stream, one.connection.frames) for one in file.connections] == [(0, 0), (0, 4)]
+
+
+def test_an_ended_connection_keeps_no_octets() -> None:
+    """Thousands are remembered after their end; each with some kilobytes of its streams would be too much."""
+    table = ConnectionTable("name", True)
+    ends = Ends(table, 40000)
+    ends.segment(0, flags=SYN)
+    ends.segment(1, flags=SYN | ACK)
+    ends.segment(0, AMQP_HEADER + b"x" * 3000)
+    (analysis,) = table.connections
+    assert "x" * 3000 in repr(analysis.tcp.dump())
+    ends.segment(0, flags=ACK | FIN)
+    ends.segment(1, flags=ACK | FIN)
+    assert "xxx" not in repr(analysis.tcp.dump())

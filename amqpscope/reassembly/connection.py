@@ -163,6 +163,11 @@ class TcpConnection:
                 return
         self._segment(own, other, time, packet, seq, ack, flags, buf, start, end, cut)
 
+    def forget(self) -> None:
+        """Both directions are over: what still comes again is counted, and compared with nothing."""
+        self._first.recent.clear()
+        self._second.recent.clear()
+
     def finish(self) -> None:
         """No segment follows (end of the capture, eviction): passes on all that waits, holes as gaps."""
         if self._finished:

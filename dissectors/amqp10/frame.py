@@ -272,6 +272,8 @@ class FrameDecoder(Dissector):
                 self.work(window, 0, len(window), False)
         else:
             self.work(buf, start, end, False)
+        # A connection that is silent from here on is not to keep a megabyte of the file.
+        self.reader.buf = b""
 
     def gap(self, size: i64) -> None:
         self.settle()

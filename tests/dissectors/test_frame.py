@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
 import pytest
@@ -1009,3 +1010,14 @@ def test_the_offset_says_what_is_given_out() -> None:
     assert decoder.offset == 1000 + len(OPEN)
     assert decoder.frames[0].offset == 1000
     assert isinstance(decoder.frames[0].body, Open)
+
+
+def test_what_was_decoded_is_let_go() -> None:
+    """A reader gives a megabyte of the file at a time: one for each idle connection would be the file."""
+    octets = amqp.AMQP_HEADER + OPEN + amqp.frame(amqp.begin())
+    decoder = FrameDecoder(False)
+    before = sys.getrefcount(octets)
+    decoder.feed(octets, 0, len(octets) - 3)
+    assert len(decoder.frames) == 2
+    decoder.frames.clear()
+    assert sys.getrefcount(octets) == before
