@@ -249,8 +249,11 @@ def _guarded_json(composite: Composite) -> str:
     members: list[str] = []
     for field, value in composite.fields():
         shown = _hidden_json(value)
-        if isinstance(value, int):
-            shown = str(int(value)) if value is not True and value is not False else _bool_json(value)
+        # In this order: compiled, what is known to be an int is a plain number, and nothing else.
+        if value is True or value is False:
+            shown = _bool_json(value is True)
+        elif isinstance(value, int):
+            shown = str(int(value))
         members.append(f'"{field.name}": {shown}')
     return "{" + ", ".join(members) + "}"
 

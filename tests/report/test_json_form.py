@@ -30,6 +30,7 @@ from amqpscope.report.secrets import is_secret_key
 from dissectors.amqp10.composite import Composite, Reader
 from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.message import Message
+from dissectors.amqp10.performatives import Transfer
 from dissectors.amqp10.registry import FINAL
 from dissectors.interface import Frame
 
@@ -499,3 +500,15 @@ def test_a_frame_without_octets() -> None:
     one.frame.missing = 40
     told = json.loads(FrameForm("c", False, LinkNames()).line(one, None))
     assert (told["kind"], told["size"], told["missing"], told["fields"]) == ("skipped", 100, 40, {})
+
+
+def test_booleans_stay_booleans_where_the_rest_is_hidden() -> None:
+    transfer = Transfer()
+    transfer.handle = 3
+    transfer.delivery_tag = b"tag"
+    transfer.settled = False
+    transfer.more = True
+    frame = Frame(0, 8, "amqp", "transfer", 0)
+    frame.body = transfer
+    shown = body_json(frame, True)
+    assert shown == '{"handle": 3, "delivery-tag": {"hidden": 3}, "settled": false, "more": true}'
