@@ -52,6 +52,9 @@ __all__ = ["ENTRIES"]
 
 Entry = Callable[[bytes], None]
 
+# Problems that a frame may have beside those of the values in it.
+_OF_THE_FRAME = 4
+
 # Decompressed octets that are read of one input: what a few kB can expand to would take all the time.
 _MOST_CONTENT = 256 * 1024
 
@@ -513,7 +516,7 @@ def printable_ascii(text: str) -> str:
 
 def _sound(problems: list[Problem], size: int) -> None:
     """Problems are bounded, lie in what they are of, and hold nothing that could be a command."""
-    assert len(problems) <= MAX_PROBLEMS
+    assert len(problems) <= MAX_PROBLEMS + _OF_THE_FRAME
     for problem in problems:
         assert 0 <= problem.offset <= size
         assert problem.path.isprintable()
