@@ -23,7 +23,7 @@ from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
 
-__all__ = ["Capture", "check", "read"]
+__all__ = ["Capture", "check", "read", "together"]
 
 File = str | Path | BinaryIO
 
@@ -59,7 +59,7 @@ class Capture:
             self._sources = [Source(one) for one in source]
             if not self._sources:
                 raise CaptureError("no files to read")
-            self.name = name or _names(self._sources)
+            self.name = name or together([one.name for one in self._sources])
         else:
             self._sources = [Source(source, name)]
             self._sources[0].open()
@@ -236,7 +236,6 @@ def _records(capture: Capture) -> Iterator[FrameRecord]:
         yield from capture
 
 
-def _names(sources: list[Source]) -> str:
+def together(names: list[str]) -> str:
     """What several files are called together."""
-    first = sources[0].name
-    return first if len(sources) == 1 else f"{first} and {len(sources) - 1} more"
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -10,7 +10,7 @@ import typer
 from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.reading import Capture
+from amqpscope.reading import Capture, together
 
 __all__ = ["Input", "Merge", "Through", "Via", "inputs"]
 
@@ -48,7 +48,7 @@ class Input:
         self.paths = paths
         self.via = ""
         self.refusal = refusal
-        self.name = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+        self.name = together(paths)
 
     def open(
         self,

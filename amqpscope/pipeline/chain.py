@@ -138,6 +138,4 @@ class _Head(SegmentSink):
 
 def _add_row(one: CaptureSet, position: int, fate: Fate, rows: Rows) -> None:
     """The row of a file."""
-    row = file_row(one.name, one.files[position], position, [fate])
-    rows.counts["file", row[4]] += 1
-    rows.add("files", row)
+    rows.add_file(file_row(one.name, one.files[position], position, [fate]))

@@ -168,6 +168,4 @@ def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows
                     [(code, packet, detail) for code, packet, detail in notes],
                 )
             )
-        row = file_row(one.name, one.files[position], position, known)
-        rows.counts["file", row[4]] += 1
-        rows.add("files", row)
+        rows.add_file(file_row(one.name, one.files[position], position, known))

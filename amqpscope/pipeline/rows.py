@@ -34,6 +34,8 @@ BATCH_ROWS = 16_384
 BATCH_TEXT = 8 * 1024 * 1024
 """Rows, and characters of JSON, of a table after which a batch of it is given out."""
 
+_STATUS: Final = [column.name for column in TABLES["files"].columns].index("status")
+
 _NONE: list[Any] = []
 """The problems of most frames: one list for all, which nobody puts anything into."""
 
@@ -71,6 +73,11 @@ class Rows:
                 column.append(row[number])
                 number += 1
             self._text += text
+
+    def add_file(self, row: tuple[Any, ...]) -> None:
+        """The row of a file (`files.file_row`): it is counted by its status, too."""
+        self.counts["file", row[_STATUS]] += 1
+        self.add("files", row)
 
     def batches(self, all_of_them: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Tables and batches of their rows, as far as these are large enough."""
@@ -355,7 +362,7 @@ class Recorder:
                 end,
                 *(int(fact.delivered) for fact in facts),
                 *(int(fact.missing) for fact in facts),
-                *(int(fact.retransmitted) - int(fact.duplicated) for fact in facts),
+                *(int(fact.retransmitted) for fact in facts),
                 *(int(fact.duplicated) for fact in facts),
                 any(fact.midstream for fact in facts),
                 *(fact.ended or None for fact in facts),

@@ -81,9 +81,9 @@ class StreamFacts(NamedTuple):
     missing: int
     """Octets passed on as gaps."""
     retransmitted: int
-    """Octets captured more than once."""
+    """Octets sent more than once."""
     duplicated: int
-    """Of these, those that were sent once: packets that two taps captured."""
+    """Octets sent once and captured more than once: packets that two taps captured."""
     late: int
     """Octets captured when their place had been passed: in a gap, before the origin, behind the end."""
     stray: int
@@ -166,7 +166,7 @@ class Direction:
         self.segments: i64 = 0
         self.missing: i64 = 0
         self.retransmitted: i64 = 0
-        # Of them, those that were sent once: octets, packets, and the first of these packets.
+        # Of what came more than once, what was sent once: octets, packets, and the first of these packets.
         self.duplicated: i64 = 0
         self.copies: i64 = 0
         self.copy_packet: i64 = 0
@@ -425,7 +425,7 @@ class Direction:
             midstream=self.midstream,
             delivered=self.next - self.missing,
             missing=self.missing,
-            retransmitted=self.retransmitted,
+            retransmitted=self.retransmitted - self.duplicated,
             duplicated=self.duplicated,
             late=self.late,
             stray=self.stray,

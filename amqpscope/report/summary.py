@@ -238,9 +238,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary |
         "end": iso(max(int(fact.last_time) for fact in seen)) if seen else None,
         "octets": {peer: int(fact.delivered) for peer, fact in facts.items()},
         "missing": {peer: int(fact.missing) for peer, fact in facts.items()},
-        "retransmitted": {
-            peer: int(fact.retransmitted) - int(fact.duplicated) for peer, fact in facts.items()
-        },
+        "retransmitted": {peer: int(fact.retransmitted) for peer, fact in facts.items()},
         "captured_twice": {peer: int(fact.duplicated) for peer, fact in facts.items()},
         "midstream": any(fact.midstream for fact in facts.values()),
         "tcp_ended": {peer: fact.ended or None for peer, fact in facts.items()},

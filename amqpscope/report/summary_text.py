@@ -97,7 +97,7 @@ def _numbers(analysis: ConnectionAnalysis, known: ConnectionSummary | None, clie
             str(known.messages[peer]) if known else "",
             str(fact.delivered),
             str(fact.missing or ""),
-            str(fact.retransmitted - fact.duplicated or ""),
+            str(fact.retransmitted or ""),
             str(fact.duplicated or ""),
         ]
         rows.append((peer, cells_of_row, _ended(analysis, known, peer, direction)))
