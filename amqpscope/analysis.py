@@ -44,7 +44,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis", "Note"]
 
-_DUMP_VERSION = 3
+_DUMP_VERSION = 4
 
 # Protocols whose first eight octets are AMQP's header, and which are not decoded further.
 _HEADER_ONLY = ("amqp091", "amqp010", "amqp09", "amqp08", "amqp-unknown")
@@ -490,6 +490,9 @@ class ConnectionAnalysis(StreamSink):
         self.context: bool = context
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
         self.judge: Judge | None = None
+        # Both streams are over and judged, and this is what they left to those after.
+        self.concluded: bool = False
+        self.left: ConnectionSummary | None = None
         # Neither direction speaks anything that is analysed: segments are only counted.
         self.ignored: bool = False
         # The table does not keep it.
@@ -595,9 +598,14 @@ class ConnectionAnalysis(StreamSink):
             self.conclude()
 
     def conclude(self) -> None:
-        """Both streams are over: judge how they ended."""
+        """Both streams are over: judge how they ended, and let go of all but what is left to others."""
+        if self.concluded:
+            return
+        self.concluded = True
+        self.first.release()
+        self.second.release()
         judge = self.judge
-        if judge is None or judge.over:
+        if judge is None:
             return
         client = self.connection.client
         for direction in (client, 1 - client):
@@ -619,20 +627,8 @@ class ConnectionAnalysis(StreamSink):
                 self.tcp.ended_after(direction),
             )
         judge.finish()
-
-    def summary(self) -> ConnectionSummary | None:
-        """What connections after this one may be held against, when it is over. None: nothing."""
-        judge = self.judge
-        if judge is None or (len(judge.client.accounts) == 0 and len(judge.server.accounts) == 0):
-            return None
-        ends = (judge.client, judge.server) if self.connection.client == 0 else (judge.server, judge.client)
-        containers = (_container(ends[0]), _container(ends[1]))
-        if "" in containers:
-            return None
-        ended = max(judge.client.last_time, judge.server.last_time)
-        whole = judge.client.whole and judge.server.whole
-        links = (list(ends[0].accounts.values()), list(ends[1].accounts.values()))
-        return ConnectionSummary(self.connection, containers, ended, whole, links)
+        self.left = _left(self.connection, judge)
+        self.judge = None
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
         """The first few of each code are passed on, of a connection that is AMQP; the rest is counted."""
@@ -709,7 +705,7 @@ class ConnectionAnalysis(StreamSink):
         if self.out is not None:
             self.out.append(record)
         findings = self.findings
-        if findings is not None:
+        if findings is not None and not self.concluded:
             judge = self.judge
             if judge is None:
                 judge = Judge(self.connection, findings, self.context)
@@ -736,6 +732,7 @@ class ConnectionAnalysis(StreamSink):
             self.first.dump(),
             self.second.dump(),
             None if self.findings is None else () if self.judge is None else self.judge.dump(),
+            (self.concluded, None if self.left is None else self.left.dump()),
         )
 
     @staticmethod
@@ -751,10 +748,10 @@ class ConnectionAnalysis(StreamSink):
         """
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, messages, ignored, closing, waiting, noted, untold, tcp, first, second, judge = state
+        _, about, messages, ignored, closing, waiting, noted, untold, tcp, first, second, judge, over = state
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple) and isinstance(untold, tuple)
-        assert isinstance(first, tuple) and isinstance(second, tuple)
+        assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
         connection = Connection.load(about)
         analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
         analysis.ignored = bool(ignored)
@@ -767,6 +764,9 @@ class ConnectionAnalysis(StreamSink):
         analysis.tcp = TcpConnection.load(tcp, analysis)
         analysis.first.restore(first)
         analysis.second.restore(second)
+        concluded, left = over
+        analysis.concluded = bool(concluded)
+        analysis.left = None if left is None else ConnectionSummary.load(left)
         if isinstance(judge, tuple):
             if findings is None:
                 raise ValueError("the connection was judged: its findings have to go somewhere")
@@ -778,6 +778,20 @@ class ConnectionAnalysis(StreamSink):
 
 # Whose the sides of a connection are that is over.
 _NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), None, [], False)
+
+
+def _left(connection: Connection, judge: Judge) -> ConnectionSummary | None:
+    """What connections after this one may be held against. None: nothing."""
+    if len(judge.client.accounts) == 0 and len(judge.server.accounts) == 0:
+        return None
+    ends = (judge.client, judge.server) if connection.client == 0 else (judge.server, judge.client)
+    containers = (_container(ends[0]), _container(ends[1]))
+    if "" in containers:
+        return None
+    ended = max(judge.client.last_time, judge.server.last_time)
+    whole = judge.client.whole and judge.server.whole
+    links = (list(ends[0].accounts.values()), list(ends[1].accounts.values()))
+    return ConnectionSummary(connection, containers, ended, whole, links)
 
 
 def _container(end: Endpoint) -> str:

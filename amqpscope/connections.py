@@ -265,7 +265,8 @@ class ConnectionTable(SegmentSink):
         del self._forward[key]
         del self._backward[reverse]
         self._pairs.put(_pair(key, reverse), connection.instance, connection.stream)
-        summary = analysis.summary()
+        summary = analysis.left
+        analysis.left = None
         if summary is not None and self._links < MAX_CORRELATED_LINKS:
             self.summaries.append(summary)
             self._links += len(summary.links[0]) + len(summary.links[1])

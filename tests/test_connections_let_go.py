@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 from support import amqp10_encode as amqp
 from support.capture_files import packet
@@ -56,6 +57,56 @@ def test_a_connection_without_frames_has_nobody_to_judge_it() -> None:
     assert moved.judge is None
     moved.finish("capture")
     assert moved.judge is None
+
+
+class Judged:
+    """One connection in a table that judges."""
+
+    ENDS = (bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
+    KEYS = (ENDS[0] + ENDS[1] + b"\xc7\x5a\x16\x28", ENDS[1] + ENDS[0] + b"\x16\x28\xc7\x5a")
+
+    def __init__(self) -> None:
+        self.table = ConnectionTable("capture", keep=True, records=False, judge=True)
+        self.packet = 0
+        self.segment(0, 99, -1, SYN)
+        self.segment(1, 499, 100, SYN | ACK)
+
+    def segment(
+        self, sender: int, seq: int, ack: int, flags: int, block: bytes = b"", size: int | None = None
+    ) -> None:
+        """Its payload are the first `size` octets of `block`, or all."""
+        self.packet += 1
+        end = len(block) if size is None else size
+        keys = (self.KEYS[sender], self.KEYS[1 - sender])
+        self.table.segment(*keys, self.packet, self.packet, seq, ack, flags, block, 0, end, 0)
+
+
+def test_a_connection_that_waits_keeps_nothing_of_the_reader() -> None:
+    """A reader gives a megabyte of the file at a time: one for each idle connection would be the file."""
+    judged = Judged()
+    said = amqp.AMQP_HEADER + amqp.frame(amqp.open_(container_id="c"))
+    more = amqp.frame(amqp.begin())
+    block = more + bytes(1000)
+    before = sys.getrefcount(block)
+    judged.segment(0, 100, 500, ACK, said)
+    judged.segment(0, 100 + len(said), 500, ACK, block, len(more))
+    assert judged.table.frames() == 3
+    assert sys.getrefcount(block) == before
+
+
+def test_a_connection_that_ended_has_been_judged() -> None:
+    """It is remembered for late segments, by the thousand: what it said is not."""
+    judged = Judged()
+    said = amqp.AMQP_HEADER + amqp.frame(amqp.open_(container_id="c"))
+    end = 100 + len(said)
+    judged.segment(0, 100, 500, ACK, said)
+    judged.segment(0, end, 500, FIN | ACK)
+    (analysis,) = judged.table.connections
+    assert analysis.judge is not None
+    assert analysis.first.decoder is not None
+    judged.segment(1, 500, end + 1, FIN | ACK)
+    assert analysis.judge is None
+    assert analysis.first.decoder is None
 
 
 def test_connections_that_are_no_amqp_are_kept_up_to_a_bound() -> None:

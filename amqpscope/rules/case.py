@@ -5,6 +5,8 @@ it is silent), its id stands beside it in the `RULES` of its file. Rules are cal
 file, for the frames they are about: they run for every frame, compiled.
 """
 
+from typing import Final
+
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, FrameRecord, Spot
 from amqpscope.tracking.amqp10.endpoint import Endpoint
@@ -13,9 +15,13 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["Case"]
+__all__ = ["NO_RECORD", "Case"]
+
+# What is before the judge while nothing is.
+NO_RECORD: Final = FrameRecord(Connection("", 0, 0, bytes(12)), 0, 0, 0, 0, 0, -1, Frame(0, 0, "", "", -1))
 
 
 class Case:
@@ -28,7 +34,7 @@ class Case:
 
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection = connection
-        self.record: FrameRecord
+        self.record: FrameRecord = NO_RECORD
         self.spot: Spot | None = None
         self.me: Endpoint
         self.peer: Endpoint

@@ -23,7 +23,7 @@ from amqpscope.rules.amqp10 import (
     transaction,
     types,
 )
-from amqpscope.rules.case import Case
+from amqpscope.rules.case import NO_RECORD, Case
 from amqpscope.rules.context import Context
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
 from dissectors.amqp10.frame import ProtocolHeader
@@ -61,7 +61,6 @@ class Judge:
         self.case: Case = Case(connection)
         self.made: list[Finding] = self.case.findings
         self.context: Context | None = Context() if context else None
-        self.over: bool = False
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
@@ -100,6 +99,8 @@ class Judge:
             # What it was to set up is not known: what follows rests on it. The peer's frames do once it
             # can have received this one.
             me.lost()
+        # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
+        case.record = NO_RECORD
 
     def react(self, me: Endpoint, record: FrameRecord) -> None:
         """A frame with an error is this peer's reaction to what the other one did before."""
@@ -162,7 +163,6 @@ class Judge:
 
     def finish(self) -> None:
         """The connection is over, nobody reacts any more."""
-        self.over = True
         self.client.leave(self.server.sent_end)
         self.server.leave(self.client.sent_end)
         self.findings += self.made
@@ -174,18 +174,16 @@ class Judge:
             self.client.dump(),
             self.server.dump(),
             tuple(finding.dump() for finding in self.made),
-            self.over,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, made, over = state
+        client, server, made = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
         judge.made += [Finding.load(finding, connection) for finding in made]
-        judge.over = over
         return judge
 
     def judge(self, case: Case, record: FrameRecord) -> None:
