@@ -173,6 +173,8 @@ class PcapReader(CaptureReader):
                 )
                 self._mode = START
                 return at
+            if now == 0 and fraction == 0:
+                return self._damaged(at, "a record of nothing but zeros")
             if fraction < self._units:
                 return at
         place: i64 = at

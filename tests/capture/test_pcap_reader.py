@@ -211,6 +211,25 @@ def test_nothing_readable_behind_damage() -> None:
     assert "5000 octets not read" in note.detail
 
 
+@pytest.mark.parametrize("size", [16, 61, 4096])
+@pytest.mark.parametrize("order", "<>")
+def test_zeros_are_no_records(size: int, order: str) -> None:
+    """What a file system leaves where the power failed; as records they would be packets of 1970."""
+    items = records(20)
+    data = pcap(items, order)
+    place = offsets(items)[9]
+    sink, reader = read(data + bytes(size))
+    assert ([s.seq for s in sink.segments], reader.number) == (list(range(20)), 20)
+    (note,) = sink.notes
+    assert (note.code, note.packet) == ("capture/corrupt", 20)
+    assert "a record of nothing but zeros" in note.detail
+    sink, reader = read(data[:place] + bytes(size) + data[place:])
+    assert ([s.seq for s in sink.segments], reader.number) == (list(range(20)), 20)
+    (note,) = sink.notes
+    assert (note.code, note.packet) == ("capture/corrupt", 9)
+    assert f"{size} octets skipped" in note.detail
+
+
 def test_a_capture_file_inside_a_packet_is_not_mistaken_for_this_one() -> None:
     """The damaged record carries a capture file as payload; its packets are nobody's here."""
     inner = pcap([Record(START, packet(b"inner", seq=666)) for _ in range(500)])

@@ -21,6 +21,7 @@ from support.tunnels import (
     isl,
     label,
     over4,
+    over6,
     pppoe,
     udp,
     vxlan,
@@ -111,7 +112,9 @@ def test_one_after_the_other() -> None:
 
 
 def in_fragments(packet: bytes, size: int) -> list[bytes]:
-    """An Ethernet packet with IPv4 in it, in fragments of `size` octets each."""
+    """An Ethernet packet with IP in it, in fragments of `size` octets each."""
+    if packet[12:14] == b"\x86\xdd":
+        return in_fragments6(packet, size)
     header, payload = packet[14:34], packet[34:]
     parts = []
     for at in range(0, len(payload), size):
@@ -124,6 +127,25 @@ def in_fragments(packet: bytes, size: int) -> list[bytes]:
     return parts
 
 
+def in_fragments6(packet: bytes, size: int) -> list[bytes]:
+    header, payload = packet[14:54], packet[54:]
+    parts = []
+    for at in range(0, len(payload), size):
+        part = payload[at : at + size]
+        more = at + size < len(payload)
+        fragment = struct.pack(">BBHI", header[6], 0, at | more, 7)
+        fields = header[:4] + struct.pack(">HB", 8 + len(part), 44) + header[7:]
+        parts.append(packet[:14] + fields + fragment + part)
+    return parts
+
+
+def renumbered(part: bytes, number: int) -> bytes:
+    """A fragment, of another datagram."""
+    if part[12:14] == b"\x86\xdd":
+        return part[:58] + struct.pack(">I", number) + part[62:]
+    return part[:18] + struct.pack(">H", number) + part[20:]
+
+
 def decode_all(packets: list[bytes]) -> Recorder:
     sink = Recorder()
     decoder = PacketDecoder(sink)
@@ -133,7 +155,17 @@ def decode_all(packets: list[bytes]) -> Recorder:
     return sink
 
 
-FRAGMENTED = ("IP in IP", "IPv6 in IPv4", "GRE", "ERSPAN III", "VXLAN", "GENEVE with options")
+FRAGMENTED = (
+    "IP in IP",
+    "IPv6 in IPv4",
+    "IPv4 in IPv6",
+    "GRE",
+    "GRE IPv6",
+    "ERSPAN III",
+    "VXLAN",
+    "VXLAN over IPv6",
+    "GENEVE with options",
+)
 
 
 @pytest.mark.parametrize("name", FRAGMENTED)
@@ -147,6 +179,52 @@ def test_a_tunnel_in_fragments(name: str, size: int) -> None:
     assert [segment.packet for segment in sink.segments] == [len(parts)]
     assert sink.notes == []
     assert decode_all([parts[0], *parts[:0:-1]]).payloads() == [PAYLOAD]
+
+
+AROUND = {
+    "IPv4": (lambda inner: over4(inner[14:], 4 if inner[14] >> 4 == 4 else 41)),
+    "IPv6": (lambda inner: over6(inner[14:], 4 if inner[14] >> 4 == 4 else 41)),
+    "GRE": (lambda inner: over4(gre(int.from_bytes(inner[12:14]), inner[14:]), 47)),
+    "GRE over IPv6": (lambda inner: over6(gre(int.from_bytes(inner[12:14]), inner[14:]), 47)),
+    "ERSPAN II": (lambda inner: over4(gre(0x88BE, b"\x10" + bytes(7) + inner, 0x1000, bytes(4)), 47)),
+    "VXLAN": (lambda inner: over4(udp(4789, vxlan(inner)), 17)),
+    "VXLAN over IPv6": (lambda inner: over6(udp(4789, vxlan(inner)), 17)),
+    "GENEVE": (lambda inner: over4(udp(6081, geneve(0x6558, inner)), 17)),
+    "MPLS": (lambda inner: ethernet(label(16, True) + inner[14:], 0x8847)),
+    "PPPoE": (lambda inner: ethernet(pppoe(0x0021 if inner[14] >> 4 == 4 else 0x0057, inner[14:]), 0x8864)),
+    "ISL": isl,
+}
+"""Around an Ethernet packet with IP in it, the tunnels."""
+
+
+@pytest.mark.parametrize("inside", [INSIDE, ethernet(V6, 0x86DD)], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize("size", [8, 16])
+def test_fragments_in_a_tunnel(name: str, size: int, inside: bytes) -> None:
+    """What was sent in fragments goes through a tunnel fragment by fragment."""
+    fragments = in_fragments(inside, size)
+    assert len(fragments) == -(-28 // size)
+    (plain,) = decode_all([inside]).segments
+    parts = [AROUND[name](fragment) for fragment in fragments]
+    for each in (parts, parts[::-1]):
+        sink = decode_all(each)
+        assert sink.segments == [plain._replace(packet=len(parts))]
+        assert sink.notes == []
+    sink = decode_all(parts[1:])
+    assert (sink.segments, sink.codes()) == ([], ["capture/ip-fragment"])
+
+
+@pytest.mark.parametrize("inside", [INSIDE, ethernet(V6, 0x86DD)], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("name", ["VXLAN", "GRE over IPv6"])
+def test_fragments_in_a_tunnel_in_fragments(name: str, inside: bytes) -> None:
+    """Each fragment is too large for the tunnel, too."""
+    parts = [
+        renumbered(part, number)
+        for number, fragment in enumerate(in_fragments(inside, 16))
+        for part in in_fragments(AROUND[name](fragment), 24)
+    ]
+    sink = decode_all(parts)
+    assert (sink.payloads(), sink.notes) == ([PAYLOAD], [])
 
 
 def test_fragments_of_what_is_no_tunnel_are_not_kept() -> None:
@@ -176,10 +254,7 @@ def test_tshark_finds_the_same_inside(tmp_path: Path) -> None:
     packets.append(isl(INSIDE + bytes(4)) + bytes(4))  # with check sequences, which tshark takes away
     for name in FRAGMENTED:
         # Not the same datagram again.
-        packets += [
-            part[:18] + struct.pack(">H", 500 + len(packets)) + part[20:]
-            for part in in_fragments(TUNNELS[name], 40)
-        ]
+        packets += [renumbered(part, 500 + len(packets)) for part in in_fragments(TUNNELS[name], 40)]
     path = tmp_path / "tunnels.pcap"
     path.write_bytes(pcap([Record(START + number, data) for number, data in enumerate(packets)]))
     command = ["tshark", "-r", str(path), "-T", "fields", "-e", "frame.number", "-e", "tcp.payload"]
