@@ -55,6 +55,7 @@ COMPILED = [
     "amqpscope/rules/case.py",
     "amqpscope/rules/context.py",
     "amqpscope/tracking/knowledge.py",
+    "amqpscope/tracking/pace.py",
     "amqpscope/tracking/roll.py",
     "amqpscope/tracking/serial.py",
     "amqpscope/tracking/spans.py",

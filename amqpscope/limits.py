@@ -212,6 +212,13 @@ ANSWER_PATIENCE: Final = 60_000_000_000
 """Nanoseconds after which a question that was read and not answered is worth a word. Nothing in the
 specification says how long an answer may take; clients give up after half of it."""
 
+SHORT_STRETCH: Final = 10_000_000
+"""Nanoseconds without a frame that need not be remembered to tell what a silence is worth: a tenth of what
+is always allowed an idle peer."""
+
+MAX_STRETCHES: Final = 64
+"""Stretches without a frame that are remembered of a connection, each longer than those after it."""
+
 MAX_SPANS: Final = 32
 """Stretches of delivery-ids that a receiver settled, kept to see whether it settles one again. In order they
 are one stretch; of a receiver that settles at random the oldest are forgotten."""

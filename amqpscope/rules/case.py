@@ -13,6 +13,7 @@ from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL
+from amqpscope.tracking.pace import Pace
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.interface import Frame
@@ -29,7 +30,7 @@ class Case:
 
     connection: where it is. record: the frame; at the end of a stream there is none. spot: what findings
     point at if not at that frame. me: the endpoint that sent it. peer: the other one. session, link: of
-    this frame, as `me` knows them, or None. findings: what was found.
+    this frame, as `me` knows them, or None. findings: what was found. pace: how time went on so far.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -40,6 +41,7 @@ class Case:
         self.peer: Endpoint
         self.session: SessionEnd | None = None
         self.link: LinkEnd | None = None
+        self.pace: Pace = Pace()
         self.findings: list[Finding] = []
         self.found: i64 = 0
 

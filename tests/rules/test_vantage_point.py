@@ -18,7 +18,7 @@ from support.network import Captured, Conversation, Tap, captured, converse
 
 from amqpscope.finding import Finding
 
-ABOUT_TIME = ("amqp10/C-IDLE-KEEP",)
+ABOUT_TIME = ("amqp10/C-IDLE-KEEP", "amqp10/C-IDLE-REFUSE", "amqp10/C-IDLE-HALF", "amqp10/C-IDLE-CLOSE")
 
 SECOND = 1_000_000_000
 

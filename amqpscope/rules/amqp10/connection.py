@@ -1,11 +1,11 @@
 """Connections: headers, opens, limits agreed, closes (transport.xml, "connections")."""
 
 from amqpscope.rules.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp10.performatives import Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 
-__all__ = ["idle_too_long", "judge_any", "judge_close", "judge_open"]
+__all__ = ["judge_any", "judge_close", "judge_open"]
 
 
 def frame_before_header(case: Case) -> None:
@@ -246,39 +246,6 @@ def _judge_channel(case: Case) -> bool:
     return False
 
 
-def idle_too_long(case: Case) -> None:
-    """A peer was silent for longer than the other one's idle-time-out.
-
-    Why it matters: the other side may take the connection for dead and close it.
-    Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
-    close. Possible when that open came while the peer was silent: it may not have read it yet. A tenth of
-    the time-out, at least 100 ms, is allowed for the way between the peer and the capture.
-    """
-    me = case.me
-    theirs = me.peer_open
-    if theirs is None or not theirs.idle_time_out or not me.whole or me.closed:
-        return
-    since = max(me.last_time, me.peer_open_time)
-    until = case.record.time
-    if case.peer.closed:
-        # Nobody waits for a frame behind the close, which was the peer's last.
-        until = min(until, case.peer.last_time)
-    silence = until - since
-    limit = theirs.idle_time_out * 1_000_000
-    tolerance = max(limit // 10, 100_000_000)
-    if silence > limit + tolerance:
-        # Its host had the open before it said its last word: from there on it can be asked to keep to it.
-        asked = me.last_acknowledged >= me.peer_open_end
-        case.report(
-            "amqp10/C-IDLE-KEEP",
-            f"{silence / 1_000_000_000:.3f} s without a frame, the peer's idle-time-out is "
-            f"{theirs.idle_time_out / 1000:g} s",
-            CERTAIN if asked else POSSIBLE,
-            {"silence_ms": int(silence // 1_000_000), "idle_time_out_ms": theirs.idle_time_out},
-            [int(me.last_packet), int(me.peer_open_packet)],
-        )
-
-
 def judge_any(case: Case) -> bool:
     """The rules about every AMQP frame. False if after that no inner layer can make sense of it."""
     me = case.me
@@ -389,6 +356,5 @@ RULES = {
     "amqp10/C-OPEN-ONCE": second_open,
     "amqp10/C-MAXFRAME-FLOOR": max_frame_size_below_the_floor,
     "amqp10/C-LOCALE-TAG": locale_that_is_no_language_tag,
-    "amqp10/C-IDLE-KEEP": idle_too_long,
     "amqp10/C-REDIRECT-INFO": redirect_without_address,
 }

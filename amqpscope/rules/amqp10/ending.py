@@ -7,6 +7,7 @@ when the endpoint went on for a minute without it (`ANSWER_PATIENCE`).
 """
 
 from amqpscope.limits import ANSWER_PATIENCE
+from amqpscope.rules.amqp10.idle import stream_ended_after_silence
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -231,7 +232,7 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
         if me.open is not None and not me.closed and me.whole:
             if me.peer_closed:
                 close_never_answered(case)
-            elif not after_peer:
+            elif not after_peer and not stream_ended_after_silence(case):
                 stream_ended_without_close(case)
     if reason == "fin":
         stream_ended_inside_a_frame(case)

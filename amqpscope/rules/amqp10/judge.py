@@ -15,6 +15,7 @@ from amqpscope.rules.amqp10 import (
     delivery,
     ending,
     framing,
+    idle,
     link,
     message,
     sasl,
@@ -26,6 +27,7 @@ from amqpscope.rules.amqp10 import (
 from amqpscope.rules.case import NO_RECORD, Case
 from amqpscope.rules.context import Context
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
+from amqpscope.tracking.pace import Pace
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
@@ -73,6 +75,7 @@ class Judge:
             peer = self.client
         me.catch_up(record.acknowledged, peer.sent_end)
         me.prove(record)
+        case.pace.saw(record.time)
         case.record = record
         case.me = me
         case.peer = peer
@@ -173,16 +176,18 @@ class Judge:
         return (
             self.client.dump(),
             self.server.dump(),
+            self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, made = state
+        client, server, pace, made = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
+        judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         return judge
 
@@ -191,7 +196,7 @@ class Judge:
         frame = record.frame
         body = frame.body
         if case.me.open is not None:
-            connection.idle_too_long(case)
+            idle.judge_silence(case)
         said = record.message
         if said is not None and (message.plainly_sound(said) or self.resumes(case, body)):
             said = None
@@ -255,6 +260,7 @@ class Judge:
             connection.judge_open(case, body)
         elif isinstance(body, Close):
             connection.judge_close(case, body)
+            idle.judge_close(case, body)
 
     def resumes(self, case: Case, body: object) -> bool:
         """Whether a transfer completes a resumed delivery: it may carry a part of the message only."""

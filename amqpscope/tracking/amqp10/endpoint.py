@@ -132,6 +132,10 @@ class Endpoint:
         self.peer_open_time: i64 = 0
         self.closed: bool = False
         self.close_packet: i64 = 0
+        self.close_time: i64 = 0
+        self.close_condition: str = ""
+        # How often it was silent for too long.
+        self.late: i64 = 0
         self.peer_closed: bool = False
         # Transactions: the ids declared to it or by it, and those it has discharged.
         self.declared: set[bytes] = set()
@@ -463,8 +467,12 @@ class Endpoint:
         elif isinstance(body, Close):
             action = "S:CLOSE(error)" if body.error is not None else "S:CLOSE"
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, action)
+            if not self.closed:
+                self.close_packet = record.packet
+                self.close_time = record.last_time
+                if body.error is not None and body.error.condition is not None:
+                    self.close_condition = str(body.error.condition)
             self.closed = True
-            self.close_packet = record.packet
         elif isinstance(body, ProtocolHeader):
             self.layer = body.protocol()
             if self.layer == "AMQP 1.0":
@@ -686,7 +694,8 @@ class Endpoint:
                 int(self.peer_open_packet),
                 int(self.peer_open_time),
             ),
-            (self.closed, int(self.close_packet), self.peer_closed),
+            (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
+            (self.peer_closed, int(self.late)),
             (tuple(sorted(self.declared)), tuple(sorted(self.discharged))),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
             tables,
@@ -698,8 +707,8 @@ class Endpoint:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
-        about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, transactions, unasked = state[:11]
-        tables, begun, accounts, dumped = state[11:]
+        about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, others = state[:10]
+        transactions, unasked, tables, begun, accounts, dumped = state[10:]
         endpoint = Endpoint(about[0])
         endpoint.whole = about[1]
         endpoint.knowledge = Knowledge.load(about[2])
@@ -719,7 +728,8 @@ class Endpoint:
         opened = load_value(theirs[0])
         endpoint.peer_open = opened if isinstance(opened, Open) else None
         _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
-        endpoint.closed, endpoint.close_packet, endpoint.peer_closed = closed
+        endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
+        endpoint.peer_closed, endpoint.late = others
         endpoint.declared = set(transactions[0])
         endpoint.discharged = set(transactions[1])
         endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])

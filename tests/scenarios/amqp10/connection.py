@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import SAME, legal, one_direction, pair, told, without
+from scenarios.pairs import SAME, legal, one_direction, pair, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -213,28 +213,6 @@ def close_on_another_channel(d: Dialogue) -> None:
         said.breaks("C-CLOSE-CH0")
     d.server.close()
     d.tcp.goodbye()
-
-
-@pair("C-IDLE-KEEP", cut=without("client open"))
-def silent_for_longer_than_the_idle_time_out(d: Dialogue) -> None:
-    d.opened(client={"idle_time_out": 500})
-    d.client.begin()
-    d.server.begin()
-    d.wait(milliseconds=650 if d.wrong else 550)
-    said = d.server.empty()
-    if d.wrong:
-        said.breaks("C-IDLE-KEEP")
-    d.goodbye()
-
-
-@told("silent since before the other side's open came")
-def silent_and_the_open_perhaps_not_read(d: Dialogue) -> None:
-    d.headers()
-    d.server.open()
-    d.client.open(idle_time_out=500)
-    d.wait(milliseconds=650)
-    d.server.empty().may_break("C-IDLE-KEEP")
-    d.goodbye()
 
 
 @pair("C-CLOSE-SENT", cut=one_direction)

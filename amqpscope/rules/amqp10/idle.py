@@ -1,0 +1,151 @@
+"""Silence: idle time-outs that are not kept, and what peers do about them (transport.xml, "Idle Time-out").
+
+Time is what the capturing machine took it for. A step of its clock looks like a silence; so a silence is
+certain only as far as frames in between attest it (`tracking.pace`), or the other peer's own clock does.
+"""
+
+from typing import Final
+
+from amqpscope.rules.case import Case
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp10.performatives import Close
+from dissectors.wire import i64
+
+__all__ = ["judge_close", "judge_silence", "stream_ended_after_silence"]
+
+_MILLISECOND: Final = 1_000_000
+
+# Silences that are too long, of one peer: as many show that it cannot do better.
+_TOO_OFTEN: Final = 3
+
+# The condition of a peer that gave up waiting.
+_GIVEN_UP: Final = "amqp:resource-limit-exceeded"
+
+
+def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64) -> None:
+    """A peer was silent for longer than the other one's idle-time-out.
+
+    Why it matters: the other side may take the connection for dead and close it.
+    Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
+    close. Possible when that open came while the peer was silent: it may not have read it yet; and when
+    nobody attests the silence: it may be a step of the capturing machine's clock. Frames of the other side
+    attest it, as far as it is too long even without the longest stretch between two frames; or its close
+    for amqp:resource-limit-exceeded. A tenth of the time-out, at least 100 ms, is allowed for the way
+    between the peer and the capture.
+    """
+    me = case.me
+    case.report(
+        "amqp10/C-IDLE-KEEP",
+        f"{silence / 1_000_000_000:.3f} s without a frame, the peer's idle-time-out is {time_out / 1000:g} s",
+        certainty,
+        {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
+        [int(me.last_packet), int(me.peer_open_packet)],
+    )
+
+
+def silent_again_and_again(case: Case, time_out: int) -> None:
+    """A peer is silent for too long again and again, and does not close the connection.
+
+    Why it matters: a peer that cannot keep to the other one's idle-time-out should say so and close.
+    Silent when: it happened less than three times. Never more than possible: whether it cannot is its own.
+    """
+    case.report(
+        "amqp10/C-IDLE-REFUSE",
+        f"the peer's idle-time-out of {time_out / 1000:g} s is not kept for the {_TOO_OFTEN}rd time",
+        POSSIBLE,
+        {"idle_time_out_ms": time_out},
+        [int(case.me.peer_open_packet)],
+    )
+
+
+def judge_silence(case: Case) -> None:
+    """The rules about a frame that ends its sender's silence. Called for every frame behind its open."""
+    me = case.me
+    theirs = me.peer_open
+    if theirs is None or not theirs.idle_time_out or not me.whole or me.closed:
+        return
+    since = max(me.last_time, me.peer_open_time)
+    until = case.record.time
+    if case.peer.closed:
+        # Nobody waits for a frame behind the close, which was the peer's last.
+        until = min(until, case.peer.last_time)
+    limit: i64 = theirs.idle_time_out * _MILLISECOND
+    limit += max(limit // 10, 100 * _MILLISECOND)
+    if until - since <= limit:
+        return
+    # Its host had the open before it said its last word: from there on it can be asked to keep to it.
+    asked = me.last_acknowledged >= me.peer_open_end
+    attested = case.pace.attested(since, until) > limit or case.peer.close_condition == _GIVEN_UP
+    certainty: i64 = CERTAIN if asked and attested else POSSIBLE
+    silent_for_too_long(case, until - since, theirs.idle_time_out, certainty)
+    if certainty == CERTAIN:
+        me.late += 1
+        if me.late == _TOO_OFTEN and not isinstance(case.record.frame.body, Close):
+            silent_again_and_again(case, theirs.idle_time_out)
+
+
+def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> None:
+    """A peer closes for the other one's silence as soon as the idle-time-out that it announced is over.
+
+    Why it matters: what is announced should be half of what is enforced; a heartbeat that is a little late on
+    the way costs the connection.
+    Silent when: the other side was silent for nearly twice that long, or octets of either peer were not
+    captured. Never more than possible: the limit that it exceeded may be another one.
+    """
+    case.report(
+        "amqp10/C-IDLE-HALF",
+        f"closed after {silence / 1_000_000_000:.3f} s of silence, with an idle-time-out of "
+        f"{time_out / 1000:g} s announced: that should be half of what is enforced",
+        POSSIBLE,
+        {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
+        [int(case.me.open_packet), int(case.peer.last_packet)],
+    )
+
+
+def judge_close(case: Case, body: Close) -> None:
+    """The rules about a close that may be for the other one's silence."""
+    me = case.me
+    peer = case.peer
+    if me.open is None or not me.open.idle_time_out or not me.whole or not peer.whole or peer.closed:
+        return
+    error = body.error
+    if error is None or error.condition != _GIVEN_UP:
+        return
+    time_out: i64 = me.open.idle_time_out * _MILLISECOND
+    silence: i64 = case.record.time - peer.last_time
+    if time_out <= silence < time_out * 2 - time_out // 5:
+        given_up_at_what_was_announced(case, silence, me.open.idle_time_out)
+
+
+def stream_ended_after_silence(case: Case) -> bool:
+    """A peer ends its TCP stream without close after the other one was silent for longer than it allows.
+
+    Why it matters: with a close, and why, the other side would learn that its heartbeats came too late.
+    Silent when: octets of either peer were not captured, or the other side ended first. Never more than
+    possible: the silence need not be the reason.
+    """
+    me = case.me
+    peer = case.peer
+    spot = case.spot
+    if spot is None or me.open is None or not me.open.idle_time_out or not peer.whole or peer.frames == 0:
+        return False
+    silence = spot.time - peer.last_time
+    if silence <= me.open.idle_time_out * _MILLISECOND:
+        return False
+    case.report(
+        "amqp10/C-IDLE-CLOSE",
+        f"the stream ends without close after {silence / 1_000_000_000:.3f} s of the peer's silence, "
+        f"the idle-time-out announced is {me.open.idle_time_out / 1000:g} s",
+        POSSIBLE,
+        {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": me.open.idle_time_out},
+        [int(peer.last_packet)],
+    )
+    return True
+
+
+RULES = {
+    "amqp10/C-IDLE-KEEP": silent_for_too_long,
+    "amqp10/C-IDLE-REFUSE": silent_again_and_again,
+    "amqp10/C-IDLE-HALF": given_up_at_what_was_announced,
+    "amqp10/C-IDLE-CLOSE": stream_ended_after_silence,
+}
