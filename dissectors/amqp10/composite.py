@@ -129,6 +129,13 @@ class Composite:
         return f"{self.definition().name}({shown})"
 
 
+# Numeric descriptors of the specification's domain that are no composite's: the sections of a message, and
+# those of AMQP Filter Expressions 1.0 (OASIS, csd01, sections 4 and 5).
+_ASSIGNED: Final = frozenset([*range(0x70, 0x79), *range(0x100, 0x300)])
+
+# What may be wrong with a descriptor that no table knows.
+_OF_DESCRIPTORS: Final = ("T-DESC-RESERVED", "T-DESC-DOMAIN0", "T-DESC-SYMFORM")
+
 _UNDEFINED: Final = CompositeType("undefined", -1, "", (), "", "", ())
 
 
@@ -180,10 +187,33 @@ class Reader(ValueReader):
     def described_by(self, descriptor: object, start: i64) -> object:
         composite = self.known(descriptor)
         if composite is None:
+            self.check_descriptor(descriptor, start)
             return Described(descriptor, self.value())
         code: i64 = self.buf[self.pos]
         self.pos += 1
         return self.composite(composite, descriptor, code, start)
+
+    def check_descriptor(self, descriptor: object, at: i64) -> None:
+        if isinstance(descriptor, ULong) and self.path and self.known(descriptor) is None:
+            if descriptor >= 0x1_0000_0000 or descriptor in _ASSIGNED:
+                return
+            self.problem_once(
+                "T-DESC-DOMAIN0",
+                at,
+                f"descriptor 0x{descriptor:x} is in the specification's domain, where none has it",
+            )
+            return
+        super().check_descriptor(descriptor, at)
+
+    def forgive_descriptor(self, at: i64, found: i64) -> None:
+        """Of a value at `at` that may not stand there at all it is not also said what its descriptor lacks.
+
+        found: how many problems there were before it.
+        """
+        problems = self.problems
+        if len(problems) > found and problems[found].code in _OF_DESCRIPTORS:
+            if problems[found].offset == at - self.origin:
+                del problems[found]
 
     def known(self, descriptor: object) -> Composite | None:
         """An empty composite of the type that a descriptor stands for, or None."""
@@ -242,7 +272,12 @@ class Reader(ValueReader):
         """What stands behind a composite's descriptor where its list should; `code` is behind us."""
         at = self.pos - 1
         found = len(self.problems)
-        value = self.described(at) if code == 0 else self.data(code, at)
+        value: object
+        if code == 0:
+            value = self.described(at)
+            self.forgive_descriptor(at, found)
+        else:
+            value = self.data(code, at)
         if self.sound(found):
             self.problem(
                 "T-COMP-LIST", at, f"{definition.name} is encoded as {sent_name(value)}, not as list"
@@ -325,6 +360,7 @@ class Reader(ValueReader):
         self.path.append(self.leaf(owner, index))
         value = self.value()
         self.keep(owner, index, value)
+        self.forgive_descriptor(start, found)
         if self.sound(found):
             self.problem("T-COMP-TYPE", start, f"the field is {wanted}, the value sent is {sent_name(value)}")
         self.path.pop()
@@ -484,6 +520,7 @@ class Reader(ValueReader):
             if len(symbols) == len(value.items):
                 return symbols
         self.keep(owner, index, value)
+        self.forgive_descriptor(start, found)
         if self.sound(found):
             leaf = self.leaf(owner, index)
             if isinstance(value, list):
@@ -506,10 +543,24 @@ class Reader(ValueReader):
         if isinstance(value, Composite) and value.definition().name == name:
             return value
         self.keep(owner, index, value)
-        if self.sound(found):
+        if isinstance(value, Described):
+            # Whatever may be wrong with it: it is not the descriptor that has to stand here.
+            self.other_descriptor(owner, index, name, value.descriptor, start, found)
+        elif self.sound(found):
             reason = f"the field is {name}, the value sent is {sent_name(value)}"
             self.problem("T-COMP-TYPE", start, reason, self.leaf(owner, index))
         return None
+
+    def other_descriptor(
+        self, owner: Composite, index: i64, name: str, descriptor: object, start: i64, found: i64
+    ) -> None:
+        """Where the composite `name` has to stand a value has another descriptor, of no known composite."""
+        if isinstance(descriptor, Raw) or self.known(descriptor) is not None:
+            return
+        self.forgive_descriptor(start, found)
+        if self.sound(found):
+            reason = f"the field is {name}, the value sent has another descriptor"
+            self.problem("T-COMP-DESC", start, reason, self.leaf(owner, index))
 
     def map(self, owner: Composite, index: i64, keys: str) -> Map | None:
         """A map field; `keys` names the restricted type that says which keys it may have."""

@@ -63,7 +63,7 @@ _SIZE_FAULTS = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT", "T-COD
 _WRONG_AT = {"F-DOFF-MIN": 4, "F-DOFF-RANGE": 4, "F-TYPE-KNOWN": 5}
 
 # Faults that real peers commit in otherwise sound frames: no reason to distrust a boundary.
-_TOLERATED = ("T-COMP-EXTRA",)
+_TOLERATED = ("T-COMP-EXTRA", "T-DESC-DOMAIN0", "T-DESC-RESERVED", "T-DESC-SYMFORM", "T-UUID-4122")
 
 
 class ProtocolHeader:

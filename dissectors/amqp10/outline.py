@@ -164,6 +164,8 @@ def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
     elif kind == _MESSAGE_ID and code == 0x44:
         width = 0
     elif kind == _MESSAGE_ID and code == 0x98:
+        if not _uuid(octets, pos, end):
+            return -1
         width = 16
     else:
         low = code & 0xF
@@ -177,6 +179,14 @@ def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
     if width < 0 or end - pos - 1 < width:
         return -1
     return pos + 1 + width
+
+
+def _uuid(octets: bytes, pos: i64, end: i64) -> bool:
+    """Whether the uuid whose format code stands at `pos` has the variant and a version of RFC 4122."""
+    if end - pos < 17 or octets[pos + 9] >> 6 != 2:
+        return False
+    version = octets[pos + 7] >> 4
+    return 1 <= version <= 8
 
 
 def _stop(octets: bytes, pos: i64, end: i64) -> i64:
@@ -293,7 +303,9 @@ def _value(octets: bytes, pos: i64, end: i64, depth: i64) -> i64:
         if code & 0xF > 5 and code != 0x98:
             return -1
         width: i64 = 1 << ((code >> 4) - 5)
-        # What may hold octets that are no value of the type: boolean, char; and codes nobody assigned.
+        # What may hold octets that are no value of the type: boolean, char, uuid; and codes nobody assigned.
+        if code == 0x98 and not _uuid(octets, pos, end):
+            return -1
         if code == 0x73 or code == 0x56 or not _assigned(code) or end - pos - 1 < width:
             return -1
         return pos + 1 + width

@@ -113,6 +113,9 @@ _TYPE_OF_CLASS: dict[type, str] = {
 
 _BYTE_ORDER_MARK = "\ufeff"
 
+_NIL_UUID = bytes(16)
+_MAX_UUID = b"\xff" * 16
+
 # Of these types equal means the same. Not of floating point numbers (0.0 and -0.0, 1.0 and 1.00).
 _COMPARABLE: frozenset[type] = frozenset(
     {
@@ -139,7 +142,7 @@ _COMPARABLE: frozenset[type] = frozenset(
 _FIT = {"list": "T-LIST-FIT", "map": "T-MAP-FIT", "array": "T-ARR-FIT"}
 
 # Problems whose reasons name types and fields only, no numbers that were read.
-_REVEALING_NOTHING = frozenset({"T-COMP-TYPE", "T-COMP-LIST", "T-COMP-REQUIRES"})
+_REVEALING_NOTHING = frozenset({"T-COMP-TYPE", "T-COMP-DESC", "T-COMP-LIST", "T-COMP-REQUIRES"})
 
 _HIDDEN = "what stands here does not fit; it may be a credential and is not shown"
 
@@ -186,6 +189,13 @@ class ValueReader:
             if self.hiding and code not in _REVEALING_NOTHING and not code.startswith("P-"):
                 reason = _HIDDEN
             self.problems.append(Problem(code, at - self.origin, path.lstrip("."), reason))
+
+    def problem_once(self, code: str, at: i64, reason: str) -> None:
+        """Note a problem of which one of a kind says enough: a peer that has it has it everywhere."""
+        for problem in self.problems:
+            if problem.code == code:
+                return
+        self.problem(code, at, reason)
 
     def step_text(self, step: object) -> str:
         """One step of a path as text."""
@@ -252,7 +262,26 @@ class ValueReader:
 
     def described_by(self, descriptor: object, start: i64) -> object:
         """The value behind a descriptor. Subclasses know descriptors; here none is."""
+        self.check_descriptor(descriptor, start)
         return Described(descriptor, self.value())
+
+    def check_descriptor(self, descriptor: object, at: i64) -> None:
+        """Check a descriptor that no table knows, whose 0x00 stood at `at`.
+
+        Not that of a frame's body or of a section of a message: what has to stand there is known.
+        """
+        if not self.path or isinstance(descriptor, Raw):
+            return
+        if isinstance(descriptor, Symbol):
+            domain, colon, name = descriptor.partition(":")
+            if not (domain and colon and name):
+                self.problem_once(
+                    "T-DESC-SYMFORM", at, "a symbolic descriptor is not of the form domain:name"
+                )
+        elif not isinstance(descriptor, ULong):
+            self.problem_once(
+                "T-DESC-RESERVED", at, f"a descriptor is {type_name(descriptor)}, not symbol or ulong"
+            )
 
     def data(self, code: i64, start: i64) -> object:
         """The data of a value whose format code (not 0x00) is known; its constructor began at `start`."""
@@ -403,6 +432,7 @@ class ValueReader:
             double: float = struct.unpack_from(">d", buf, pos)[0]
             return double
         if code == 0x98:
+            self.check_uuid(pos, start)
             return uuid.UUID(bytes=buf[pos : pos + 16])
         if code == 0x74 or code == 0x84 or code == 0x94:
             return read_decimal(buf[pos : self.pos])
@@ -410,6 +440,28 @@ class ValueReader:
             return self.char(u32(buf, pos), start)
         self.pos = pos
         return self.unknown(code, start)
+
+    def check_uuid(self, pos: i64, start: i64) -> None:
+        """Check variant and version (RFC 4122, section 4.1) of the uuid at `pos`; it began at `start`."""
+        buf = self.buf
+        variant: i64 = buf[pos + 8] >> 6
+        version: i64 = buf[pos + 6] >> 4
+        if variant == 2 and 1 <= version <= 8:
+            return
+        octets = buf[pos : pos + 16]
+        if octets in (_NIL_UUID, _MAX_UUID):
+            return
+        swapped: i64 = buf[pos + 7] >> 4
+        if variant != 2:
+            self.problem_once("T-UUID-4122", start, "the uuid's variant is not that of RFC 4122")
+        elif 1 <= swapped <= 8:
+            self.problem_once(
+                "T-UUID-4122",
+                start,
+                f"the uuid has version {version}; with its first fields' octets swapped it has {swapped}",
+            )
+        else:
+            self.problem_once("T-UUID-4122", start, f"the uuid has version {version}, which none is")
 
     def char(self, scalar: i64, start: i64) -> object:
         if scalar > 0x10FFFF or 0xD800 <= scalar <= 0xDFFF:
@@ -622,7 +674,11 @@ class ValueReader:
             at = self.pos - 1
             self.unassigned(code, at)
             return Array("undecodable value", [self.rest(at)], int(count), descriptor)
-        composite = descriptor is not None and self.is_composite(descriptor, code, constructor)
+        composite = False
+        if descriptor is not None:
+            composite = self.is_composite(descriptor, code, constructor)
+            if not composite:
+                self.check_descriptor(descriptor, constructor)
         items: list[object] = []
         read: i64 = 0
         # Elements of no octets would go on for ever.

@@ -204,7 +204,7 @@ def test_no_value_of_a_multiple_field() -> None:
         ("source", amqp.source(address=amqp.described("x:address", "a"))),
         ("source", amqp.source(default_outcome=amqp.described("x:outcome", None))),
         ("source", amqp.source(filter={"f": None})),
-        ("source", amqp.source(filter={"f": amqp.described("a", "b"), "g": amqp.accepted()})),
+        ("source", amqp.source(filter={"f": amqp.described("x:a", "b"), "g": amqp.accepted()})),
         ("source", amqp.source(dynamic_node_properties={"lifetime-policy": amqp.delete_on_close()})),
         ("source", amqp.source(expiry_policy="link-detach", durable=2)),
         ("target", amqp.target(expiry_policy="session-end", durable=0)),
@@ -223,7 +223,7 @@ def test_legal_values_of_free_types(field: str, value: Any) -> None:
 def test_types_of_message_ids(kind: str) -> None:
     value = {
         "ulong": amqp.ulong(2**64 - 1),
-        "uuid": amqp.uuid(bytes(range(16))),
+        "uuid": amqp.uuid(bytes.fromhex("f81d4fae7dec11d0a76500a0c91e6bf6")),
         "binary": amqp.binary(b""),
         "string": amqp.string(""),
     }[kind]
@@ -696,14 +696,14 @@ def test_problems_stay_bounded_where_each_would_be_found_anew() -> None:
 
 
 def test_finding_a_fields_place_steps_over_anything() -> None:
-    deep = b"\x00\x53\x90" * 3000 + b"\x40"
+    deep = b"\x00\x80\x00\x00\x46\x8c\x00\x00\x00\x90" * 3000 + b"\x40"
     state = amqp.raw(deep)
     octets = amqp.composite("discharge", txn_id=state, extra=())
     _, reader = read(octets)
     assert [found.code for found in reader.problems] == ["limit"]
     octets = amqp.composite(
         "received",
-        section_number=amqp.described(amqp.described("x", "y"), amqp.list_(["z"] * 9)),
+        section_number=amqp.described(amqp.described("x:y", "z"), amqp.list_(["z"] * 9)),
         section_offset=None,
         keep_nulls=True,
     )
@@ -883,3 +883,36 @@ def test_mutated_composites_are_read_without_raising(sample: Sample, data: st.Da
         False,
     )
     assert (reader.short, reader.keys) == (False, "")
+
+
+# ---- descriptors that no definition has ----
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "code"),
+    [
+        (amqp.ulong(0x99), "T-DESC-DOMAIN0"),
+        (amqp.ulong(0xFFFFFFFF), "T-DESC-DOMAIN0"),
+        (amqp.ulong(0x100000000), None),
+        (amqp.ulong(0x24), None),
+        (amqp.ulong(0x75), None),
+        (amqp.ulong(0x173), None),
+    ],
+)
+def test_numeric_descriptors_of_no_domain(descriptor: bytes, code: str | None) -> None:
+    _, reader = read(
+        amqp.open_(container_id="c", properties=[("k", amqp.described(descriptor, amqp.list_([])))])
+    )
+    assert [found.code for found in reader.problems] == ([] if code is None else [code])
+
+
+@pytest.mark.parametrize(
+    "descriptor", [amqp.ulong(0x1E), amqp.symbol("x:error"), amqp.symbol("error"), amqp.uint(0x1D)]
+)
+def test_composite_under_another_descriptor(descriptor: bytes) -> None:
+    error = amqp.described(descriptor, amqp.list_([amqp.symbol("x:y")]))
+    decoded, reader = read(amqp.close(error=error))
+    assert problems(reader.problems) == [("T-COMP-DESC", 6, "close.error")]
+    assert decoded.error is None
+    _, reader = read(amqp.close(error=amqp.described(amqp.ulong(0x24), amqp.list_([]))))
+    assert problems(reader.problems) == [("T-COMP-TYPE", 6, "close.error")]

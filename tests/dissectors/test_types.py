@@ -181,8 +181,8 @@ def test_array_of_every_format_code(code: int, width: int) -> None:
 
 
 def test_array_of_described_values_keeps_the_descriptor_once() -> None:
-    decoded, reader = read_value(bytes.fromhex("e0 0a 02 00 a3 01 78 a1 01 61 01 62"))
-    assert decoded == Array("string", ["a", "b"], 2, Symbol("x"))
+    decoded, reader = read_value(bytes.fromhex("e0 0c 02 00 a3 03 78 3a 79 a1 01 61 01 62"))
+    assert decoded == Array("string", ["a", "b"], 2, Symbol("x:y"))
     assert reader.problems == []
 
 
@@ -381,7 +381,7 @@ CUT = [octets for octets, _, _ in PRIMITIVES] + [
     "94 3040000000000000 0000000000000001",
     "00 5390 a1 02 6162",
     "00 a3 03 613a62 c0 03 02 40 41",
-    "e0 0a 02 00 a3 01 78 a1 01 61 01 62",
+    "e0 0c 02 00 a3 03 78 3a 79 a1 01 61 01 62",
     "c0 08 02 c0 03 02 40 41 5205",
 ]
 
@@ -741,3 +741,40 @@ def test_equal_to_what_they_stand_for() -> None:
 )
 def test_timestamp_as_text(milliseconds: int, text: str) -> None:
     assert Timestamp(milliseconds).iso() == text
+
+
+# ---- descriptors and uuids that are odd ----
+
+
+@pytest.mark.parametrize(
+    ("octets", "code"),
+    [
+        ("00 a3 03 78 3a 79 40", None),
+        ("00 a3 05 78 3a 79 3a 7a 40", None),
+        ("00 a3 01 78 40", "T-DESC-SYMFORM"),
+        ("00 a3 02 3a 79 40", "T-DESC-SYMFORM"),
+        ("00 a3 02 78 3a 40", "T-DESC-SYMFORM"),
+        ("00 a3 00 40", "T-DESC-SYMFORM"),
+        ("00 53 24 45", None),
+        ("00 52 24 45", "T-DESC-RESERVED"),
+        ("00 a1 03 78 3a 79 40", "T-DESC-RESERVED"),
+        ("00 40 40", "T-DESC-RESERVED"),
+        ("e0 06 01 00 52 24 54 01", "T-DESC-RESERVED"),
+        ("00 ff", "T-CODE-EXT"),
+        ("98 f81d4fae7dec11d0a76500a0c91e6bf6", None),
+        ("98 00000000000000000000000000000000", None),
+        ("98 ffffffffffffffffffffffffffffffff", None),
+        ("98 f81d4fae7dec11d0276500a0c91e6bf6", "T-UUID-4122"),
+        ("98 f81d4fae7decd011a76500a0c91e6bf6", "T-UUID-4122"),
+        ("98 f81d4fae7decd090a76500a0c91e6bf6", "T-UUID-4122"),
+        ("e0 22 02 98 f81d4fae7dec11d0a76500a0c91e6bf6 f81d4fae7dec11d0276500a0c91e6bf6", "T-UUID-4122"),
+    ],
+)
+def test_descriptors_and_uuids_that_are_odd(octets: str, code: str | None) -> None:
+    _, reader = between(bytes.fromhex(octets))
+    assert [found.code for found in reader.problems] == ([] if code is None else [code])
+
+
+def test_what_is_odd_everywhere_is_told_once() -> None:
+    _, reader = read_value(amqp.list_([amqp.raw("00 52 24 40")] * 3 + [amqp.uuid(b"\x01" * 16)] * 3))
+    assert [found.code for found in reader.problems] == ["T-DESC-RESERVED", "T-UUID-4122"]

@@ -117,7 +117,7 @@ _PRIMITIVES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any]]] = {
     "decimal128": (_decimals(34, -6176, 6111), lambda v: v.as_tuple()),
     "char": (st.characters(codec="utf-8"), ord),
     "timestamp": (st.integers(-(2**63), 2**63 - 1), lambda v: v),
-    "uuid": (st.uuids(), lambda v: v.bytes),
+    "uuid": (st.one_of([st.uuids(version=version) for version in range(1, 6)]), lambda v: v.bytes),
     "binary": (st.binary(max_size=12), lambda v: v),
     "string": (TEXT, lambda v: v),
     "symbol": (ASCII, lambda v: v),
@@ -183,9 +183,9 @@ def _maps(
 def descriptors(draw: st.DrawFn) -> Sample:
     """A numeric or symbolic descriptor that the specification does not define."""
     if draw(st.booleans()):
-        text = "x:" + draw(ASCII)
+        text = "x:y" + draw(ASCII)
         return Sample(amqp.symbol(text, draw(_choices("symbol", text))), ("symbol", text))
-    number = draw(st.one_of(st.integers(0x80, 0xFF), st.integers(2**32, 2**64 - 1)))
+    number = draw(st.one_of(st.integers(0x100, 0x2FF), st.integers(2**32, 2**64 - 1)))
     return Sample(amqp.ulong(number, draw(_choices("ulong", number))), ("ulong", number))
 
 

@@ -39,6 +39,36 @@ def descriptor_without_value(case: Case, problem: Problem) -> None:
     proved(case, "amqp10/T-DESC-CTOR", problem)
 
 
+def descriptor_of_a_reserved_type(case: Case, problem: Problem) -> None:
+    """A descriptor is neither symbol nor ulong.
+
+    Why it matters: other types are reserved for it; a receiver does not find its type by it.
+    Silent when: the frame was not captured whole. The descriptor of a frame's body or of a message's section
+    is judged by rules of its own.
+    """
+    proved(case, "amqp10/T-DESC-RESERVED", problem)
+
+
+def private_descriptor_in_the_domain_of_the_specification(case: Case, problem: Problem) -> None:
+    """A numeric descriptor has no domain (its upper 32 bits are zero), and no specification assigns it.
+
+    Why it matters: the next specification may give it to another type. A private one needs the owner's
+    enterprise number as its domain.
+    Silent when: the frame was not captured whole. Never more than possible: a specification may have assigned
+    it since.
+    """
+    proved(case, "amqp10/T-DESC-DOMAIN0", problem)
+
+
+def symbolic_descriptor_without_domain(case: Case, problem: Problem) -> None:
+    """A symbolic descriptor is not of the form domain, colon, name.
+
+    Why it matters: without a domain two vendors' types can have the same descriptor.
+    Silent when: the frame was not captured whole.
+    """
+    proved(case, "amqp10/T-DESC-SYMFORM", problem)
+
+
 def value_larger_than_its_surroundings(case: Case, problem: Problem) -> None:
     """A value claims more octets than are left where it stands.
 
@@ -64,6 +94,17 @@ def char_outside_unicode(case: Case, problem: Problem) -> None:
     Silent when: the frame was not captured whole.
     """
     proved(case, "amqp10/T-CHAR-UTF32", problem)
+
+
+def uuid_of_another_layout(case: Case, problem: Problem) -> None:
+    """A uuid has a variant or a version that RFC 4122 does not have.
+
+    Why it matters: mostly its first octets stand in the order of the machine, as a Windows GUID has them; its
+    receiver reads another uuid than the one that was meant.
+    Silent when: the frame was not captured whole, or the octets pass by chance. Never more than possible: 16
+    octets at random are a uuid to some.
+    """
+    proved(case, "amqp10/T-UUID-4122", problem)
 
 
 def string_not_in_utf8(case: Case, problem: Problem) -> None:
@@ -172,6 +213,16 @@ def field_of_another_type(case: Case, problem: Problem) -> None:
     Silent when: the frame was not captured whole.
     """
     proved(case, "amqp10/T-COMP-TYPE", problem)
+
+
+def composite_with_another_descriptor(case: Case, problem: Problem) -> None:
+    """Where a field is to hold a composite stands a value with a descriptor that is not the composite's.
+
+    Why it matters: the descriptor alone says what the value is.
+    Silent when: the frame was not captured whole. A frame's body with an unknown descriptor is found by
+    F-BODY-PERF, one with the descriptor of another composite by T-COMP-TYPE.
+    """
+    proved(case, "amqp10/T-COMP-DESC", problem)
 
 
 def composite_with_too_many_fields(case: Case, problem: Problem) -> None:
@@ -405,9 +456,13 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "T-CODE-UNKNOWN": value_with_unassigned_format_code,
     "T-CODE-EXT": value_with_extended_format_code,
     "T-DESC-CTOR": descriptor_without_value,
+    "T-DESC-RESERVED": descriptor_of_a_reserved_type,
+    "T-DESC-DOMAIN0": private_descriptor_in_the_domain_of_the_specification,
+    "T-DESC-SYMFORM": symbolic_descriptor_without_domain,
     "T-SIZE-OVERRUN": value_larger_than_its_surroundings,
     "T-BOOL-OCTET": boolean_neither_0_nor_1,
     "T-CHAR-UTF32": char_outside_unicode,
+    "T-UUID-4122": uuid_of_another_layout,
     "T-STR-UTF8": string_not_in_utf8,
     "T-STR-NOBOM": string_with_byte_order_mark,
     "T-STR-NO-UTF16": string_in_utf16,
@@ -420,6 +475,7 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "T-ARR-CTOR": array_without_element_constructor,
     "T-COMP-LIST": composite_that_is_no_list,
     "T-COMP-TYPE": field_of_another_type,
+    "T-COMP-DESC": composite_with_another_descriptor,
     "T-COMP-EXTRA": composite_with_too_many_fields,
     "T-COMP-MULT-ARRAY": several_values_not_in_an_array,
     "T-COMP-REQUIRES": field_value_that_does_not_provide_its_archetype,

@@ -61,6 +61,7 @@ _OBSCURING: Final = (
     "T-SIZE-OVERRUN",
     "T-LIST-FIT",
     "T-COMP-TYPE",
+    "T-COMP-DESC",
     "T-CODE-UNKNOWN",
     "T-CODE-EXT",
     "T-DESC-CTOR",

@@ -106,7 +106,7 @@ def unsettled_map_with_other_values(d: Dialogue) -> None:
     d.begun()
     d.client.attach(SENDER, unsettled={b"t": amqp.source()}).breaks("L-UNSETTLED-TYPES")
     d.client.attach(SENDER, handle=1, name="r", unsettled={b"t" * 33: None}).breaks("D-TAG-LEN")
-    d.client.attach(SENDER, handle=2, name="s", unsettled={b"t": raw("00 a3 01 78 45")})
+    d.client.attach(SENDER, handle=2, name="s", unsettled={b"t": raw("00 a3 03 78 3a 79 45")})
     d.goodbye()
 
 
