@@ -196,7 +196,7 @@ class _Side(PlainStream):
         decoder = self.decoder
         if decoder is None and not self.started:
             # Without its SYN it is not known where it begins, nor what was acknowledged of it.
-            return not self.analysis.tcp.facts(self.direction).syn
+            return self.analysis.tcp.stream(self.direction).syn == 0
         return not self.whole or (isinstance(decoder, FrameDecoder) and decoder.lost)
 
     # Detection
@@ -208,7 +208,7 @@ class _Side(PlainStream):
     def begin(self, offset: i64) -> None:
         """The first octets of this direction, or the first that are missing."""
         self.started = True
-        self.whole = offset == 0 and not self.analysis.tcp.facts(self.direction).midstream
+        self.whole = offset == 0 and not self.analysis.tcp.stream(self.direction).midstream
 
     def undecided(
         self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
@@ -357,8 +357,8 @@ class _Side(PlainStream):
         if decoder is None:
             if not self.started:
                 # Nothing has come yet: its start will, if reassembly knows where that is.
-                facts = self.analysis.tcp.facts(self.direction)
-                self.whole = not facts.midstream and (facts.syn or self.analysis.tcp.opener() >= 0)
+                stream = self.analysis.tcp.stream(self.direction)
+                self.whole = not stream.midstream and (stream.syn != 0 or self.analysis.tcp.opener() >= 0)
             decoder = FrameDecoder(not self.whole)
             for octets in self.held:
                 decoder.feed(octets, 0, len(octets))
@@ -530,7 +530,7 @@ class ConnectionAnalysis(StreamSink):
     def finish(self, reason: str) -> None:
         """No more segments will come: `capture` (it ended), `evicted`, `reused` (its ports were)."""
         self.tcp.finish()
-        if "rst" in (self.tcp.facts(0).ended, self.tcp.facts(1).ended):
+        if self.tcp.stream(0).ended == "rst" or self.tcp.stream(1).ended == "rst":
             reason = "rst"  # ends the other direction too
         self.first_entry.finish(reason)
         self.second_entry.finish(reason)
@@ -553,12 +553,6 @@ class ConnectionAnalysis(StreamSink):
         self.tcp.release()
         self.first.analysis = _NOBODY
         self.second.analysis = _NOBODY
-
-    def tcp_is_over(self) -> bool:
-        """Whether all was passed on up to the end: both directions ended, or one was reset."""
-        first = self.tcp.facts(0).ended
-        second = self.tcp.facts(1).ended
-        return "rst" in (first, second) or (first != "" and second != "")
 
     # From reassembly
 
@@ -594,7 +588,7 @@ class ConnectionAnalysis(StreamSink):
             self.first_entry.finish(reason)
         else:
             self.second_entry.finish(reason)
-        if self.connection.client >= 0 and self.tcp.facts(1 - direction).ended:
+        if self.connection.client >= 0 and self.tcp.stream(1 - direction).ended:
             self.conclude()
 
     def conclude(self) -> None:
@@ -609,15 +603,15 @@ class ConnectionAnalysis(StreamSink):
             return
         client = self.connection.client
         for direction in (client, 1 - client):
-            facts = self.tcp.facts(direction)
+            stream = self.tcp.stream(direction)
             side = self.first if direction == 0 else self.second
             packet: i64 = side.end_packet
             time: i64 = side.end_time
-            reason = facts.ended
+            reason = stream.ended
             if not reason:
                 reason = "capture"
-                packet = facts.last_packet
-                time = facts.last_time
+                packet = stream.packet
+                time = stream.time
             judge.end(
                 direction,
                 reason,
@@ -682,9 +676,7 @@ class ConnectionAnalysis(StreamSink):
     def set_client(self, hint: i64) -> None:
         """Choose the client by all there is; `hint` is the direction that speaks as one, or -1."""
         connection = self.connection
-        connection.client = client_direction(
-            self.tcp.opener(), hint, connection.end(0)[1], connection.end(1)[1]
-        )
+        connection.client = client_direction(self.tcp.opener(), hint, connection.port(0), connection.port(1))
         self.give_waiting()
 
     def wait(self, record: FrameRecord) -> None:

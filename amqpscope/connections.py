@@ -294,14 +294,14 @@ class ConnectionTable(SegmentSink):
 
     def _linger(self, analysis: ConnectionAnalysis) -> None:
         """Both directions seem over. Forget the connection when enough others have ended after it."""
-        self._lingering.append((analysis, _delivered(analysis)))
-        if analysis.tcp_is_over():
+        self._lingering.append((analysis, analysis.tcp.delivered()))
+        if analysis.tcp.is_over():
             analysis.tcp.forget()
         if len(self._lingering) > MAX_LINGERING:
             old = self._lingering[: MAX_LINGERING // 2]
             del self._lingering[: MAX_LINGERING // 2]
             for ended, delivered in old:
-                if not ended.tcp_is_over() and _delivered(ended) > delivered:
+                if not ended.tcp.is_over() and ended.tcp.delivered() > delivered:
                     ended.closing = 0  # it went on: the RST or FIN was not its own
                 else:
                     self._close(ended, "capture")
@@ -313,14 +313,9 @@ class ConnectionTable(SegmentSink):
             self._close(analysis, "evicted")
 
 
-def _delivered(analysis: ConnectionAnalysis) -> int:
-    """Octets of a connection that were passed on."""
-    return analysis.tcp.facts(0).delivered + analysis.tcp.facts(1).delivered
-
-
 def _last_time(analysis: ConnectionAnalysis) -> int:
     """When the last segment of a connection came."""
-    return max(analysis.tcp.facts(0).last_time, analysis.tcp.facts(1).last_time)
+    return analysis.tcp.last_time()
 
 
 def _pair(key: bytes, reverse: bytes) -> bytes:

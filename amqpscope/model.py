@@ -43,7 +43,11 @@ class Connection:
         key = self.key
         width = (len(key) - 4) // 2
         address = key[direction * width : (direction + 1) * width]
-        return str(ipaddress.ip_address(address)), u16(key, 2 * width + 2 * direction)
+        return str(ipaddress.ip_address(address)), self.port(direction)
+
+    def port(self, direction: int) -> int:
+        """The port of the end that sends in `direction`."""
+        return u16(self.key, len(self.key) - 4 + 2 * direction)
 
     @property
     def id(self) -> str:
@@ -60,7 +64,7 @@ class Connection:
         """The direction in which the client sends, as far as is known now."""
         if self.client >= 0:
             return self.client
-        return client_direction(-1, -1, self.end(0)[1], self.end(1)[1])
+        return client_direction(-1, -1, self.port(0), self.port(1))
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

@@ -99,6 +99,12 @@ class Frame:
         """The number of captured payload octets, without copying them."""
         return self._end - self.payload_start
 
+    def detach(self) -> i64:
+        """Take its octets out of the large buffer they lie in, which is let go. By how much they moved."""
+        shift = self._start
+        self.place(self.raw, 0, self._body_start - shift, self.payload_start - shift, self._end - shift)
+        return shift
+
     def kept(self, most: i64) -> "Frame":
         """A copy to be kept: with at most so many octets, taken out of the large buffer they may lie in."""
         copy = Frame(self.offset, self.size, self.kind, self.name, self.channel)

@@ -17,11 +17,17 @@ from amqpscope.tracking.amqp10.account import LinkAccount
 __all__ = ["correlate"]
 
 
+def _age(summary: ConnectionSummary) -> tuple[int, bytes, int]:
+    """Connections in the order of time; those that began at once in any that is always the same."""
+    connection = summary.connection
+    return connection.began, connection.key, connection.instance
+
+
 def correlate(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
     """The findings that only several connections of one capture set can give, in the order of time."""
     findings: list[Finding] = []
     known: dict[tuple[str, str, str], tuple[ConnectionSummary, LinkAccount]] = {}
-    for summary in sorted(summaries, key=lambda one: (one.connection.began, one.connection.id)):
+    for summary in sorted(summaries, key=_age):
         for direction in (0, 1):
             sender = summary.containers[direction]
             receiver = summary.containers[1 - direction]

@@ -229,9 +229,27 @@ class TcpConnection:
         """How many pieces wait: 0 means that everything captured was passed on."""
         return self._order.waiting
 
+    def stream(self, direction: i64) -> Direction:
+        """One direction as it is now, to be read."""
+        return self._first if direction == 0 else self._second
+
     def facts(self, direction: i64) -> StreamFacts:
         """What a summary tells of one direction."""
-        return self._first.facts() if direction == 0 else self._second.facts()
+        return self.stream(direction).facts()
+
+    def is_over(self) -> bool:
+        """Whether all was passed on up to the end: both directions ended, or one was reset."""
+        first = self._first.ended
+        second = self._second.ended
+        return first == "rst" or second == "rst" or (first != "" and second != "")
+
+    def delivered(self) -> i64:
+        """Octets of both directions that were passed on."""
+        return self._first.delivered() + self._second.delivered()
+
+    def last_time(self) -> i64:
+        """When (ns) the last segment came."""
+        return max(self._first.time, self._second.time)
 
     def end_acknowledged(self, direction: i64) -> i64:
         """How many octets of the other stream were acknowledged by the FIN or RST that ended this one.

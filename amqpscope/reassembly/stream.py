@@ -127,7 +127,7 @@ _GONE = Piece(DATA, 0, 0, b"", 0, 0, UNKNOWN)
 
 
 class Direction:
-    """The state of one direction. Attributes are read and written by `TcpConnection` only."""
+    """The state of one direction. Attributes are written by `TcpConnection` only."""
 
     def __init__(self, index: i64) -> None:
         self.index: i64 = index
@@ -417,13 +417,17 @@ class Direction:
         self.recent.clear()
         self.gaps = []
 
+    def delivered(self) -> i64:
+        """Octets that were passed on."""
+        return self.next - self.missing
+
     def facts(self) -> StreamFacts:
         """What a summary tells of this direction."""
         return StreamFacts(
             seen=self.seen,
             syn=self.syn != 0,
             midstream=self.midstream,
-            delivered=self.next - self.missing,
+            delivered=self.delivered(),
             missing=self.missing,
             retransmitted=self.retransmitted - self.duplicated,
             duplicated=self.duplicated,

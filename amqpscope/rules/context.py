@@ -44,6 +44,14 @@ class Context:
 
 
 def _kept(record: FrameRecord) -> FrameRecord:
+    """The record, taken out of the reader's buffer; of a large one a copy with what is kept of it."""
+    frame = record.frame
+    message = record.message
+    if frame.declared_size <= CONTEXT_OCTETS and (message is None or message.lies_in(frame.buffer)):
+        shift = frame.detach()
+        if message is not None:
+            message.move(frame.buffer, shift)
+        return record
     copy = FrameRecord(
         record.connection,
         record.direction,
@@ -52,9 +60,8 @@ def _kept(record: FrameRecord) -> FrameRecord:
         record.last_packet,
         record.last_time,
         record.acknowledged,
-        record.frame.kept(CONTEXT_OCTETS),
+        frame.kept(CONTEXT_OCTETS),
     )
-    message = record.message
     if message is not None:
         octets = message.octets
         whole = message.complete and len(octets) <= CONTEXT_OCTETS

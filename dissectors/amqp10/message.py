@@ -87,6 +87,16 @@ class Message:
         self._join()
         return outline(self._buffer, self._start, self._end)
 
+    def lies_in(self, buffer: bytes) -> bool:
+        """Whether its payload was left in this buffer."""
+        return self._buffer is buffer
+
+    def move(self, buffer: bytes, shift: i64) -> None:
+        """The payload it was left in was moved to another buffer, so many octets nearer to its start."""
+        self._buffer = buffer
+        self._start -= shift
+        self._end -= shift
+
     def _join(self) -> None:
         parts = self._parts
         if parts:
