@@ -11,6 +11,8 @@ from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, Dialogue
 
 import amqpscope
+from amqpscope.capture.reader import for_magic
+from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.resumption import correlate
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
@@ -24,10 +26,15 @@ def found(d: Dialogue) -> list[tuple[str, str, int, bool]]:
 
 
 def summaries(d: Dialogue) -> list[ConnectionSummary]:
-    with amqpscope.Capture(io.BytesIO(d.pcap()), judge=True) as capture:
-        list(capture)
-        made = [analysis.summary() for analysis in capture.connections]
-    return [summary for summary in made if summary is not None]
+    content = d.pcap()
+    table = ConnectionTable("capture", keep=False, judge=True)
+    table.correlates = False
+    reader = for_magic(content, table)
+    assert reader is not None
+    reader.feed(content)
+    reader.finish()
+    table.finish()
+    return table.summaries
 
 
 def told(findings: list[Finding]) -> list[tuple[str, str, int, str]]:
