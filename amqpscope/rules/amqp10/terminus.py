@@ -5,12 +5,20 @@ from collections.abc import Callable
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp10.composite import Composite, sent_name
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach
+from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.transactions import Coordinator
+from dissectors.amqp10.values import Array, Map, Raw, Symbol
 from dissectors.interface import Problem
+from dissectors.wire import i64
 
 __all__ = ["PROBLEMS", "judge_attach", "judge_request"]
+
+# The distribution modes of the specification (messaging.xml, "std-dist-mode").
+_MODES = ("move", "copy")
 
 
 def address_of_another_type(case: Case, problem: Problem) -> None:
@@ -105,18 +113,127 @@ def coordinator_resumed(case: Case) -> None:
     case.report("amqp10/TX-COORD-RESUME", "an attach to a coordinator has an unsettled map")
 
 
+def lifetime_policy_that_is_none(case: Case, what: str, value: object) -> None:
+    """The lifetime-policy wished for a dynamic node is none of the specification's four types.
+
+    Why it matters: when the node goes is not agreed; a peer that does not know it keeps the node for ever, or
+    refuses the link.
+    Silent when: the frame was not captured whole.
+    """
+    message = f"the {what}'s lifetime-policy is {sent_name(value)}"
+    case.report("amqp10/M-LIFETIME-VALUE", message, CERTAIN, {"lifetime_policy": sent_name(value)})
+
+
+def supported_modes_that_are_no_symbols(case: Case, what: str, value: object) -> None:
+    """The supported-dist-modes wished for a dynamic node are neither a symbol nor an array of symbols.
+
+    Why it matters: how the node hands out its messages is not agreed.
+    Silent when: the frame was not captured whole.
+    """
+    message = f"the {what}'s supported-dist-modes are {sent_name(value)}"
+    case.report("amqp10/M-SUPPDIST-VALUE", message, CERTAIN, {"supported_dist_modes": sent_name(value)})
+
+
+def unknown_distribution_mode(case: Case, mode: str) -> None:
+    """The distribution-mode of a source is neither move nor copy.
+
+    Why it matters: whether a message that is delivered stays at the node is not agreed.
+    Silent when: the frame was not captured whole. Never more than possible: others may be registered.
+    """
+    message = "the source's distribution-mode is neither move nor copy"
+    case.report("amqp10/M-DISTMODE-VALUE", message, POSSIBLE, {"distribution_mode": mode})
+
+
+def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty: i64) -> None:
+    """The outcomes of a source list a symbol that is no outcome's descriptor.
+
+    Why it matters: the receiver cannot choose it, and may take the whole list for an error.
+    Silent when: the frame was not captured whole, or the symbol is of another domain than `amqp`. Possible
+    when it is of that one, and no outcome known to us has it.
+    """
+    message = "the source's outcomes list a symbol that is no outcome's descriptor"
+    case.report("amqp10/M-OUTCOMES-SYMBOL", message, certainty, {"symbol": symbol})
+
+
+def generated_address_that_tells_nothing(case: Case, address: str, name: str, container: str) -> None:
+    """The address of a dynamic node names neither the link that it was made for nor the peer's container.
+
+    Why it matters: an operator who finds the node cannot say whose it is.
+    Silent when: the peer's open was not captured. Never more than possible: they may be in it in a form that
+    only the maker recognizes.
+    """
+    case.report(
+        "amqp10/M-DYN-NAME",
+        "the dynamic node's address has neither the link's name nor the peer's container-id in it",
+        POSSIBLE,
+        {"address": address, "link_name": name, "container_id": container},
+    )
+
+
+def _judge_wishes(case: Case, what: str, wishes: Map | None) -> None:
+    """The properties wished for a dynamic node."""
+    if wishes is None:
+        return
+    policy = wishes.get("lifetime-policy")
+    if not (policy is None or isinstance(policy, Raw)):
+        if not (isinstance(policy, Composite) and "lifetime-policy" in policy.definition().provides):
+            lifetime_policy_that_is_none(case, what, policy)
+    modes = wishes.get("supported-dist-modes")
+    if not (modes is None or isinstance(modes, (Raw, Symbol))):
+        if not (isinstance(modes, Array) and modes.element == "symbol" and modes.descriptor is None):
+            supported_modes_that_are_no_symbols(case, what, modes)
+
+
+def _judge_outcomes(case: Case, outcomes: list[Symbol]) -> None:
+    """The symbols that a source lists as outcomes; the first that is none is enough."""
+    for symbol in outcomes:
+        code = FINAL.code_of(symbol)
+        known = FINAL.new(code) if code >= 0 else None
+        if known is not None:
+            if "outcome" in known.definition().provides:
+                continue
+            certainty = CERTAIN
+        else:
+            domain, colon, name = symbol.partition(":")
+            if domain and colon and name and domain != "amqp":
+                continue
+            certainty = POSSIBLE if domain == "amqp" and name else CERTAIN
+        outcomes_with_symbol_that_stands_for_none(case, symbol, certainty)
+        return
+
+
+def _judge_address(case: Case, body: Attach, address: object) -> None:
+    """The address that this peer made for a dynamic node."""
+    opened = case.me.peer_open
+    if not isinstance(address, str) or opened is None or not opened.container_id or not body.name:
+        return
+    plain = address.casefold()
+    if body.name.casefold() not in plain and opened.container_id.casefold() not in plain:
+        generated_address_that_tells_nothing(case, address, body.name, opened.container_id)
+
+
 def judge_attach(case: Case, body: Attach) -> None:
     """The rules that the termini of an attach break by themselves."""
     source = body.source
     target = body.target
     if isinstance(source, Source):
+        if source.distribution_mode is not None and source.distribution_mode not in _MODES:
+            unknown_distribution_mode(case, source.distribution_mode)
+        if source.outcomes:
+            _judge_outcomes(case, source.outcomes)
         if source.dynamic:
+            _judge_wishes(case, "source", source.dynamic_node_properties)
+            if body.role is False and source.address is not None:
+                _judge_address(case, body, source.address)
             if body.role is False and source.address is None and (source.odd is None or 0 not in source.odd):
                 dynamic_source_without_address(case)
         elif source.dynamic_node_properties is not None:
             dynamic_properties_without_dynamic(case, "source")
     if isinstance(target, Target):
         if target.dynamic:
+            _judge_wishes(case, "target", target.dynamic_node_properties)
+            if body.role is True and target.address is not None:
+                _judge_address(case, body, target.address)
             if body.role is True and target.address is None and (target.odd is None or 0 not in target.odd):
                 dynamic_target_without_address(case)
         elif target.dynamic_node_properties is not None:
@@ -160,4 +277,9 @@ RULES = {
     "amqp10/M-TGT-DYN-NOADDR": dynamic_target_requested_by_address,
     "amqp10/M-DYNPROPS-UNSET": dynamic_properties_without_dynamic,
     "amqp10/TX-COORD-RESUME": coordinator_resumed,
+    "amqp10/M-LIFETIME-VALUE": lifetime_policy_that_is_none,
+    "amqp10/M-SUPPDIST-VALUE": supported_modes_that_are_no_symbols,
+    "amqp10/M-DISTMODE-VALUE": unknown_distribution_mode,
+    "amqp10/M-OUTCOMES-SYMBOL": outcomes_with_symbol_that_stands_for_none,
+    "amqp10/M-DYN-NAME": generated_address_that_tells_nothing,
 }

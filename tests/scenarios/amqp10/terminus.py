@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import SAME, legal, pair, without
+from scenarios.pairs import SAME, legal, pair, told, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -55,7 +55,7 @@ def default_outcome_that_is_none(d: Dialogue) -> None:
 def dynamic_source_without_address(d: Dialogue) -> None:
     d.begun()
     d.client.attach(RECEIVER, source=amqp.source(dynamic=True))
-    said = d.server.attach(SENDER, source=amqp.source(dynamic=True, address=None if d.wrong else "tmp"))
+    said = d.server.attach(SENDER, source=amqp.source(dynamic=True, address=None if d.wrong else "client/q"))
     if d.wrong:
         said.breaks("M-SRC-DYN-ADDR")
     d.goodbye()
@@ -65,7 +65,8 @@ def dynamic_source_without_address(d: Dialogue) -> None:
 def dynamic_target_without_address(d: Dialogue) -> None:
     d.begun()
     d.client.attach(SENDER, target=amqp.target(dynamic=True))
-    said = d.server.attach(RECEIVER, target=amqp.target(dynamic=True, address=None if d.wrong else "tmp"))
+    made = amqp.target(dynamic=True, address=None if d.wrong else "client/q")
+    said = d.server.attach(RECEIVER, target=made)
     if d.wrong:
         said.breaks("M-TGT-DYN-ADDR")
     d.goodbye()
@@ -77,7 +78,7 @@ def dynamic_source_requested_by_address(d: Dialogue) -> None:
     said = d.client.attach(RECEIVER, source=amqp.source(dynamic=True, address="q" if d.wrong else None))
     if d.wrong:
         said.breaks("M-SRC-DYN-NOADDR")
-    d.server.attach(SENDER, source=amqp.source(dynamic=True, address="tmp"))
+    d.server.attach(SENDER, source=amqp.source(dynamic=True, address="client-tmp"))
     d.goodbye()
 
 
@@ -87,7 +88,7 @@ def dynamic_target_requested_by_address(d: Dialogue) -> None:
     said = d.client.attach(SENDER, target=amqp.target(dynamic=True, address="q" if d.wrong else None))
     if d.wrong:
         said.breaks("M-TGT-DYN-NOADDR")
-    d.server.attach(RECEIVER, target=amqp.target(dynamic=True, address="tmp"))
+    d.server.attach(RECEIVER, target=amqp.target(dynamic=True, address="client-tmp"))
     d.goodbye()
 
 
@@ -103,10 +104,111 @@ def dynamic_properties_without_dynamic(d: Dialogue) -> None:
     d.goodbye()
 
 
+def _wished(d: Dialogue, rule: str, wish: dict[str, bytes]) -> None:
+    d.begun()
+    said = d.client.attach(RECEIVER, source=amqp.source(dynamic=True, dynamic_node_properties=wish))
+    if d.wrong:
+        said.breaks(rule)
+    d.server.attach(SENDER, source=amqp.source(dynamic=True, address="client/q"))
+    d.goodbye()
+
+
+@pair("M-LIFETIME-VALUE", then=SAME)
+def lifetime_policy_that_is_none(d: Dialogue) -> None:
+    wrong = amqp.symbol("amqp:delete-on-close:list")
+    _wished(d, "M-LIFETIME-VALUE", {"lifetime-policy": wrong if d.wrong else amqp.delete_on_close()})
+
+
+@pair("M-SUPPDIST-VALUE", then=SAME)
+def supported_modes_that_are_no_symbols(d: Dialogue) -> None:
+    modes = [amqp.symbol("move"), amqp.symbol("copy")]
+    wish = amqp.list_(modes) if d.wrong else amqp.array(modes)
+    _wished(d, "M-SUPPDIST-VALUE", {"supported-dist-modes": wish})
+
+
+@legal("what may be wished for a dynamic node")
+def wishes_for_a_dynamic_node(d: Dialogue) -> None:
+    d.begun()
+    for handle, wish in enumerate(
+        (
+            {"supported-dist-modes": amqp.symbol("move"), "x-opt-else": amqp.uint(1)},
+            {"lifetime-policy": amqp.null(), "supported-dist-modes": amqp.null()},
+            {"lifetime-policy": amqp.delete_on_no_links_or_messages()},
+        )
+    ):
+        target = amqp.target(dynamic=True, dynamic_node_properties=wish)
+        d.client.attach(SENDER, handle=handle, name=f"q{handle}", target=target)
+    d.goodbye()
+
+
+@pair("M-DISTMODE-VALUE", then=SAME)
+def unknown_distribution_mode(d: Dialogue) -> None:
+    d.begun()
+    mode = amqp.symbol("browse" if d.wrong else "copy")
+    said = d.client.attach(RECEIVER, source=amqp.source(address="q", distribution_mode=mode))
+    if d.wrong:
+        said.may_break("M-DISTMODE-VALUE")
+    d.server.attach(SENDER)
+    d.goodbye()
+
+
+@pair("M-OUTCOMES-SYMBOL", then=SAME)
+def outcomes_by_their_bare_names(d: Dialogue) -> None:
+    d.begun()
+    outcomes = ["accepted", "rejected"] if d.wrong else ["amqp:accepted:list", "amqp:rejected:list"]
+    said = d.client.attach(RECEIVER, source=amqp.source(address="q", outcomes=outcomes))
+    if d.wrong:
+        said.breaks("M-OUTCOMES-SYMBOL")
+    d.server.attach(SENDER)
+    d.goodbye()
+
+
+@told("symbols that are a state's descriptor, of nobody's outcome, and of another's")
+def outcomes_that_are_none(d: Dialogue) -> None:
+    d.begun()
+    for handle, (symbol, certain) in enumerate(
+        (
+            ("amqp:received:list", True),
+            ("amqp:delayed:list", False),
+            ("com.example:delayed:list", None),
+            ("amqp:declared:list", None),
+            (":list", True),
+            ("amqp:", True),
+        )
+    ):
+        source = amqp.source(address="q", outcomes=["amqp:accepted:list", symbol])
+        said = d.client.attach(RECEIVER, handle=handle, name=f"q{handle}", source=source)
+        if certain is not None:
+            said.breaks("M-OUTCOMES-SYMBOL", certain=certain)
+    d.goodbye()
+
+
+@pair("M-DYN-NAME", cut=without("client open"))
+def dynamic_source_that_tells_nothing(d: Dialogue) -> None:
+    d.begun()
+    d.client.attach(RECEIVER, name="replies", source=amqp.source(dynamic=True))
+    address = "tmp/4711" if d.wrong else "tmp/replies/4711"
+    said = d.server.attach(SENDER, name="replies", source=amqp.source(dynamic=True, address=address))
+    if d.wrong:
+        said.may_break("M-DYN-NAME")
+    d.goodbye()
+
+
+@pair("M-DYN-NAME", cut=without("client open"))
+def dynamic_target_that_tells_nothing(d: Dialogue) -> None:
+    d.begun()
+    d.client.attach(SENDER, name="gifts", target=amqp.target(dynamic=True))
+    address = "tmp/4711" if d.wrong else "tmp/CLIENT/4711"
+    said = d.server.attach(RECEIVER, name="gifts", target=amqp.target(dynamic=True, address=address))
+    if d.wrong:
+        said.may_break("M-DYN-NAME")
+    d.goodbye()
+
+
 @legal("the answer to a request for a dynamic node repeats its address")
 def dynamic_address_repeated(d: Dialogue) -> None:
     d.begun()
-    made = amqp.source(dynamic=True, address="tmp")
+    made = amqp.source(dynamic=True, address="client-tmp")
     d.server.attach(SENDER, source=made)
     d.client.attach(RECEIVER, source=made)
     d.client.flow(handle=0)
