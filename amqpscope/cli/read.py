@@ -1,6 +1,8 @@
 """`amqpscope read`: what was said, frame by frame."""
 
 import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -238,10 +240,12 @@ def _read_one(
     started = False
     shown = 0
     seen = 0
+    name = one.name
     try:
         with one.open(messages=writer.messages or selection.messages, keep=False) as capture:
+            name = capture.name
             writer.begin(capture, names)
-            with progress(capture, writer.streaming) as meter:
+            with _told_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:
                 for records in capture.blocks():
                     seen += len(records)
                     if records and not started:
@@ -273,9 +277,22 @@ def _read_one(
                 say(f"{capture.name}: none of its {seen} frames is asked for")
             return status, left
     except CaptureError as error:
-        writer.fail(one.name, str(error))
+        writer.fail(name, str(error))
         say(str(error))
         return Status.FAILURE, left
+
+
+@contextmanager
+def _told_if_interrupted(capture: Capture, writer: Writer) -> Iterator[None]:
+    """At Ctrl-C, write what was read so far: it is worth having, above all of a live capture."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        writer.fail(capture.name, "interrupted")
+        writer.end()
+        if not writer.streaming:
+            say(f"{capture.name}: interrupted: only what was read before")
+        raise
 
 
 def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -> Status:

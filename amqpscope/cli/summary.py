@@ -83,11 +83,19 @@ def summary(
 def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, allow_empty: bool) -> Status:
     gathered = Summary()
     with one.open() as capture:
-        with progress(capture, streaming=False) as meter:
-            for records in capture.blocks():
-                for record in records:
-                    gathered.add(record)
-                meter.update()
+        broken: BaseException | None = None
+        try:
+            with progress(capture, streaming=False) as meter:
+                for records in capture.blocks():
+                    for record in records:
+                        gathered.add(record)
+                    meter.update()
+        except (KeyboardInterrupt, CaptureError) as error:
+            # What was read so far is worth having, above all of a live capture.
+            capture.stop()
+            if not capture.connections:
+                raise
+            broken = error
         analyses = [
             analysis
             for analysis in capture.connections
@@ -98,6 +106,11 @@ def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, a
             print(summary_json(capture.name, analyses, gathered, capture.notes, capture.connections_not_kept))
         else:
             _show(capture, analyses, gathered)
+        if broken is not None:
+            if isinstance(broken, KeyboardInterrupt):
+                sys.stdout.flush()
+                say(f"{capture.name}: interrupted: only what was read before")
+            raise broken
         return capture_status(capture, allow_empty)
 
 

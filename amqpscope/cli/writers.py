@@ -167,10 +167,12 @@ class CensusWriter(Writer):
 
     def __init__(self, as_json: bool) -> None:
         self._json = as_json
+        self._capture: Capture | None = None
         self._census = Census()
         self._selected: set[Connection] = set()
 
     def begin(self, capture: Capture, names: LinkNames) -> None:
+        self._capture = capture
         self._census = Census()
         self._selected = set()
 
@@ -181,7 +183,13 @@ class CensusWriter(Writer):
         self._census.add([record])
         self._selected.add(record.connection)
 
+    def fail(self, name: str, reason: str) -> None:
+        if self._capture is not None and self._census.frames:
+            self.finish(self._capture)
+            sys.stdout.flush()
+
     def finish(self, capture: Capture) -> None:
+        self._capture = None
         census = self._census
         connections = len(self._selected) or int(capture.spoken)
         if self._json:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.commands import amqpscope
+from support.commands import Interrupted, amqpscope
 from support.dialogue import Dialogue
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
@@ -257,20 +257,6 @@ def test_closed_outputs(folder: Path) -> None:
     )
     assert closed.stderr == b"amqpscope: standard output is closed\n"
     assert closed.returncode == 2
-
-
-class Interrupted(io.BytesIO):
-    """A live capture: it gives what there is, then somebody ends it."""
-
-    def __init__(self, octets: bytes, how: BaseException) -> None:
-        super().__init__(octets)
-        self.how = how
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        block = super().read1(size)
-        if not block:
-            raise self.how
-        return block
 
 
 @pytest.mark.parametrize("form", ["text", "json", "ndjson"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,20 @@ class Result:
     @property
     def lines(self) -> list[str]:
         return self.out.splitlines()
+
+
+class Interrupted(io.BytesIO):
+    """A live capture: it gives what there is, then somebody ends it."""
+
+    def __init__(self, octets: bytes, how: BaseException) -> None:
+        super().__init__(octets)
+        self.how = how
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        block = super().read1(size)
+        if not block:
+            raise self.how
+        return block
 
 
 def amqpscope(capsys: pytest.CaptureFixture[str], *arguments: object) -> Result:

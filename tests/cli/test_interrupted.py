@@ -1,0 +1,85 @@
+"""Ctrl-C, and captures that cannot be read on: what was read before is told, by every command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.commands import Interrupted, amqpscope
+from support.scripted import SCRIPTED
+
+CTRL_C = KeyboardInterrupt()
+BROKEN = OSError(5, "Input/output error")
+
+
+@pytest.fixture(params=[CTRL_C, BROKEN], ids=["interrupted", "broken"])
+def status(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> int:
+    """Standard input is a capture that breaks off behind its last packet; what commands exit with then."""
+    source = Interrupted(SCRIPTED["window-overrun"]().pcap(), request.param)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=source))
+    return 130 if request.param is CTRL_C else 2
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    path = tmp_path / "whole.pcap"
+    path.write_bytes(SCRIPTED["window-overrun"]().pcap())
+    return path
+
+
+def told(status: int) -> str:
+    what = "interrupted: only what was read before" if status == 130 else "Input/output error"
+    return f"amqpscope: standard input: {what}\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "json"]])
+def test_a_summary(options: list[str], status: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "summary", *options, "-")
+    assert (result.status, result.err) == (status, told(status))
+    expected = amqpscope(capsys, "summary", *options, whole).out
+    if options:
+        ours, theirs = json.loads(result.out), json.loads(expected)
+        assert len(ours["connections"]) == 1
+        assert ours["connections"][0]["sessions"] == theirs["connections"][0]["sessions"]
+    else:
+        assert result.lines[1:] == expected.splitlines()[1:]
+        assert len(result.lines) > 5
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "json"]])
+def test_a_count(options: list[str], status: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "read", "--count", *options, "-")
+    assert (result.status, result.err) == (status, told(status))
+    expected = amqpscope(capsys, "read", "--count", *options, whole)
+    assert result.out.replace("standard input", str(whole)) == expected.out
+    assert "transfer" in result.out
+
+
+def test_frames_as_one_object(status: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "read", "--format", "json", "-")
+    assert result.status == status
+    document = json.loads(result.out)
+    reason = "interrupted" if status == 130 else "standard input: Input/output error"
+    assert document["captures"] == [{"capture": "standard input", "error": reason, "notes": []}]
+    expected = json.loads(amqpscope(capsys, "read", "--format", "json", whole).out)
+    assert len(document["frames"]) == len(expected["frames"]) > 5
+
+
+def test_frames_as_they_come(status: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ([], ["--format", "ndjson"]):
+        result = amqpscope(capsys, "read", *options, "-")
+        assert result.status == status
+        if not options:
+            assert result.out == amqpscope(capsys, "read", whole).out
+
+
+def test_nothing_was_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in (["summary"], ["read", "--count"], ["read"]):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Interrupted(b"", BROKEN)))
+        result = amqpscope(capsys, *command, "-")
+        assert (result.status, result.out, result.err) == (2, "", told(2))
