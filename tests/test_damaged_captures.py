@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from support.capture_files import Recorder, Segment
 from support.commands import amqpscope
-from support.damage import DAMAGES, FORMS, Damaged, Packet, packets_in, written
+from support.damage import DAMAGES, FORMS, Damaged, Packet, forms_for, packets_in, written
 
 from amqpscope.capture.source import Source
 from amqpscope.errors import CaptureError
@@ -119,45 +119,52 @@ def expected(packets: list[Packet]) -> list[Segment]:
     """The segments that are in these packets, in a file with nothing wrong with it."""
     if not packets:
         return []
-    return segments(b"".join(part.octets for part in written(packets, "pcap, little-endian")))
+    return segments(as_file(packets, forms_for(packets)[0]))
+
+
+def as_file(packets: list[Packet], form: str) -> bytes:
+    return b"".join(part.octets for part in written(packets, form))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_capture(damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tried_at_all = 0
+    failed = []
     for path in tried(damage):
         packets = packets_of(path)
         if not packets:
             continue
-        (tmp_path / "whole.pcap").write_bytes(
-            b"".join(part.octets for part in written(packets, "pcap, little-endian"))
-        )
+        forms = forms_for(packets)
+        (tmp_path / "whole.pcap").write_bytes(as_file(packets, forms[0]))
         whole = Told(capsys, tmp_path / "whole.pcap")
-        for form in FORMS:
+        for form in forms:
             chance = Random(f"{name(path)} {damage} {form}")
             if path not in OWN and chance.random() < 0.5:
                 continue
             damaged = DAMAGES[damage](written(packets, form), chance, form)
-            told = f"{name(path)}, {damage}, {form}"
             (tmp_path / "damaged").write_bytes(damaged.octets)
-            _compare(damaged, whole, Told(capsys, tmp_path / "damaged"), told)
+            try:
+                _compare(damaged, whole, Told(capsys, tmp_path / "damaged"))
+            except AssertionError as error:
+                failed.append(f"{name(path)}, {form}: {error}")
             tried_at_all += 1
+    assert not failed, f"{len(failed)} of {tried_at_all}\n" + "\n".join(failed)
     assert tried_at_all > 20
 
 
-def _compare(damaged: Damaged, whole: Told, found: Told, told: str) -> None:
-    assert segments(damaged.octets) == expected(damaged.packets), told
+def _compare(damaged: Damaged, whole: Told, found: Told) -> None:
+    assert segments(damaged.octets) == expected(damaged.packets)
     if found.status == 2:  # so little of it is there that it might as well be something else
-        assert not damaged.packets and damaged.notes, told
+        assert not damaged.packets and damaged.notes
         return
     if damaged.notes:
-        assert found.notes & set(damaged.notes), (told, found.capture)
-        assert any(note in found.text for note in damaged.notes), told
+        assert found.notes & set(damaged.notes)
+        assert any(note in found.text for note in damaged.notes)
     else:
-        assert found.capture["status"] == "ok", (told, found.capture)
-    assert not found.certain - whole.certain, (told, found.certain - whole.certain)
+        assert found.capture["status"] == "ok"
+    assert not found.certain - whole.certain
     if damaged.whole:
-        assert found.frames == whole.frames, told
+        assert found.frames == whole.frames
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -167,7 +174,7 @@ def test_a_rotated_set(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     tried_at_all = 0
     for path in [path for number, path in enumerate(BUNDLED) if number % EACH == turn] + OWN:
         packets = packets_of(path)
-        if len(packets) < 3:
+        if len(packets) < 3 or form not in forms_for(packets):
             continue
         chance = Random(f"{name(path)} {form}")
         cuts = sorted(chance.sample(range(1, len(packets)), chance.randrange(1, min(len(packets), 7))))
@@ -175,9 +182,9 @@ def test_a_rotated_set(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         folder = tmp_path / path.parent.name / path.name
         folder.mkdir(parents=True)
         for number, piece in enumerate(pieces):
-            octets = b"".join(part.octets for part in written(piece, form))
+            octets = as_file(piece, form)
             (folder / f"{number}").write_bytes(gzip.compress(octets) if number % 3 == 2 else octets)
-        (tmp_path / "whole.pcap").write_bytes(b"".join(part.octets for part in written(packets, form)))
+        (tmp_path / "whole.pcap").write_bytes(as_file(packets, form))
         whole = Told(capsys, tmp_path / "whole.pcap")
         told = Told(capsys, folder, merge=True)
         assert told.findings == whole.findings, path

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from support.capture_files import SECOND, block, enhanced, interface, option, section
 from support.compressed import ZSTD, zstd
 
-__all__ = ["DAMAGES", "FORMS", "Damaged", "Packet", "Part", "packets_in", "written"]
+__all__ = ["DAMAGES", "FORMS", "Damaged", "Packet", "Part", "forms_for", "packets_in", "written"]
 
 _MAGICS = {0xA1B2C3D4: (1000, 16), 0xA1B23C4D: (1, 16), 0xA1B2CD34: (1000, 24)}
 _NANOSECONDS = 0xA1B23C4D
@@ -129,10 +129,14 @@ FORMS: dict[str, Form] = {
 }
 
 
+def forms_for(packets: Sequence[Packet]) -> list[str]:
+    """The forms that can hold these packets: of several link types only pcapng can."""
+    several = len({packet.link_type for packet in packets}) > 1
+    return [form for form in FORMS if "pcapng" in form or not several]
+
+
 def written(packets: Sequence[Packet], form: str) -> list[Part]:
-    """The packets in one of `FORMS`; of several link types always in pcapng, which alone can hold them."""
-    if len({packet.link_type for packet in packets}) != 1:
-        form = form.replace("pcap,", "pcapng,")
+    """The packets in one of `FORMS`: a file's head, and the records."""
     return FORMS[form](packets)
 
 
@@ -196,11 +200,24 @@ def lost(parts: list[Part], chance: Random, form: str) -> Damaged:
     return Damaged(_octets(kept), _read_of(kept))
 
 
+_NETWORK = {0: 4, 1: 14, 113: 16, 276: 20}
+"""Octets before the IP header, by link type; none before it in raw IP."""
+
+
+def _resets(part: Part) -> bool:
+    """Whether it has a TCP segment with the flag RST, in IP without options."""
+    packet = part.packet
+    assert packet is not None
+    data = packet.data[_NETWORK.get(packet.link_type, 0) :].ljust(54, b"\0")
+    return bool(data[(40 if data[0] >> 4 == 6 else 20) + 13] & 4)
+
+
 def out_of_order(parts: list[Part], chance: Random, form: str) -> Damaged:
-    """Some packets come behind the next three, with their own times."""
+    """Some packets come behind the next three, with their own times; none behind a reset, which ends all."""
     begin = _packets_from(parts)
     places = [
-        (at + (3.5 if chance.random() < 0.1 else 0), part) for at, part in enumerate(parts[begin:], begin)
+        (at + (3.5 if chance.random() < 0.1 and not any(map(_resets, parts[at : at + 4])) else 0), part)
+        for at, part in enumerate(parts[begin:], begin)
     ]
     kept = parts[:begin] + [part for _, part in sorted(places, key=lambda place: place[0])]
     return Damaged(_octets(kept), _read_of(kept), whole=True)
