@@ -50,7 +50,8 @@ class PairNumbers:
 
     def __init__(self, most: int) -> None:
         self._most: int = most
-        self._numbers: dict[bytes, tuple[int, int]] = {}
+        # Both in one number, instance << 32 | stream: there are many of them.
+        self._numbers: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -58,14 +59,15 @@ class PairNumbers:
     def put(self, pair: bytes, instance: int, stream: int) -> None:
         """Remember these for `pair`. If that is one too many the oldest quarter is forgotten."""
         self._numbers.pop(pair, None)
-        self._numbers[pair] = (instance, stream)
+        self._numbers[pair] = instance << 32 | stream
         if len(self._numbers) > self._most:
             for old in list(self._numbers)[: self._most // 4 + 1]:
                 del self._numbers[old]
 
     def take(self, pair: bytes) -> tuple[int, int] | None:
         """(instance, stream) of the last connection of `pair`, which is then forgotten."""
-        return self._numbers.pop(pair, None)
+        numbers = self._numbers.pop(pair, -1)
+        return None if numbers < 0 else (numbers >> 32, numbers & 0xFFFFFFFF)
 
 
 class ConnectionTable(SegmentSink):

@@ -41,9 +41,9 @@ MAX_NOTES: Final = 4
 MAX_LINK_TYPES: Final = 16
 """Unknown link types that get a note of their own. Real files have one or two link types in all."""
 
-MAX_KNOWN_FLOWS: Final = 65_536
+MAX_KNOWN_FLOWS: Final = 4096
 """Flow keys whose reverse is remembered, so that it need not be put together for each packet. When full
-it is emptied: it only saves time."""
+it is emptied: it only saves time, and hardly any where so many connections speak at once."""
 
 MAX_EXTENSION_HEADERS: Final = 16
 """IPv6 extension headers walked in one packet. Senders use up to four (RFC 8200, section 4.1)."""
