@@ -212,6 +212,14 @@ ANSWER_PATIENCE: Final = 60_000_000_000
 """Nanoseconds after which a question that was read and not answered is worth a word. Nothing in the
 specification says how long an answer may take; clients give up after half of it."""
 
+HEADER_PATIENCE: Final = 60_000_000_000
+"""Nanoseconds that a client's protocol header may come after the server's. At once, the specification says;
+a round trip and a slow program take far less than this."""
+
+CLOSE_PATIENCE: Final = 300_000_000_000
+"""Nanoseconds after which a peer that still waits for the other one's close should have given up. The
+specification gives no number; libraries wait for a minute at most."""
+
 SHORT_STRETCH: Final = 10_000_000
 """Nanoseconds without a frame that need not be remembered to tell what a silence is worth: a tenth of what
 is always allowed an idle peer."""

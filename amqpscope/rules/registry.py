@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.rules.amqp10 import (
+    condition,
     connection,
     delivery,
     ending,
@@ -14,6 +15,7 @@ from amqpscope.rules.amqp10 import (
     idle,
     link,
     message,
+    negotiation,
     resumption,
     sasl,
     session,
@@ -25,6 +27,7 @@ from amqpscope.rules.amqp10 import (
 __all__ = ["SUBJECTS", "checked"]
 
 SUBJECTS: Final[dict[str, Iterable[str]]] = {
+    "condition": condition.RULES,
     "connection": connection.RULES,
     "delivery": delivery.RULES,
     "ending": ending.RULES,
@@ -32,6 +35,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "idle": idle.RULES,
     "link": link.RULES,
     "message": message.RULES,
+    "negotiation": negotiation.RULES,
     "resumption": resumption.RULES,
     "sasl": sasl.RULES,
     "session": session.RULES,

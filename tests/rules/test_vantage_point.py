@@ -18,7 +18,14 @@ from support.network import Captured, Conversation, Tap, captured, converse
 
 from amqpscope.finding import Finding
 
-ABOUT_TIME = ("amqp10/C-IDLE-KEEP", "amqp10/C-IDLE-REFUSE", "amqp10/C-IDLE-HALF", "amqp10/C-IDLE-CLOSE")
+ABOUT_TIME = (
+    "amqp10/C-HDR-CLIENT-NOW",
+    "amqp10/C-CLOSE-TIMEOUT",
+    "amqp10/C-IDLE-KEEP",
+    "amqp10/C-IDLE-REFUSE",
+    "amqp10/C-IDLE-HALF",
+    "amqp10/C-IDLE-CLOSE",
+)
 
 SECOND = 1_000_000_000
 

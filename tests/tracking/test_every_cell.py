@@ -201,9 +201,16 @@ def told(name: str, subject: str, actions: list[str]) -> tuple[Dialogue, list[tu
         said = machine.say(peer, action[2:])
         sent[peer.name].append(action[2:])
         rule = machine.wrong(sent[peer.name])
+        if rule == "C-HDR-VERMATCH" and over(sent):
+            rule = "C-CLOSE-NOREUSE"
         if rule:
             faults.append((said, rule))
     return d, faults
+
+
+def over(sent: dict[str, list[str]]) -> bool:
+    """Whether both have closed."""
+    return all(any(each.startswith("CLOSE") for each in words) for words in sent.values())
 
 
 def followed(name: str, subject: str, d: Dialogue, frames: int) -> list[str]:

@@ -1,7 +1,8 @@
 """Connections: headers, opens, limits agreed, closes (transport.xml, "connections")."""
 
+from amqpscope.model import CLIENT
 from amqpscope.rules.case import Case
-from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 
@@ -69,7 +70,8 @@ def frame_after_close(case: Case) -> None:
     """A peer wrote a frame after its close.
 
     Why it matters: the close is the last frame on a connection; what follows may never be read.
-    Silent when: never; both frames are the peer's own.
+    Silent when: never; both frames are the peer's own. Possible when octets were not captured: the connection
+    may have been begun anew.
     """
     me = case.me
     if me.closed:
@@ -78,7 +80,7 @@ def frame_after_close(case: Case) -> None:
         case.report(
             "amqp10/C-CLOSE-LAST",
             f"{what} is sent after close (packet {me.close_packet})",
-            CERTAIN,
+            CERTAIN if me.whole else POSSIBLE,
             _state(case),
             [int(me.close_packet)],
         )
@@ -264,10 +266,10 @@ def second_open(case: Case) -> None:
     """A peer sends open twice.
 
     Why it matters: the limits of a connection are said once.
-    Silent when: never; both are the peer's own.
+    Silent when: octets since the first were not captured: the connection may have been closed and begun anew.
     """
     me = case.me
-    if me.open is not None:
+    if me.open is not None and me.whole:
         case.report(
             "amqp10/C-OPEN-ONCE",
             f"a second open is sent, the first was in packet {me.open_packet}",
@@ -302,11 +304,26 @@ def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
                     return
 
 
+def other_host_than_in_sasl(case: Case, body: Open) -> None:
+    """A client's open names another host than its sasl-init.
+
+    Why it matters: the server chose by the first name whom to authenticate, and by the second what to open.
+    Silent when: either names none, or the sasl-init was not captured.
+    """
+    me = case.me
+    init = me.init
+    if me.peer != CLIENT or init is None or init.hostname is None or body.hostname is None:
+        return
+    if init.hostname.lower() != body.hostname.lower():
+        case.report("amqp10/C-OPEN-HOST", "open.hostname is another than that of sasl-init")
+
+
 def judge_open(case: Case, body: Open) -> None:
     """The rules about open."""
     second_open(case)
     max_frame_size_below_the_floor(case, body)
     locale_that_is_no_language_tag(case, body)
+    other_host_than_in_sasl(case, body)
 
 
 def redirect_without_address(case: Case, body: Close) -> None:
@@ -356,5 +373,6 @@ RULES = {
     "amqp10/C-OPEN-ONCE": second_open,
     "amqp10/C-MAXFRAME-FLOOR": max_frame_size_below_the_floor,
     "amqp10/C-LOCALE-TAG": locale_that_is_no_language_tag,
+    "amqp10/C-OPEN-HOST": other_host_than_in_sasl,
     "amqp10/C-REDIRECT-INFO": redirect_without_address,
 }

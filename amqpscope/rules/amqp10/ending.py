@@ -6,7 +6,8 @@ connection last: who ends these needs to answer nothing else. How long it may ta
 when the endpoint went on for a minute without it (`ANSWER_PATIENCE`).
 """
 
-from amqpscope.limits import ANSWER_PATIENCE
+from amqpscope.limits import ANSWER_PATIENCE, CLOSE_PATIENCE
+from amqpscope.rules.amqp10 import negotiation, sasl
 from amqpscope.rules.amqp10.idle import stream_ended_after_silence
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
@@ -47,6 +48,38 @@ def close_never_answered(case: Case) -> None:
         POSSIBLE,
         {"connection_state": case.me.state},
         [packet],
+    )
+
+
+def reset_while_the_answer_was_awaited(case: Case) -> None:
+    """A peer resets the connection after its close, before the other one's came.
+
+    Why it matters: what the other side has not read yet, such as the reason in the close, may be lost.
+    Silent when: the other side's close was received, or it had ended its stream, or octets were not captured.
+    Never more than possible: whose program or host reset it does not show.
+    """
+    case.report(
+        "amqp10/C-CLOSE-READON",
+        "the connection is reset after close, before the peer's",
+        POSSIBLE,
+        {"connection_state": case.me.state},
+        [int(case.me.close_packet)],
+    )
+
+
+def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
+    """A peer waits for the answer to its close without end.
+
+    Why it matters: the other side may be gone; a connection that nobody will use stays.
+    Silent when: the other side has closed or ended its stream, or it was less than five minutes. Never more
+    than possible: how long is for the peer to say.
+    """
+    case.report(
+        "amqp10/C-CLOSE-TIMEOUT",
+        f"{waited // 1_000_000_000} s after close the connection still waits for the peer's",
+        POSSIBLE,
+        {"waited_ms": waited // 1_000_000},
+        [int(case.me.close_packet)],
     )
 
 
@@ -234,6 +267,15 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
                 close_never_answered(case)
             elif not after_peer and not stream_ended_after_silence(case):
                 stream_ended_without_close(case)
+    if reason == "rst" and not after_peer and me.whole:
+        if me.closed and not me.peer_closed:
+            reset_while_the_answer_was_awaited(case)
+        sasl.reset_after_failure(case)
+    negotiation.judge_end(case, reason, after_peer)
+    if spot is not None and me.closed and not peer.closed and not after_peer and me.whole and peer.whole:
+        waited = int(spot.time - me.close_time)
+        if waited >= CLOSE_PATIENCE:
+            waited_too_long_for_the_answer(case, waited)
     if reason == "fin":
         stream_ended_inside_a_frame(case)
     begin_never_answered_but_another_begun(case)
@@ -249,6 +291,8 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
 RULES = {
     "amqp10/C-CLOSE-SENT": stream_ended_without_close,
     "amqp10/C-CLOSE-ANSWER": close_never_answered,
+    "amqp10/C-CLOSE-READON": reset_while_the_answer_was_awaited,
+    "amqp10/C-CLOSE-TIMEOUT": waited_too_long_for_the_answer,
     "amqp10/F-SIZE-TOTAL": stream_ended_inside_a_frame,
     "amqp10/S-BEGIN-REMOTESET": begin_never_answered_but_another_begun,
     "amqp10/S-BEGIN-ANSWER": begin_never_answered,

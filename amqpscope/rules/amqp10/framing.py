@@ -52,9 +52,22 @@ def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
     """An AMQP frame's body does not begin with a performative.
 
     Why it matters: nothing says what the frame is for.
-    Silent when: the frame was not captured whole.
+    Silent when: the frame was not captured whole. A SASL value in the SASL layer is another fault.
     """
+    if case.me.layer == "SASL" and case.record.frame.name.startswith("sasl-"):
+        sasl_value_in_an_amqp_frame(case)
+        return
     proved(case, "amqp10/F-BODY-PERF", problem)
+
+
+def sasl_value_in_an_amqp_frame(case: Case) -> None:
+    """A SASL value is sent in a frame of AMQP's type.
+
+    Why it matters: in the SASL layer frames have the type 1; the other side finds no SASL frame.
+    Silent when: octets since the SASL header, or that itself, were not captured.
+    """
+    frame = case.record.frame
+    case.report("amqp10/SA-FRAME-TYPE", f"{frame.name} is sent in a frame of type 0, not 1")
 
 
 def octets_behind_a_performative_without_payload(case: Case, problem: Problem) -> None:
@@ -79,8 +92,12 @@ def second_header_behind_the_first(case: Case, problem: Problem) -> None:
     """A protocol header follows another one at once.
 
     Why it matters: of two headers the other side has only read the first.
-    Silent when: octets between them were not captured. Never more than possible.
+    Silent when: octets between them were not captured, or both peers had closed: that is
+    another fault. Never more than possible.
     """
+    me = case.me
+    if (me.closed and me.peer_closed) or me.headers.sent == 0:
+        return
     proved(case, "amqp10/C-HDR-VERMATCH", problem)
 
 
@@ -96,4 +113,7 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "C-HDR-VERMATCH": second_header_behind_the_first,
 }
 
-RULES = {"amqp10/" + code: rule for code, rule in PROBLEMS.items()}
+RULES = {
+    **{"amqp10/" + code: rule for code, rule in PROBLEMS.items()},
+    "amqp10/SA-FRAME-TYPE": sasl_value_in_an_amqp_frame,
+}

@@ -11,6 +11,7 @@ from amqpscope.finding import Finding
 from amqpscope.limits import MAX_WITHOUT_REACTION
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.amqp10 import (
+    condition,
     connection,
     delivery,
     ending,
@@ -18,6 +19,7 @@ from amqpscope.rules.amqp10 import (
     idle,
     link,
     message,
+    negotiation,
     sasl,
     session,
     terminus,
@@ -195,8 +197,13 @@ class Judge:
         """Bring the frame before the rules."""
         frame = record.frame
         body = frame.body
+        headers = case.me.headers
         if case.me.open is not None:
             idle.judge_silence(case)
+        if headers.disagreed and frame.kind != "header":
+            negotiation.judge_disagreement(case)
+        if headers.unparsed_end >= 0 and headers.unparsed_end <= case.me.knowledge.could:
+            negotiation.judge_after_unparsed(case)
         said = record.message
         if said is not None and (message.plainly_sound(said) or self.resumes(case, body)):
             said = None
@@ -209,6 +216,7 @@ class Judge:
                 self.proved(case, problem)
         if frame.kind == "header":
             if isinstance(body, ProtocolHeader):
+                negotiation.judge_header(case, body)
                 sasl.judge_header(case, body)
             return
         if frame.kind == "sasl":
@@ -249,6 +257,8 @@ class Judge:
                 case.session = ends
                 if body.handle is not None and body.handle not in ends.handles:
                     link.detach_on_unattached_handle(case, ends, body.handle)
+            if body.error is not None:
+                condition.judge_error(case, body.error)
         elif isinstance(body, Begin):
             session.judge_begin(case, body)
         elif isinstance(body, End):
@@ -256,11 +266,17 @@ class Judge:
             if ends is not None:
                 case.session = ends
                 ending.judge_end_of_session(case, ends)
+                if body.error is not None:
+                    condition.judge_error_of_end(case, ends, body.error)
+            if body.error is not None:
+                condition.judge_error(case, body.error)
         elif isinstance(body, Open):
             connection.judge_open(case, body)
         elif isinstance(body, Close):
             connection.judge_close(case, body)
             idle.judge_close(case, body)
+            if body.error is not None:
+                condition.judge_error(case, body.error)
 
     def resumes(self, case: Case, body: object) -> bool:
         """Whether a transfer completes a resumed delivery: it may carry a part of the message only."""

@@ -10,7 +10,7 @@ from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.interface import Problem
 
-__all__ = ["PROBLEMS", "judge_amqp_frame", "judge_frame", "judge_header"]
+__all__ = ["PROBLEMS", "judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failure"]
 
 
 def frame_of_the_other_layer(case: Case) -> None:
@@ -77,7 +77,7 @@ def judge_header(case: Case, body: ProtocolHeader) -> None:
 def judge_amqp_frame(case: Case) -> None:
     """The rules about an AMQP frame in the SASL layer."""
     me = case.me
-    if not me.whole:
+    if not me.whole or case.record.frame.name.startswith("sasl-"):
         return
     if me.outcome is not None and me.outcome.code == 0:
         no_header_after_the_outcome(case)
@@ -198,6 +198,29 @@ def response_without_challenge(case: Case) -> None:
         case.report("amqp10/SA-SEQ-RESP", "a response is sent, but no challenge waits for one")
 
 
+def mechanism_accepted_that_was_not_offered(case: Case) -> None:
+    """A server goes on with a mechanism that it did not offer.
+
+    Why it matters: it has to end the exchange; what is not offered may be what was switched off.
+    Silent when: the server's mechanisms or the client's sasl-init were not captured.
+    """
+    me = case.me
+    offered = me.mechanisms
+    body = case.record.frame.body
+    if me.init is None or offered is None or not offered.sasl_server_mechanisms:
+        return
+    if me.init.mechanism is None or me.init.mechanism in offered.sasl_server_mechanisms:
+        return
+    if isinstance(body, SaslOutcome) and body.code != 0:
+        return
+    case.report(
+        "amqp10/SA-INIT-UNSUP",
+        f"{case.record.frame.name} is sent, but the mechanism that the client chose was not offered",
+        CERTAIN,
+        {"offered": [str(name) for name in offered.sasl_server_mechanisms[:16]]},
+    )
+
+
 def outcome_data_on_failure(case: Case, body: SaslOutcome) -> None:
     """A failed outcome carries additional-data.
 
@@ -250,6 +273,25 @@ def judge_frame(case: Case) -> None:
             first_frame_is_not_mechanisms(case)
         if case.found == found and isinstance(body, SaslChallenge):
             challenge_out_of_turn(case)
+        if case.found == found and me.whole and isinstance(body, (SaslChallenge, SaslOutcome)):
+            mechanism_accepted_that_was_not_offered(case)
+
+
+def reset_after_failure(case: Case) -> None:
+    """A peer resets the connection after an unsuccessful outcome.
+
+    Why it matters: what the other side has not read yet, such as the outcome, may be lost.
+    Silent when: the outcome was not captured, or the other side had ended its stream. Never more than
+    possible: whose program or host reset it does not show.
+    """
+    outcome = case.me.outcome
+    if outcome is not None and outcome.code is not None and outcome.code != 0:
+        case.report(
+            "amqp10/SA-FAIL-CLOSE",
+            f"the connection is reset after outcome {outcome.code}",
+            POSSIBLE,
+            {"outcome_code": outcome.code},
+        )
 
 
 def empty_sasl_frame(case: Case, problem: Problem) -> None:
@@ -301,6 +343,8 @@ RULES = {
     "amqp10/SA-INIT-ONCE": second_init,
     "amqp10/SA-SEQ-CHAL": challenge_out_of_turn,
     "amqp10/SA-SEQ-RESP": response_without_challenge,
+    "amqp10/SA-INIT-UNSUP": mechanism_accepted_that_was_not_offered,
+    "amqp10/SA-FAIL-CLOSE": reset_after_failure,
     "amqp10/SA-SEQ-OUTCOME": frame_after_outcome,
     "amqp10/SA-OUTCOME-DATA": outcome_data_on_failure,
     "amqp10/SA-FRAME-EMPTY": empty_sasl_frame,

@@ -26,6 +26,7 @@ from typing import Any, Final
 from amqpscope.limits import MAX_INBOX, MAX_LEFT, MAX_LINK_ACCOUNTS, MAX_TRANSACTIONS, MAX_UNANSWERED
 from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
@@ -118,6 +119,7 @@ class Endpoint:
         self.unfinished: Spot | None = None
         self.unfinished_reason: str = ""
         # The layer that its newest protocol header opened, and SASL. challenges: without a response yet.
+        self.headers: Headers = Headers()
         self.layer: str = ""
         self.state: str = "START"
         self.mechanisms: SaslMechanisms | None = None
@@ -216,6 +218,9 @@ class Endpoint:
         end = frame.offset + frame.size
         if frame.kind == "skipped":
             end = frame.offset + 1
+            if frame.offset == 0 and frame.problems and frame.problems[0].code == "C-HDR-FORM":
+                self.headers.unparsed_end = frame.size
+                self.headers.unparsed_packet = record.packet
         self.inbox.append(Arrival(frame.body, frame.channel, end, record.packet, record.last_time, cut, lost))
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:
@@ -288,8 +293,7 @@ class Endpoint:
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:CLOSE")
             self.peer_closed = True
         elif isinstance(body, ProtocolHeader):
-            if body.protocol() == "AMQP 1.0":
-                self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
+            self.receive_header(body, arrival)
         elif isinstance(body, SaslInit):
             if self.peer == SERVER:
                 self.init = body
@@ -303,6 +307,13 @@ class Endpoint:
             self.outcome = body
         if arrival.lost:
             self.lost()
+
+    def receive_header(self, header: ProtocolHeader, arrival: Arrival) -> None:
+        if self.closed and self.peer_closed:
+            self.restart()
+        self.headers.receive(header, arrival.end, arrival.packet, arrival.time)
+        if header.protocol() == "AMQP 1.0":
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
 
     def receive_begin(self, begin: Begin, arrival: Arrival) -> None:
         channel = int(arrival.channel)
@@ -475,6 +486,9 @@ class Endpoint:
                     self.close_condition = str(body.error.condition)
             self.closed = True
         elif isinstance(body, ProtocolHeader):
+            if self.closed and self.peer_closed:
+                self.restart()
+            self.headers.send(body, bool(frame.problems) and self.headers.sent > 0)
             self.layer = body.protocol()
             if self.layer == "AMQP 1.0":
                 self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:HDR")
@@ -488,6 +502,24 @@ class Endpoint:
             self.outcome = body
         elif frame.kind == "skipped":
             self.lost()
+
+    def restart(self) -> None:
+        """A protocol header behind both closes: both begin anew on the same TCP connection."""
+        self.headers = Headers()
+        self.layer = ""
+        self.state = "START"
+        self.open = None
+        self.peer_open = None
+        self.closed = False
+        self.close_condition = ""
+        self.peer_closed = False
+        self.sessions = {}
+        self.peer_sessions = {}
+        self.ended = {}
+        self._own_channel = _NO_CHANNEL
+        self._their_channel = _NO_CHANNEL
+        self.unanswered = {}
+        self.peer_unanswered = {}
 
     def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
         if channel in self.sessions:
@@ -686,7 +718,7 @@ class Endpoint:
                 int(self.last_acknowledged),
             ),
             (None if self.unfinished is None else self.unfinished.dump(), self.unfinished_reason),
-            (self.layer, self.state, int(self.challenges)),
+            (self.layer, self.state, int(self.challenges), self.headers.dump()),
             (dump_value(self.mechanisms), dump_value(self.init), dump_value(self.outcome)),
             (dump_value(self.open), int(self.open_packet)),
             (
@@ -718,7 +750,8 @@ class Endpoint:
         endpoint.last_packet, endpoint.last_acknowledged = sent[3:]
         endpoint.unfinished = None if unfinished[0] is None else Spot.load(unfinished[0])
         endpoint.unfinished_reason = unfinished[1]
-        endpoint.layer, endpoint.state, endpoint.challenges = layer
+        endpoint.layer, endpoint.state, endpoint.challenges, headers = layer
+        endpoint.headers = Headers.load(headers)
         mechanisms, init, outcome = (load_value(body) for body in sasl)
         endpoint.mechanisms = mechanisms if isinstance(mechanisms, SaslMechanisms) else None
         endpoint.init = init if isinstance(init, SaslInit) else None

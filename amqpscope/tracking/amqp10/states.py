@@ -65,6 +65,9 @@ CONNECTION_REPAIR: Final[Table] = {
     ("OPEN_SENT", "R:CLOSE"): "CLOSE_RCVD",
     ("OPEN_RCVD", "R:CLOSE"): "CLOSE_RCVD",
     ("CLOSE_PIPE", "R:CLOSE"): "END",
+    # A TCP connection that is used again, which it should not be.
+    ("END", "S:HDR"): "HDR_SENT",
+    ("END", "R:HDR"): "HDR_RCVD",
 }
 
 SESSION: Final[Table] = {

@@ -241,12 +241,16 @@ def close_never_answered(d: Dialogue) -> None:
 def stream_begins_with_no_header(d: Dialogue) -> None:
     if d.wrong:
         d.client.say(b"amqp\0\1\0\0").breaks("C-HDR-FORM")
+        d.client.open()
+        d.server.header()
+        d.server.fin()
+        d.client.fin()
     else:
         d.client.header()
-    d.server.header()
-    d.client.open()
-    d.server.open()
-    d.goodbye()
+        d.server.header()
+        d.client.open()
+        d.server.open()
+        d.goodbye()
 
 
 @pair("C-HDR-VERMATCH")

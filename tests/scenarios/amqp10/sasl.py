@@ -276,3 +276,58 @@ def challenges_and_responses(d: Dialogue) -> None:
         d.client.response()
     d.server.outcome(additional_data=b"v=1")
     _on(d)
+
+
+@pair("SA-FRAME-TYPE", cut=without("client header"))
+def sasl_value_in_an_amqp_frame(d: Dialogue) -> None:
+    d.client.header(3).called("client header")
+    d.server.header(3)
+    d.server.mechanisms("ANONYMOUS")
+    body = amqp.sasl_init(mechanism="ANONYMOUS")
+    if d.wrong:
+        d.client.frame(body).breaks("SA-FRAME-TYPE")
+        d.server.fin()
+        d.client.fin()
+    else:
+        d.client.sasl_frame(body)
+        d.server.outcome()
+        _on(d)
+
+
+@pair("SA-INIT-OFFERED", "SA-INIT-UNSUP", cut=without("mechanisms"))
+def mechanism_accepted_that_was_not_offered(d: Dialogue) -> None:
+    _layer(d)
+    d.server.mechanisms("SCRAM-SHA-256").called("mechanisms")
+    said = d.client.init("PLAIN" if d.wrong else "SCRAM-SHA-256")
+    outcome = d.server.outcome()
+    if d.wrong:
+        said.breaks("SA-INIT-OFFERED")
+        outcome.breaks("SA-INIT-UNSUP")
+    _on(d)
+
+
+@pair("SA-FAIL-CLOSE", cut=without("outcome"))
+def reset_after_failure(d: Dialogue) -> None:
+    _layer(d)
+    d.server.mechanisms()
+    d.client.init()
+    d.server.outcome(1).called("outcome")
+    if d.wrong:
+        d.server.rst().may_break("SA-FAIL-CLOSE")
+    else:
+        d.server.fin()
+        d.client.fin()
+
+
+@pair("C-OPEN-HOST", cut=without("init"))
+def other_host_than_in_sasl(d: Dialogue) -> None:
+    _layer(d)
+    d.server.mechanisms()
+    d.client.init(hostname="broker.example").called("init")
+    d.server.outcome()
+    d.headers()
+    said = d.client.open(hostname="other.example" if d.wrong else "broker.example")
+    if d.wrong:
+        said.breaks("C-OPEN-HOST")
+    d.server.open()
+    d.goodbye()
