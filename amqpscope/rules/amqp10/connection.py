@@ -70,8 +70,8 @@ def frame_after_close(case: Case) -> None:
     """A peer wrote a frame after its close.
 
     Why it matters: the close is the last frame on a connection; what follows may never be read.
-    Silent when: never; both frames are the peer's own. Possible when octets were not captured: the connection
-    may have been begun anew.
+    Silent when: never; both frames are the peer's own. Possible when octets since the close were not
+    captured: the connection may have been begun anew.
     """
     me = case.me
     if me.closed:
@@ -80,7 +80,7 @@ def frame_after_close(case: Case) -> None:
         case.report(
             "amqp10/C-CLOSE-LAST",
             f"{what} is sent after close (packet {me.close_packet})",
-            CERTAIN if me.whole else POSSIBLE,
+            CERTAIN if me.close_stands else POSSIBLE,
             _state(case),
             [int(me.close_packet)],
         )

@@ -190,7 +190,7 @@ def reused_after_both_closes(case: Case) -> None:
     case.report(
         "amqp10/C-CLOSE-NOREUSE",
         f"a protocol header is sent after both closes, the peer's in packet {case.peer.close_packet}",
-        CERTAIN if me.whole else POSSIBLE,
+        CERTAIN if me.close_stands else POSSIBLE,
         {"connection_state": me.state},
         [int(me.close_packet), int(case.peer.close_packet)],
     )

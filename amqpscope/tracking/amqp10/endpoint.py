@@ -137,6 +137,8 @@ class Endpoint:
         self.close_packet: i64 = 0
         self.close_time: i64 = 0
         self.close_condition: str = ""
+        # Nothing is missing since: it cannot have begun anew.
+        self.close_stands: bool = False
         # How often it was silent for too long.
         self.late: i64 = 0
         self.peer_closed: bool = False
@@ -482,12 +484,15 @@ class Endpoint:
             if not self.closed:
                 self.close_packet = record.packet
                 self.close_time = record.last_time
+                self.close_stands = True
                 if body.error is not None and body.error.condition is not None:
                     self.close_condition = str(body.error.condition)
             self.closed = True
         elif isinstance(body, ProtocolHeader):
             if self.closed and self.peer_closed:
                 self.restart()
+            elif not self.whole:
+                self.close_stands = False
             self.headers.send(body, bool(frame.problems) and self.headers.sent > 0)
             self.layer = body.protocol()
             if self.layer == "AMQP 1.0":
@@ -687,6 +692,7 @@ class Endpoint:
     def lost(self) -> None:
         """Octets of either stream were not captured: nothing follows any more from what was not seen."""
         self.ended.clear()
+        self.close_stands = False
         if not self.whole:
             return  # nothing that was begun since has been taken for whole
         self.whole = False
@@ -728,7 +734,7 @@ class Endpoint:
                 int(self.peer_open_time),
             ),
             (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
-            (self.peer_closed, int(self.late)),
+            (self.close_stands, self.peer_closed, int(self.late)),
             (tuple(sorted(self.declared)), tuple(sorted(self.discharged))),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
             tables,
@@ -763,7 +769,7 @@ class Endpoint:
         endpoint.peer_open = opened if isinstance(opened, Open) else None
         _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
         endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
-        endpoint.peer_closed, endpoint.late = others
+        endpoint.close_stands, endpoint.peer_closed, endpoint.late = others
         endpoint.declared = set(transactions[0])
         endpoint.discharged = set(transactions[1])
         endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])

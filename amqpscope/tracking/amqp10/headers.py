@@ -4,12 +4,15 @@ Each layer is opened by a header from each side: the n-th that was sent is answe
 that was received. What follows rests on their being the same.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.wire import i64
 
 __all__ = ["Headers"]
+
+# AMQP itself, TLS and SASL.
+_KNOWN: Final = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")
 
 
 class Headers:
@@ -53,8 +56,10 @@ class Headers:
         self.disagreed = self.differ()
 
     def differ(self) -> bool:
-        """Whether the newest of both are for the same layer, and not the same."""
-        return self.sent == self.received and self.own != self.theirs
+        """Whether the newest of both are for the same layer, not the same, and one is of AMQP 1.0."""
+        if self.sent != self.received or self.own == self.theirs:
+            return False
+        return self.own in _KNOWN or self.theirs in _KNOWN
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
