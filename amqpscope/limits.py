@@ -242,8 +242,20 @@ MAX_INBOX: Final = 16_384
 """Frames on their way to an endpoint that has not shown to have received them. More is a direction of
 which hardly anything was captured."""
 
-MAX_TRANSACTIONS: Final = 65_536
-"""Transaction ids remembered of a connection, declared and discharged. Beyond, ids are not judged."""
+MAX_TRANSACTIONS: Final = 4096
+"""Transactions of a connection that are declared and not over, requests on a session's control links without
+an answer, and control links. Beyond, transactions are not judged."""
+
+MAX_OVER_TRANSACTIONS: Final = 1024
+"""Transactions that are over and still known, to say so of one that is named again. Of older ones that is as
+true as if they had never been."""
+
+MAX_WORK: Final = 4096
+"""Deliveries under transactions, and links that ask for some, that nobody has settled. A transaction has
+hundreds. Beyond, transactions are not judged."""
+
+MAX_ASKED: Final = 64
+"""Transactions under which one link was to send, of which any may be the one that its sender knows of."""
 
 MAX_SESSIONS_SEARCHED: Final = 256
 """Sessions of a connection that are looked through at each attach. Nobody has so many who means well; with

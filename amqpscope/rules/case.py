@@ -12,6 +12,7 @@ from amqpscope.model import Connection, FrameRecord, Spot
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transactions import NO_LEDGER, Ledger
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL
 from amqpscope.tracking.pace import Pace
 from amqpscope.tracking.serial import raw
@@ -30,7 +31,8 @@ class Case:
 
     connection: where it is. record: the frame; at the end of a stream there is none. spot: what findings
     point at if not at that frame. me: the endpoint that sent it. peer: the other one. session, link: of
-    this frame, as `me` knows them, or None. findings: what was found. pace: how time went on so far.
+    this frame, as `me` knows them, or None. ledger: the transactions of the two. findings: what was found.
+    pace: how time went on so far.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -42,6 +44,7 @@ class Case:
         self.session: SessionEnd | None = None
         self.link: LinkEnd | None = None
         self.pace: Pace = Pace()
+        self.ledger: Ledger = NO_LEDGER
         self.findings: list[Finding] = []
         self.found: i64 = 0
 

@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.rules.amqp10 import (
     condition,
     connection,
+    coordinator,
     delivery,
     ending,
     framing,
@@ -21,6 +22,7 @@ from amqpscope.rules.amqp10 import (
     session,
     terminus,
     transaction,
+    transactional_work,
     types,
 )
 
@@ -29,6 +31,7 @@ __all__ = ["SUBJECTS", "checked"]
 SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "condition": condition.RULES,
     "connection": connection.RULES,
+    "coordinator": coordinator.RULES,
     "delivery": delivery.RULES,
     "ending": ending.RULES,
     "framing": framing.RULES,
@@ -41,6 +44,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "session": session.RULES,
     "terminus": terminus.RULES,
     "transaction": transaction.RULES,
+    "transactional_work": transactional_work.RULES,
     "types": types.RULES,
 }
 """The rules of each file in `amqpscope/rules/amqp10/`."""

@@ -14,6 +14,9 @@ from amqpscope.rules.amqp10 import transaction
 from amqpscope.rules.case import Case
 from amqpscope.rules.catalogue import severity
 from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transactions import Control, Ledger, Request
+from dissectors.amqp10.transactions import Declared
 
 
 def found(d: Dialogue) -> list[tuple[str, str, bool]]:
@@ -206,12 +209,19 @@ def test_more_transactions_than_are_remembered() -> None:
     d = Dialogue()
     d.headers()
     record = next(iter(amqpscope.read(io.BytesIO(d.pcap()))))
-    for known, expected in ((MAX_TRANSACTIONS - 1, 2), (MAX_TRANSACTIONS, 0)):
+    for known, expected in ((MAX_TRANSACTIONS, 2), (MAX_TRANSACTIONS + 1, 0)):
         case = Case(record.connection)
         case.record = record
-        case.me = Endpoint("client")
-        case.me.declared = {b"%d" % number for number in range(known)}
-        transaction.work_in_no_transaction(case, b"new")
+        case.me, case.peer = Endpoint("client"), Endpoint("server")
+        case.ledger = Ledger()
+        control = Control("client", 0, 0, "control", 1)
+        for number in range(known):
+            request = Request(control, number, 1, "declare", None)
+            declared = Declared()
+            declared.txn_id = b"%d" % number
+            case.ledger.answer(request, declared, number, record)
+        assert case.ledger.overfull == (known > MAX_TRANSACTIONS)
+        transaction.judge_id(case, SessionEnd(0), b"new", "a transfer is posted")
         transaction.discharge_of_no_transaction(case, b"new")
         assert len(case.findings) == expected
 

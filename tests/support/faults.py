@@ -177,7 +177,9 @@ def delivery(peer: Peer, session: Session, link: Link, payload: bytes | None = N
     session.next_delivery += 1
     session.next_out += 1
     link.count += 1
-    return peer.say("transfer", session.out, amqp.data(b"x") if payload is None else payload, **fields)
+    if payload is None:
+        payload = amqp.amqp_value(amqp.declare()) if link.coordinator else amqp.data(b"x")
+    return peer.say("transfer", session.out, payload, **fields)
 
 
 def flow(peer: Peer, session: Session, **changed: Any) -> Said:
@@ -965,8 +967,10 @@ def declare_settled(peer: Peer) -> Said | None:
 @breaks("TX-DISCHARGE-UNSETTLED")
 def discharge_settled(peer: Peer) -> Said | None:
     for session, link in control_links(peer):
-        if peer.live:
-            body = amqp.discharge(txn_id=peer.live.pop(), fail=False)
+        complete = peer.complete()
+        if complete:
+            peer.live.remove(complete[0])
+            body = amqp.discharge(txn_id=complete[0], fail=False)
             return delivery(peer, session, link, amqp.amqp_value(body), settled=True)
     return None
 
@@ -976,7 +980,8 @@ def discharge_settled(peer: Peer) -> Said | None:
 
 def message(peer: Peer, *sections: bytes) -> Said | None:
     for session, link in ready(peer):
-        return delivery(peer, session, link, b"".join(sections))
+        if not link.coordinator:
+            return delivery(peer, session, link, b"".join(sections))
     return None
 
 

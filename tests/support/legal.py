@@ -46,7 +46,11 @@ _STATES: dict[str, bytes] = {
     "released": amqp.released(),
     "modified": amqp.modified(delivery_failed=True),
     "received": amqp.received(section_number=0, section_offset=0),
+    "failed": amqp.rejected(error=amqp.error(condition="amqp:transaction:rollback")),
 }
+
+# What the coordinator offers: the peers do all of it.
+_CAPABILITIES = ["amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn"]
 
 
 class Terminus(bytes):
@@ -183,7 +187,7 @@ class Delivery:
     remote_state: State = None
     over: bool = False  # resumed only to settle it
     txn: bytes | None = None  # posted in this transaction
-    control: tuple[Any, ...] | None = None  # on a control link: ("declare",) or ("discharge", id)
+    control: tuple[Any, ...] | None = None  # on a control link: ("declare",) or ("discharge", id, fail)
 
 
 @dataclass(slots=True)
@@ -374,10 +378,12 @@ class Peer:
         self.awaiting: dict[int, list[Session]] = {}
         self.unsafe: set[int] = set()
         self.tags = 0
-        # Transactions: the control link and what is declared on it (client), how many there were (server).
+        # Transactions: the control link and what is declared on it (client); how many there were, and whether
+        # those that are over were committed (server).
         self.control: Link | None = None
         self.live: list[bytes] = []
         self.declared = 0
+        self.over: dict[bytes, bool] = {}
 
     # ---- saying -------------------------------------------------------------------------------------------
 
@@ -657,6 +663,10 @@ class Peer:
         """If the control link is among these, its transactions are over."""
         if self.control in links:
             self.live.clear()
+            for session in self.sessions:
+                for each in session.sent.values():
+                    if each.link is self.control:
+                        each.control = None
 
     def attach_choices(self, session: Session) -> list[Choice]:
         choices: list[Choice] = []
@@ -720,7 +730,8 @@ class Peer:
         symbols = [f"amqp:{name}:list" for name in sorted(outcomes)] or None
         source = Terminus(amqp.source(address=address, outcomes=symbols))
         source.outcomes = tuple(sorted(outcomes))
-        target = Terminus(amqp.coordinator() if link.coordinator else amqp.target(address=address))
+        offered = amqp.coordinator(capabilities=_CAPABILITIES)
+        target = Terminus(offered if link.coordinator else amqp.target(address=address))
         target.coordinator = link.coordinator
         return source, target
 
@@ -906,13 +917,11 @@ class Peer:
 
     def start_delivery(self, session: Session, link: Link) -> None:
         delivery = Delivery(link, session.next_delivery & WRAP, self.new_tag(link), self.message(link))
-        first: Fields = {}
         if link.coordinator:
             self.say_control(session, delivery)
         elif self.live and link.mine["snd_settle_mode"] != 1 and self.chance(0.4):
             delivery.txn = self.random.choice(self.live)
-            first["state"] = ("transactional", delivery.txn, None)
-        self.first_transfer(session, delivery, **first)
+        self.first_transfer(session, delivery)
 
     def first_transfer(self, session: Session, delivery: Delivery, **fields: Any) -> None:
         session.next_delivery += 1
@@ -928,12 +937,21 @@ class Peer:
             **fields,
         )
 
+    def complete(self) -> list[bytes]:
+        """ "It is an error for the controller to attempt to discharge a transaction against which a partial
+        delivery has been posted." """
+        partial = {each.open.txn for every in self.sessions for each in every.links.values() if each.open}
+        return [txn for txn in self.live if txn not in partial]
+
     def say_control(self, session: Session, delivery: Delivery) -> None:
         """ "declare" or "discharge", transactions.xml, "coordination": never settled."""
-        if self.live and self.chance(0.5):
-            txn = self.live.pop(self.random.randrange(len(self.live)))
-            delivery.control = ("discharge", txn)
-            body = amqp.discharge(txn_id=txn, fail=self.chance(0.3))
+        complete = self.complete()
+        if complete and self.chance(0.5):
+            txn = self.random.choice(complete)
+            self.live.remove(txn)
+            fail = self.chance(0.3)
+            delivery.control = ("discharge", txn, fail)
+            body = amqp.discharge(txn_id=txn, fail=fail)
         else:
             delivery.control = ("declare",)
             body = amqp.declare()
@@ -992,6 +1010,8 @@ class Peer:
         assert delivery is not None and session.out is not None
         mode = link.mine["snd_settle_mode"]
         fields["handle"] = link.handle
+        if delivery.txn is not None:
+            fields["state"] = ("transactional", delivery.txn, None)
         rest = len(delivery.message) - delivery.position
         fields["settled"] = True
         fields["more"] = True
@@ -1029,6 +1049,7 @@ class Peer:
     def disposition_choices(self, session: Session) -> list[Choice]:
         choices: list[Choice] = []
         incoming = [each for each in session.received.values() if self.answerable(each)]
+        incoming = [each for each in incoming if not self.premature(each)]
         if incoming:
             weight = min(6.0, 1.0 * len(incoming)) * self.character.patience
             choices.append((weight, lambda: self.receiver_disposition(session, self.random.choice(incoming))))
@@ -1048,9 +1069,20 @@ class Peer:
             return each.state is None and not each.remote_settled
         if each.control is not None and each.link.peer_handle is None:
             return False
+        decided = each.state in OUTCOMES or isinstance(each.state, tuple)
         if each.remote_settled:
-            return each.state in OUTCOMES
-        return not (each.second and each.state in OUTCOMES)
+            return decided
+        return not (each.second and decided)
+
+    def premature(self, each: Incoming) -> bool:
+        """A commit, though the outcome of something posted under it is not told yet."""
+        if each.control is None or each.control[0] != "discharge" or each.control[2]:
+            return False
+        return any(
+            one.txn == each.control[1] and not isinstance(one.state, tuple) and not one.sent_settled
+            for session in self.sessions
+            for one in session.received.values()
+        )
 
     @staticmethod
     def kind(each: Incoming) -> tuple[object, ...]:
@@ -1074,9 +1106,11 @@ class Peer:
         outcomes = OUTCOMES if source is None or not source.outcomes else source.outcomes
         if first.control is not None and first.complete:
             settled = True
-            state = "rejected" if self.chance(0.1) else self.control_outcome(first.control)
+            state = self.control_outcome(first.control)
         elif not first.complete:
             state = "received"
+        elif first.txn is not None:
+            state, settled = self.posting_outcome(first, outcomes)
         elif state in OUTCOMES:
             settled = True  # mode first, or second and settled by the sender
         elif first.second:
@@ -1084,11 +1118,8 @@ class Peer:
         else:
             state = self.random.choice(outcomes)
             settled = self.chance(0.8)
-            txn = first.txn
-            if txn is None and self.live and self.chance(0.3):
-                txn = self.random.choice(self.live)
-            if txn is not None:
-                state = ("transactional", txn, state)
+            if self.live and self.chance(0.3):
+                state = ("transactional", self.random.choice(self.live), state)
                 settled = True
         for each in chosen:
             each.state = state
@@ -1098,9 +1129,27 @@ class Peer:
     def control_outcome(self, control: tuple[Any, ...]) -> State:
         """What a coordinator says of a declare or a discharge."""
         if control[0] == "discharge":
-            return "accepted"
+            # "the coordinator MUST always be able to complete a discharge where the fail flag is set to true"
+            refused = not control[2] and self.chance(0.1)
+            self.over[control[1]] = not control[2] and not refused
+            return "failed" if refused else "accepted"
+        if self.chance(0.1):
+            return "failed"
         self.declared += 1
         return ("declared", b"txn%d" % self.declared)
+
+    def posting_outcome(self, each: Incoming, outcomes: tuple[str, ...]) -> tuple[State, bool]:
+        """What a resource says of a delivery posted under a transaction, and whether it settles it."""
+        assert each.txn is not None
+        committed = self.over.get(each.txn)
+        if committed is False:
+            return None, not each.second or each.remote_settled
+        if isinstance(each.state, tuple):
+            # The promised outcome, then the one that was applied.
+            return each.state[2] if committed else each.state, not each.second or each.remote_settled
+        if committed:
+            return None, not each.second or each.remote_settled  # its link was detached at the commit
+        return ("transactional", each.txn, self.random.choice(outcomes)), not each.second and self.chance(0.7)
 
     def sender_disposition(self, session: Session, first: Delivery) -> None:
         if first.remote_settled and self.chance(0.8):
@@ -1333,5 +1382,5 @@ class Peer:
                 each.remote_settled = True
             if fields["role"] is RECEIVER and fields["state"] is not None:
                 each.remote_state = fields["state"]
-                if fields["state"][0] == "declared" and each.link is self.control and self.control.up:
+                if fields["state"][0] == "declared" and each.control is not None:
                     self.live.append(fields["state"][1])

@@ -13,6 +13,7 @@ from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.amqp10 import (
     condition,
     connection,
+    coordinator,
     delivery,
     ending,
     framing,
@@ -24,11 +25,14 @@ from amqpscope.rules.amqp10 import (
     session,
     terminus,
     transaction,
+    transactional_work,
     types,
 )
 from amqpscope.rules.case import NO_RECORD, Case
 from amqpscope.rules.context import Context
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transactions import Ledger, Transaction, opens_ledger
 from amqpscope.tracking.pace import Pace
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
@@ -43,6 +47,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
+from dissectors.amqp10.transactions import Declared
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
@@ -78,6 +83,8 @@ class Judge:
         me.catch_up(record.acknowledged, peer.sent_end)
         me.prove(record)
         case.pace.saw(record.time)
+        if case.ledger.active:
+            case.ledger.prove(me, record.frame.body)
         case.record = record
         case.me = me
         case.peer = peer
@@ -98,6 +105,10 @@ class Judge:
             self.context.saw(record, self.made[len(self.made) - case.found :])
         if self.made:
             self.give_out()
+        if case.ledger.active or opens_ledger(frame.body):
+            if not case.ledger.active:
+                case.ledger = Ledger()
+            case.ledger.apply(me, record)
         me.send(record)
         peer.deliver(record)
         if frame.problems and obscure(frame):
@@ -162,6 +173,7 @@ class Judge:
         case.link = None
         case.found = 0
         ending.judge_end(case, reason, after_peer)
+        transactional_work.judge_end(case, reason)
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
@@ -178,6 +190,7 @@ class Judge:
         return (
             self.client.dump(),
             self.server.dump(),
+            self.case.ledger.dump() if self.case.ledger.active else None,
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
         )
@@ -185,10 +198,12 @@ class Judge:
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, pace, made = state
+        client, server, ledger, pace, made = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
+        if ledger is not None:
+            judge.case.ledger = Ledger.load(ledger)
         judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         return judge
@@ -239,12 +254,14 @@ class Judge:
             ends = session.on_session(case)
             if ends is not None:
                 case.session = ends
+                self.disposition(case, ends, body)
                 delivery.judge_disposition(case, ends, body)
         elif isinstance(body, Flow):
             self.flow(case, body)
         elif isinstance(body, Attach):
             link.judge_attach_alone(case, body)
             terminus.judge_attach(case, body)
+            transaction.judge_attach(case, body)
             ends = session.on_session(case)
             if ends is not None:
                 case.session = ends
@@ -314,9 +331,21 @@ class Judge:
         case.link = attached
         link.judge_transfer(case, attached, body)
         delivery.judge_transfer(case, ends, attached, body)
-        transaction.judge_transfer(case, attached, body)
+        transaction.judge_transfer(case, ends, attached, body)
+        if case.ledger.active:
+            transactional_work.judge_transfer(case, ends, attached, body)
         if said is not None:
             message.judge_message(case, said)
+
+    def disposition(self, case: Case, ends: SessionEnd, body: Disposition) -> None:
+        """A disposition: what it says of transactions."""
+        meant: Transaction | None = None
+        if body.role and body.state is not None:
+            meant = transaction.judge_disposition(case, ends, body)
+        if case.ledger.active and case.found == 0:
+            transactional_work.judge_disposition(case, ends, body, meant)
+        if body.role and case.found == 0 and (case.ledger.active or isinstance(body.state, Declared)):
+            coordinator.judge_disposition(case, ends, body)
 
     def flow(self, case: Case, body: Flow) -> None:
         """A flow: its session's rules, and its link's."""
@@ -334,11 +363,14 @@ class Judge:
             return
         case.link = attached
         link.judge_flow(case, attached, body)
+        if body.properties is not None and not attached.sender:
+            transaction.judge_flow(case, ends, body)
 
 
 # What the dissectors prove, by the problem's code.
 _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
     **types.PROBLEMS,
+    **transaction.PROBLEMS,
     **framing.PROBLEMS,
     **terminus.PROBLEMS,
     **message.PROBLEMS,

@@ -23,7 +23,7 @@ on a channel in use is ignored, a second attach on a handle replaces the first.
 
 from typing import Any, Final
 
-from amqpscope.limits import MAX_INBOX, MAX_LEFT, MAX_LINK_ACCOUNTS, MAX_TRANSACTIONS, MAX_UNANSWERED
+from amqpscope.limits import MAX_INBOX, MAX_LEFT, MAX_LINK_ACCOUNTS, MAX_UNANSWERED
 from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.headers import Headers
@@ -34,7 +34,6 @@ from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import ProtocolHeader
-from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -48,7 +47,6 @@ from dissectors.amqp10.performatives import (
 )
 from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
-from dissectors.amqp10.transactions import Declared, Discharge
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
@@ -142,9 +140,6 @@ class Endpoint:
         # How often it was silent for too long.
         self.late: i64 = 0
         self.peer_closed: bool = False
-        # Transactions: the ids declared to it or by it, and those it has discharged.
-        self.declared: set[bytes] = set()
-        self.discharged: set[bytes] = set()
         # A begin without remote-channel that it sent while one of the peer's waited for its answer.
         self.unasked: Spot | None = None
         self.unasked_end: i64 = UNKNOWN
@@ -383,7 +378,6 @@ class Endpoint:
             link.receiving = transfer.more is True and transfer.aborted is not True
 
     def receive_disposition(self, session: SessionEnd, body: Disposition) -> None:
-        self.learn_transaction(body)
         if body.role is False and body.settled and session.held:
             session.release(body)
         if body.role is not True or body.first is None:
@@ -395,14 +389,6 @@ class Endpoint:
                 delivery.settled_by_receiver = True
                 session.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
-
-    def learn_transaction(self, body: Disposition) -> None:
-        """A coordinator's disposition may declare a transaction."""
-        state = body.state
-        if isinstance(state, Declared) and isinstance(state.txn_id, bytes):
-            if len(self.declared) < MAX_TRANSACTIONS:
-                self.declared.add(state.txn_id)
-            self.discharged.discard(state.txn_id)
 
     def named(self, session: SessionEnd, body: Disposition) -> list[Delivery]:
         """Deliveries sent by this endpoint on a session that a disposition names, still unsettled."""
@@ -583,8 +569,6 @@ class Endpoint:
             if session.last_delivery != UNKNOWN:
                 number = nearest(transfer.delivery_id, session.last_delivery)
             session.last_delivery = number
-        if record.message is not None and link.coordinator:
-            self.discharge(record.message)
         frame = record.frame
         begun = link.open is None
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
@@ -594,7 +578,6 @@ class Endpoint:
             session.unsettled.pop(int(delivery.number), None)
 
     def send_disposition(self, channel: int, body: Disposition) -> None:
-        self.learn_transaction(body)
         session = self.session_on(channel)
         if session is None:
             return
@@ -609,14 +592,6 @@ class Endpoint:
                 delivery.settled = True
                 session.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
-
-    def discharge(self, message: Message) -> None:
-        """A message on a control link: if it discharges a transaction, that is over for its sender."""
-        for section in message.sections():
-            value = section.value
-            if isinstance(value, Discharge) and isinstance(value.txn_id, bytes):
-                if len(self.discharged) < MAX_TRANSACTIONS:
-                    self.discharged.add(value.txn_id)
 
     def see_end(self, record: FrameRecord) -> None:
         """If the stream ended inside this frame, that is to be told once it is known how it ended."""
@@ -735,7 +710,6 @@ class Endpoint:
             ),
             (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
             (self.close_stands, self.peer_closed, int(self.late)),
-            (tuple(sorted(self.declared)), tuple(sorted(self.discharged))),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
             tables,
             int(self.begun),
@@ -747,7 +721,7 @@ class Endpoint:
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
         about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, others = state[:10]
-        transactions, unasked, tables, begun, accounts, dumped = state[10:]
+        unasked, tables, begun, accounts, dumped = state[10:]
         endpoint = Endpoint(about[0])
         endpoint.whole = about[1]
         endpoint.knowledge = Knowledge.load(about[2])
@@ -770,8 +744,6 @@ class Endpoint:
         _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
         endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
         endpoint.close_stands, endpoint.peer_closed, endpoint.late = others
-        endpoint.declared = set(transactions[0])
-        endpoint.discharged = set(transactions[1])
         endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])
         endpoint.unasked_end = unasked[1]
         sessions = [SessionEnd.load(session) for session in dumped]

@@ -227,6 +227,13 @@ def _transactional(rule: str, wrong: bytes, right: bytes) -> None:
         if rule == "P-DISCHARGE-MAND":
             d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
             said = d.client.transfer(amqp.amqp_value(content))
+        elif rule == "P-TXSTATE-MAND":
+            d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+            d.client.attach(handle=1, name="work")
+            d.server.attach(RECEIVER, handle=1, name="work")
+            d.server.flow(handle=1)
+            d.client.transfer(handle=1, state=right)
+            said = d.server.disposition(1, state=content)
         else:
             said = d.server.disposition(0, state=content)
         if d.wrong:

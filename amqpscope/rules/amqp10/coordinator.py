@@ -1,0 +1,345 @@
+"""What a coordinator answers (transactions.xml, "txn-declare", "txn-discharge")."""
+
+from amqpscope.rules.amqp10.transaction import declared_as_a_state, txn_id_too_long
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import UNKNOWN
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transactions import Request, Transaction, Work, among_raw
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.messaging import Accepted, Modified, Rejected, Released
+from dissectors.amqp10.performatives import Disposition
+from dissectors.amqp10.transactions import Declared
+from dissectors.wire import i64
+
+__all__ = ["judge_disposition"]
+
+
+def declare_answered_by_another_outcome(case: Case, request: Request, state: object) -> None:
+    """A declare is answered by another outcome than declared or a failure.
+
+    Why it matters: the controller learns no id; whether there is a transaction nobody can tell.
+    Silent when: octets of either peer were not captured. Possible when it is only settled, without a state.
+    """
+    case.report(
+        "amqp10/TX-DECLARE-OK",
+        "a declare is settled without a state"
+        if state is None
+        else f"a declare is answered by {_name(state)}, not by declared",
+        POSSIBLE if state is None else CERTAIN,
+        {"declare_packet": int(request.packet)},
+        [int(request.packet)],
+    )
+
+
+def declare_not_rejected(case: Case, request: Request, state: object, certainty: i64) -> None:
+    """A declare that failed is not answered by rejected with a transaction error.
+
+    Why it matters: the controller cannot tell why, or takes the transaction for declared.
+    Silent when: octets of either peer were not captured. Possible when the error is of another kind.
+    """
+    case.report(
+        "amqp10/TX-DECLARE-FAIL-REJECT",
+        f"a declare that failed is answered by {_name(state)}{_without(state)}",
+        certainty,
+        {"declare_packet": int(request.packet)},
+        [int(request.packet)],
+    )
+
+
+def declare_failed_without_detach(case: Case, request: Request, state: object) -> None:
+    """A declare that failed is answered by an outcome, though rejected is not offered: no detach.
+
+    Why it matters: the controller has said that it does not understand a rejection.
+    Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
+    """
+    case.report(
+        "amqp10/TX-DECLARE-FAIL-DETACH",
+        f"a declare that failed is answered by {_name(state)}, which its source does not offer; "
+        "the link is to be detached",
+        CERTAIN,
+        {"declare_packet": int(request.packet)},
+        [int(request.packet)],
+    )
+
+
+def discharge_not_rejected(case: Case, request: Request, state: object, certainty: i64) -> None:
+    """A discharge that failed is not answered by rejected with a transaction error.
+
+    Why it matters: the controller cannot tell that the work was rolled back, or why.
+    Silent when: octets of either peer were not captured. Possible when the error is of another kind.
+    """
+    case.report(
+        "amqp10/TX-DISCHARGE-FAIL-REJECT",
+        f"a discharge that failed is answered by {_name(state)}{_without(state)}",
+        certainty,
+        {"discharge_packet": int(request.packet)},
+        [int(request.packet)],
+    )
+
+
+def discharge_failed_without_detach(case: Case, request: Request, state: object) -> None:
+    """A discharge that failed is answered by an outcome, though rejected is not offered: no detach.
+
+    Why it matters: the controller has said that it does not understand a rejection.
+    Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
+    """
+    case.report(
+        "amqp10/TX-DISCHARGE-FAIL-DETACH",
+        f"a discharge that failed is answered by {_name(state)}, which its source does not offer; "
+        "the link is to be detached",
+        CERTAIN,
+        {"discharge_packet": int(request.packet)},
+        [int(request.packet)],
+    )
+
+
+def rollback_refused(case: Case, request: Request, state: object, certainty: i64) -> None:
+    """A discharge that asks for a rollback is refused.
+
+    Why it matters: a coordinator that fails rolls back, too; there is nothing to refuse.
+    Silent when: octets of either peer were not captured, or no transaction of the id was declared. Possible
+    when it is said to be unknown or timed out.
+    """
+    case.report(
+        "amqp10/TX-DISCHARGE-ROLLBACK-OK",
+        f"a discharge with fail=true is answered by {_name(state)}",
+        certainty,
+        {"discharge_packet": int(request.packet)},
+        [int(request.packet)],
+    )
+
+
+def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i64) -> None:
+    """A coordinator hands out the id of a transaction that it declared before and that is not over.
+
+    Why it matters: the work of the two cannot be told apart; what is rolled back with one is lost of both.
+    Silent when: octets of either peer were not captured, or the control link of the first was detached.
+    Possible when the first may have timed out.
+    """
+    case.report(
+        "amqp10/TX-ID-FRESH",
+        f"declared has the id of the transaction declared in packet {transaction.declared_packet}",
+        certainty,
+        {"discharged": False},
+        [int(transaction.declared_packet)],
+    )
+
+
+def committed_without_outcome(case: Case, request: Request, work: Work) -> None:
+    """A discharge is accepted before the outcome of a delivery posted under the transaction was stated.
+
+    Why it matters: the controller takes the work for done and does not know what became of the delivery.
+    Silent when: octets of either peer were not captured, the delivery was sent settled, or its link was
+    detached meanwhile.
+    """
+    case.report(
+        "amqp10/TX-POST-OUTCOME",
+        f"a discharge is accepted, the outcome of a delivery under it (packet {work.packet}) was not stated",
+        CERTAIN,
+        {"discharge_packet": int(request.packet)},
+        [int(work.packet), int(request.packet)],
+    )
+
+
+def rolled_back_while_sending(case: Case, request: Request, work: Work) -> None:
+    """A resource answers a rollback while a delivery acquired under the transaction is half sent.
+
+    Why it matters: what belongs to the acquisition that was rolled back goes on coming after it.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report(
+        "amqp10/TX-ACQ-PARTIAL",
+        f"a rollback is answered while a delivery under it (packet {work.packet}) is half sent",
+        CERTAIN,
+        {"discharge_packet": int(request.packet)},
+        [int(work.packet), int(request.packet)],
+    )
+
+
+def goes_on_after_an_incomplete_posting(case: Case, request: Request, transaction: Transaction) -> None:
+    """A coordinator answers a discharge that came while a delivery under the transaction was incomplete.
+
+    Why it matters: it is to end the control link, with transaction-rollback; so the work is half done.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report(
+        "amqp10/TX-POST-PARTIAL-REACT",
+        "a discharge is answered that came while a delivery under it was incomplete",
+        CERTAIN,
+        {"discharge_packet": int(request.packet)},
+        [int(transaction.partial)],
+    )
+
+
+def goes_on_after_an_outcome_under_another(case: Case, request: Request, transaction: Transaction) -> None:
+    """A coordinator answers a discharge after a delivery under one transaction was given another's outcome.
+
+    Why it matters: it is to end the control link, with transaction-rollback: no commit can do both.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report(
+        "amqp10/TX-RET-OTHER-REACT",
+        "a discharge is answered after a delivery was given an outcome under another transaction",
+        CERTAIN,
+        {"discharge_packet": int(request.packet)},
+        [int(transaction.mixed)],
+    )
+
+
+def goes_on_after_a_settled_request(case: Case, request: Request) -> None:
+    """A coordinator got a settled transfer and goes on with the control link.
+
+    Why it matters: it is to detach with an error; so nobody tells the controller that it was not heard.
+    Silent when: octets of either peer were not captured, or nothing later on the link was answered.
+    """
+    packet = int(request.control.settled_packet)
+    case.report(
+        "amqp10/TX-DECLARE-SETTLED-REACT",
+        f"a settled transfer on the control link (packet {packet}) was not answered by detach",
+        CERTAIN,
+        {"settled_packet": packet},
+        [packet],
+    )
+
+
+def _name(state: object) -> str:
+    return state.definition().name if isinstance(state, Composite) else "another state"
+
+
+def _condition(state: object) -> str:
+    """The error condition of a rejection."""
+    if isinstance(state, Rejected) and state.error is not None and state.error.condition is not None:
+        return str(state.error.condition)
+    return ""
+
+
+def _without(state: object) -> str:
+    if not isinstance(state, Rejected):
+        return ""
+    condition = _condition(state)
+    return f" with {condition}, no transaction error" if condition else " without an error"
+
+
+def _judge_declare(case: Case, request: Request, state: object) -> None:
+    if isinstance(state, Declared):
+        _judge_declared(case, request, state)
+    elif isinstance(state, (Rejected, Released, Modified)):
+        if not request.control.offers_rejected:
+            declare_failed_without_detach(case, request, state)
+        elif not isinstance(state, Rejected) or not _condition(state):
+            declare_not_rejected(case, request, state, CERTAIN)
+        elif not _condition(state).startswith("amqp:transaction:"):
+            declare_not_rejected(case, request, state, POSSIBLE)
+    elif state is None or isinstance(state, Accepted):
+        declare_answered_by_another_outcome(case, request, state)
+
+
+def _judge_declared(case: Case, request: Request, state: Declared) -> None:
+    me = case.me
+    txn_id = state.txn_id
+    if not isinstance(txn_id, bytes):
+        return
+    if len(txn_id) > 32:
+        txn_id_too_long(case, len(txn_id))
+        return
+    earlier = case.ledger.transaction(request.control.controller, txn_id)
+    if earlier is None or earlier.control.over():
+        return
+    if earlier.discharge_end == UNKNOWN or earlier.discharge_end > me.knowledge.could:
+        id_of_a_live_transaction(case, earlier, POSSIBLE)
+
+
+def _judge_discharge(case: Case, request: Request, state: object) -> None:
+    transaction = request.transaction
+    if isinstance(state, Declared):
+        declared_as_a_state(case)
+    elif isinstance(state, (Rejected, Released, Modified)):
+        condition = _condition(state)
+        if transaction is not None and transaction.fail:
+            told = condition in ("amqp:transaction:unknown-id", "amqp:transaction:timeout")
+            rollback_refused(case, request, state, POSSIBLE if told else CERTAIN)
+        elif not request.control.offers_rejected:
+            discharge_failed_without_detach(case, request, state)
+        elif not isinstance(state, Rejected) or not condition:
+            discharge_not_rejected(case, request, state, CERTAIN)
+        elif not condition.startswith("amqp:transaction:"):
+            discharge_not_rejected(case, request, state, POSSIBLE)
+    if transaction is None or state is None or transaction.discharge_end != request.end:
+        return
+    if transaction.partial:
+        goes_on_after_an_incomplete_posting(case, request, transaction)
+    elif transaction.mixed:
+        goes_on_after_an_outcome_under_another(case, request, transaction)
+    elif isinstance(state, Accepted):
+        _judge_work(case, request, transaction)
+
+
+def _judge_work(case: Case, request: Request, transaction: Transaction) -> None:
+    """What has to be done under a transaction before its discharge is accepted."""
+    me = case.me
+    session = case.session
+    body = case.record.frame.body
+    if session is None or not isinstance(body, Disposition) or body.first is None:
+        return
+    here = (case.peer.peer, int(session.peer_channel))
+    for key, deliveries in case.ledger.work.items():
+        named: list[int] = []
+        if key == here:
+            # Stated by this very disposition.
+            named = among_raw(deliveries, body.first, body.first if body.last is None else body.last)
+        for number, work in deliveries.items():
+            if work.transaction is not transaction or work.odd:
+                continue
+            if key[0] == me.peer:
+                if transaction.fail and not work.complete:
+                    rolled_back_while_sending(case, request, work)
+                    return
+            elif not transaction.fail and not work.settled and work.outcome is None and number not in named:
+                committed_without_outcome(case, request, work)
+                return
+
+
+def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """The rules about what a receiver, as coordinator, says of requests; and of others as if they were."""
+    if body.first is None or not case.me.whole or case.ledger.overfull or not session.whole:
+        return
+    first = body.first
+    last = first if body.last is None else body.last
+    state = body.state
+    requests = case.ledger.requests.get((case.peer.peer, int(session.peer_channel)))
+    if requests:
+        for number in among_raw(requests, first, last):
+            request = requests[number]
+            if request.answered or (state is None and not body.settled):
+                continue
+            control = request.control
+            if control.settled_end != UNKNOWN and control.settled_end < request.end:
+                goes_on_after_a_settled_request(case, request)
+            if request.kind == "declare":
+                _judge_declare(case, request, state)
+            elif request.kind == "discharge":
+                _judge_discharge(case, request, state)
+    if isinstance(state, Declared):
+        theirs = case.peer.sessions.get(int(session.peer_channel))
+        if theirs is not None and case.peer.whole:
+            for delivery in case.peer.named(theirs, body):
+                if not delivery.link.coordinator:
+                    declared_as_a_state(case)
+                    return
+
+
+RULES = {
+    "amqp10/TX-DECLARE-OK": declare_answered_by_another_outcome,
+    "amqp10/TX-DECLARE-FAIL-REJECT": declare_not_rejected,
+    "amqp10/TX-DECLARE-FAIL-DETACH": declare_failed_without_detach,
+    "amqp10/TX-DISCHARGE-FAIL-REJECT": discharge_not_rejected,
+    "amqp10/TX-DISCHARGE-FAIL-DETACH": discharge_failed_without_detach,
+    "amqp10/TX-DISCHARGE-ROLLBACK-OK": rollback_refused,
+    "amqp10/TX-ID-FRESH": id_of_a_live_transaction,
+    "amqp10/TX-POST-OUTCOME": committed_without_outcome,
+    "amqp10/TX-ACQ-PARTIAL": rolled_back_while_sending,
+    "amqp10/TX-POST-PARTIAL-REACT": goes_on_after_an_incomplete_posting,
+    "amqp10/TX-RET-OTHER-REACT": goes_on_after_an_outcome_under_another,
+    "amqp10/TX-DECLARE-SETTLED-REACT": goes_on_after_a_settled_request,
+}

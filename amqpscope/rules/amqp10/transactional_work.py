@@ -1,0 +1,359 @@
+"""Work under transactions: posting, acquiring, retiring (transactions.xml, "txn-work")."""
+
+from amqpscope.limits import ANSWER_PATIENCE
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transactions import Transaction, Work, among_raw, named_in
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from amqpscope.tracking.serial import raw
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.amqp10.transactions import Declared, TransactionalState
+from dissectors.wire import i64
+
+__all__ = ["judge_disposition", "judge_end", "judge_transfer"]
+
+
+def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
+    """The transfers of a delivery do not all name the same transaction.
+
+    Why it matters: the resource cannot tell whether the delivery is part of the transaction.
+    Silent when: octets since the attach were not captured, the transfer aborts the delivery, or it was said
+    of the delivery already.
+    """
+    case.report(
+        "amqp10/TX-POST-ALLFRAMES",
+        "a transfer names another transaction, or none, than the first one of its delivery",
+        CERTAIN,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def acquired_under_a_transaction_not_asked_for(case: Case) -> None:
+    """A resource names a transaction of work that its controller did not put under it.
+
+    Why it matters: the controller commits, or rolls back, without knowing of it.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report(
+        "amqp10/TX-RES-ID", "a resource names a transaction of work that the controller did not put under it"
+    )
+
+
+def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
+    """A link was asked to acquire under a transaction, and sends outside of any.
+
+    Why it matters: what is taken from the queue is not given back when the transaction is rolled back.
+    Silent when: the flow that asks may not have been read, the transaction was discharged, or octets of
+    either peer were not captured. Never more than possible: the message may have been acquired before.
+    """
+    case.report(
+        "amqp10/TX-ACQ-UNSUPPORTED",
+        "a delivery is sent outside of any transaction on a link that was asked to acquire under one",
+        POSSIBLE,
+        {},
+        [packet],
+    )
+
+
+def _judge_first(case: Case, session: SessionEnd, link: LinkEnd, named: bytes | None) -> None:
+    """A resource sends: is it under what its controller asked for?"""
+    me = case.me
+    ledger = case.ledger
+    controller = case.peer.peer
+    asked = ledger.asked.get((controller, int(session.peer_channel), link.name))
+    if named is not None:
+        transaction = ledger.transaction(controller, named)
+        if transaction is None:
+            return
+        if asked is not None:
+            for end, one in zip(asked.ends, asked.transactions, strict=True):
+                if one is transaction and end <= me.knowledge.could:
+                    return
+        acquired_under_a_transaction_not_asked_for(case)
+    elif asked is not None and not asked.odd:
+        newest = asked.transactions[len(asked.transactions) - 1]
+        if not me.knowledge.confirmed(asked.ends[len(asked.ends) - 1]) or newest.control.over():
+            return
+        if newest.discharge_end == UNKNOWN or newest.discharge_end > me.knowledge.could:
+            acquired_outside_of_any_transaction(case, int(newest.declared_packet))
+
+
+def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
+    """The rules about the transaction that a transfer is under, on a connection with transactions."""
+    me = case.me
+    ledger = case.ledger
+    if link.coordinator or not link.whole or not me.whole or ledger.overfull:
+        return
+    delivery = link.open
+    named = named_in(body.state)
+    if delivery is None:
+        _judge_first(case, session, link, named)
+        return
+    if body.aborted or delivery.number == UNKNOWN:
+        return
+    work = ledger.work_of(me.peer, session.channel, raw(delivery.number))
+    if work is None:
+        if named is not None and ledger.transaction(me.peer, named) is not None:
+            transfer_outside_its_transaction(case, delivery)
+    elif not work.odd and work.transaction is not None and work.transaction.control.controller == me.peer:
+        if named != work.transaction.txn_id:
+            transfer_outside_its_transaction(case, delivery)
+
+
+# Outcomes
+
+
+def outcome_under_another_transaction(case: Case, work: Work, under: Transaction) -> None:
+    """A delivery that was sent under a live transaction is given an outcome under another one.
+
+    Why it matters: the two cannot both be committed; the resource has to end the control link.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report(
+        "amqp10/TX-RET-OTHER",
+        f"a delivery under one transaction (packet {work.packet}) is given an outcome under another",
+        CERTAIN,
+        {"declared_packet": int(under.declared_packet)},
+        [int(work.packet)],
+    )
+
+
+def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) -> None:
+    """A delivery that was acquired under a live transaction is given an outcome outside of it.
+
+    Why it matters: the outcome is to take effect with the acquisition, or not at all.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report(
+        "amqp10/TX-ACQ-OUTCOME",
+        f"a delivery acquired under a transaction (packet {work.packet}) is given an outcome outside of it",
+        CERTAIN,
+        {"declared_packet": int(under.declared_packet)},
+        [int(work.packet)],
+    )
+
+
+def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
+    """A resource states the outcome of a posting without the transaction of the posting.
+
+    Why it matters: the controller takes for final what the discharge still decides.
+    Silent when: octets of either peer were not captured, the transaction may have been discharged, or the
+    delivery was sent settled.
+    """
+    case.report(
+        "amqp10/TX-POST-OUTCOME-ID",
+        f"the outcome of a delivery posted under a transaction (packet {work.packet}) does not name it",
+        CERTAIN,
+        {},
+        [int(work.packet)],
+    )
+
+
+def another_outcome_after_the_commit(case: Case, work: Work) -> None:
+    """After a commit a resource states another outcome of a posting than it had promised.
+
+    Why it matters: the controller committed in the belief that the promised one would be applied.
+    Silent when: octets of either peer were not captured, or the delivery is settled.
+    """
+    case.report(
+        "amqp10/TX-POST-AFTER",
+        "after the commit a delivery has another outcome than was stated under the transaction",
+        CERTAIN,
+        {},
+        [int(work.packet)],
+    )
+
+
+def outcome_after_the_rollback(case: Case, work: Work) -> None:
+    """After a rollback a resource states an outcome of a delivery that was posted under the transaction.
+
+    Why it matters: the delivery was never made; it has no outcome.
+    Silent when: octets of either peer were not captured, or the delivery is settled.
+    """
+    case.report(
+        "amqp10/TX-POST-AFTER-FAIL",
+        "after the rollback an outcome is stated of a delivery that was posted under the transaction",
+        CERTAIN,
+        {},
+        [int(work.packet)],
+    )
+
+
+def settled_after_the_rollback(case: Case, work: Work) -> None:
+    """After a rollback a resource settles a delivery that the controller was to decide on anew.
+
+    Why it matters: the delivery is acquired by the controller still; its next outcome has nothing to act on.
+    Silent when: octets of either peer were not captured, or the controller has stated an outcome since. Never
+    more than possible.
+    """
+    case.report(
+        "amqp10/TX-RET-LIVE",
+        "after the rollback a delivery is settled on which the controller was to decide anew",
+        POSSIBLE,
+        {},
+        [int(work.packet)],
+    )
+
+
+def _is_outcome(state: object) -> bool:
+    return (
+        isinstance(state, Composite)
+        and "outcome" in state.definition().provides
+        and not isinstance(state, Declared)
+    )
+
+
+def _judge_as_controller(case: Case, work: Work, under: Transaction, body: Disposition) -> bool:
+    """An outcome of a delivery that was acquired. Gives whether something was found."""
+    if under.discharge_end != UNKNOWN or under.control.over():
+        return False
+    named = named_in(body.state)
+    if named is not None and named != under.txn_id:
+        outcome_under_another_transaction(case, work, under)
+        return True
+    if named is None and _is_outcome(body.state):
+        outcome_outside_its_transaction(case, work, under)
+        return True
+    return False
+
+
+def _judge_as_resource(case: Case, work: Work, under: Transaction, body: Disposition) -> bool:
+    """An outcome of a posting. Gives whether something was found."""
+    state = body.state
+    if work.settled or work.odd or state is None:
+        return False
+    named = named_in(state)
+    if named is not None:
+        if named != under.txn_id:
+            outcome_that_does_not_name_its_transaction(case, work)
+            return True
+        return False
+    if not _is_outcome(state):
+        return False
+    if under.discharge_end == UNKNOWN or under.discharge_end > case.me.knowledge.could:
+        if under.control.over():
+            return False
+        outcome_that_does_not_name_its_transaction(case, work)
+        return True
+    if under.answered_end == UNKNOWN:
+        return False
+    if under.fail or not under.done:
+        outcome_after_the_rollback(case, work)
+        return True
+    before = work.outcome
+    if isinstance(before, TransactionalState) and _is_outcome(before.outcome) and before.outcome != state:
+        another_outcome_after_the_commit(case, work)
+        return True
+    return False
+
+
+def judge_disposition(
+    case: Case, session: SessionEnd, body: Disposition, transaction: Transaction | None
+) -> None:
+    """The rules about outcomes of deliveries under transactions.
+
+    transaction: the live one that the disposition names, if it names any.
+    """
+    me = case.me
+    ledger = case.ledger
+    if body.first is None or not me.whole or ledger.overfull or not session.whole:
+        return
+    first = body.first
+    last = first if body.last is None else body.last
+    if body.role is False:
+        if body.settled:
+            deliveries = ledger.work.get((me.peer, int(session.channel)))
+            for number in among_raw(deliveries, first, last):
+                _judge_settled(case, ledger.work_of(me.peer, session.channel, number))
+        return
+    deliveries = ledger.work.get((case.peer.peer, int(session.peer_channel)))
+    for number in among_raw(deliveries, first, last):
+        work = ledger.work_of(case.peer.peer, session.peer_channel, number)
+        under = None if work is None else work.transaction
+        if work is None or under is None:
+            continue
+        if under.control.controller == me.peer:
+            if _judge_as_controller(case, work, under, body):
+                return
+        elif _judge_as_resource(case, work, under, body):
+            return
+    if transaction is not None and transaction.control.controller != me.peer:
+        _judge_plain_postings(case, session, body)
+
+
+def _judge_settled(case: Case, work: Work | None) -> None:
+    """A resource, as sender, settles a delivery."""
+    retired = None if work is None else work.retired
+    if work is None or retired is None or retired.control.controller == case.me.peer:
+        return
+    if retired.answered_end != UNKNOWN and (retired.fail or not retired.done):
+        settled_after_the_rollback(case, work)
+
+
+def _judge_plain_postings(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """A resource names a transaction of deliveries: were they posted under any?"""
+    peer = case.peer
+    theirs = peer.sessions.get(int(session.peer_channel))
+    if theirs is None or not peer.whole:
+        return
+    for delivery in peer.named(theirs, body):
+        if delivery.complete and named_in(delivery.state) is None and not delivery.link.coordinator:
+            if case.ledger.work_of(peer.peer, theirs.channel, raw(delivery.number)) is None:
+                acquired_under_a_transaction_not_asked_for(case)
+                return
+
+
+# What is left
+
+
+def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
+    """A controller leaves a delivery unsettled long after the discharge of its transaction.
+
+    Why it matters: the resource keeps the delivery and its outcome in mind.
+    Silent when: the discharge's answer had not arrived, either end settled or detached, or octets were not
+    captured. Never more than possible: no time is given.
+    """
+    case.report(
+        "amqp10/TX-POST-SETTLE",
+        f"a delivery posted under a transaction (packet {work.packet}) is not settled after its discharge",
+        POSSIBLE,
+        {"seconds": int((case.me.last_time - since) // 1_000_000_000)},
+        [int(work.packet)],
+    )
+
+
+def judge_end(case: Case, reason: str) -> None:
+    """What a controller has left to do, when a capture ends within a connection."""
+    me = case.me
+    if reason != "capture" or not case.ledger.active or not me.whole or not case.peer.whole:
+        return
+    if me.closed or case.peer.closed:
+        return
+    for (sender, _), deliveries in case.ledger.work.items():
+        if sender != me.peer:
+            continue
+        for work in deliveries.values():
+            under = work.transaction
+            if under is None or under.control.controller != sender or under.answered_end == UNKNOWN:
+                continue
+            if under.answered_end <= me.knowledge.could and work.outcome is not None:
+                if me.last_time - under.answered_time >= ANSWER_PATIENCE:
+                    not_settled_after_the_discharge(case, work, under.answered_time)
+                    return
+
+
+RULES = {
+    "amqp10/TX-POST-ALLFRAMES": transfer_outside_its_transaction,
+    "amqp10/TX-RES-ID": acquired_under_a_transaction_not_asked_for,
+    "amqp10/TX-ACQ-UNSUPPORTED": acquired_outside_of_any_transaction,
+    "amqp10/TX-RET-OTHER": outcome_under_another_transaction,
+    "amqp10/TX-ACQ-OUTCOME": outcome_outside_its_transaction,
+    "amqp10/TX-POST-OUTCOME-ID": outcome_that_does_not_name_its_transaction,
+    "amqp10/TX-POST-AFTER": another_outcome_after_the_commit,
+    "amqp10/TX-POST-AFTER-FAIL": outcome_after_the_rollback,
+    "amqp10/TX-RET-LIVE": settled_after_the_rollback,
+    "amqp10/TX-POST-SETTLE": not_settled_after_the_discharge,
+}

@@ -1,0 +1,845 @@
+"""Transactions of a connection: control links, what is declared and discharged on them, work under them.
+
+Theory of operation. A controller attaches a control link to the coordinator of a resource. It declares
+a transaction there, the resource answers with an id, and from then on both say of which transaction a
+delivery, an outcome or credit is part; until the controller discharges it on the control link, and the
+resource says whether that was done. So a transaction is known only from what *both* peers say. It is
+kept here once for the connection, in a `Ledger` beside the two endpoints, and each fact in it with the
+end of the frame that said it, in the stream of who said it:
+
+    the peer that said it    is bound by it from its next frame on
+    the other peer           could know it where that end is below its `could`, and must below its
+                             `must` (see `tracking.knowledge`)
+
+Naming a transaction shows that the frame with its id was read (`Ledger.prove`).
+
+A delivery is kept as `Work` while it is under a transaction, by its sender's word (posted, or acquired by
+the controller) or by its receiver's (retired): until it is settled, its link is detached, or its session
+ended. What is over is forgotten; a transaction is over when its discharge is answered.
+
+Nothing here judges. An id that nobody declared changes nothing.
+
+Sources: transactions.xml, "txn-declare", "txn-discharge", "txn-work", "coordination".
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import MAX_ASKED, MAX_OVER_TRANSACTIONS, MAX_TRANSACTIONS, MAX_WORK
+from amqpscope.model import FrameRecord
+from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.roll import Roll
+from amqpscope.tracking.serial import nearest, raw
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.messaging import Accepted, Rejected, Source
+from dissectors.amqp10.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
+from dissectors.amqp10.portable import dump_value, load_value
+from dissectors.amqp10.transactions import Coordinator, Declare, Declared, Discharge, TransactionalState
+from dissectors.wire import i64
+
+__all__ = [
+    "NO_LEDGER",
+    "Asked",
+    "Control",
+    "Ledger",
+    "Request",
+    "Transaction",
+    "Work",
+    "among_raw",
+    "asked_of",
+    "named_in",
+    "opens_ledger",
+    "request_in",
+]
+
+
+class Control:
+    """A control link.
+
+    controller: the peer that attached it as sender. channel, session: of that peer, on which and the number
+    of the session in which it did. offers_rejected: its source lets the outcome be rejected. answer_end: of
+    the resource's attach; capabilities: the coordinator's in that, None if it says none. left, dropped: the
+    ends of the controller's and of the resource's detach (or session end); closed: the first of them did.
+    settled_end: of the last transfer that came settled, in `settled_packet`, till a later one is answered.
+    """
+
+    def __init__(self, controller: str, channel: int, session: int, name: str, packet: i64) -> None:
+        self.controller: str = controller
+        self.channel: int = channel
+        self.session: int = session
+        self.name: str = name
+        self.packet: i64 = packet
+        self.offers_rejected: bool = True
+        self.answer_end: i64 = UNKNOWN
+        self.capabilities: tuple[str, ...] | None = None
+        self.left: i64 = UNKNOWN
+        self.dropped: i64 = UNKNOWN
+        self.closed: bool = False
+        self.settled_end: i64 = UNKNOWN
+        self.settled_packet: i64 = 0
+
+    def over(self) -> bool:
+        """Whether either end has detached it."""
+        return self.left != UNKNOWN or self.dropped != UNKNOWN
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            (self.controller, self.channel, self.session, self.name, int(self.packet)),
+            (self.offers_rejected, int(self.answer_end), self.capabilities),
+            (int(self.left), int(self.dropped), self.closed),
+            (int(self.settled_end), int(self.settled_packet)),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Control":
+        """What `dump` gave, as an object again."""
+        about, answer, ends, settled = state
+        control = Control(about[0], about[1], about[2], about[3], about[4])
+        control.offers_rejected, control.answer_end, control.capabilities = answer
+        control.left, control.dropped, control.closed = ends
+        control.settled_end, control.settled_packet = settled
+        return control
+
+
+class Transaction:
+    """One transaction, from the frame that declared it.
+
+    declared_end: of the resource's disposition with its id. discharge_end, fail: of the controller's
+    discharge, and what that asks for. answered_end, answered_time: of the resource's answer to it; done:
+    that said so. partial, mixed: packets in which the controller discharged it while a delivery under it was
+    incomplete, or gave a delivery under it an outcome under another; 0 if it did not. elsewhere: there was
+    work under it on another session than the control link's.
+    """
+
+    def __init__(self, control: Control, txn_id: bytes, declared_end: i64, packet: i64) -> None:
+        self.control: Control = control
+        self.elsewhere: bool = False
+        self.txn_id: bytes = txn_id
+        self.declared_end: i64 = declared_end
+        self.declared_packet: i64 = packet
+        self.discharge_end: i64 = UNKNOWN
+        self.discharge_packet: i64 = 0
+        self.fail: bool = False
+        self.answered_end: i64 = UNKNOWN
+        self.answered_time: i64 = 0
+        self.done: bool = False
+        self.partial: i64 = 0
+        self.mixed: i64 = 0
+
+    def dump(self, controls: Roll) -> tuple[object, ...]:
+        """All of it as plain values, its control link by number."""
+        return (
+            controls.number(self.control),
+            (self.txn_id, int(self.declared_end), int(self.declared_packet)),
+            (int(self.discharge_end), int(self.discharge_packet), self.fail),
+            (int(self.answered_end), int(self.answered_time), self.done),
+            (int(self.partial), int(self.mixed), self.elsewhere),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], controls: list[Control]) -> "Transaction":
+        """What `dump` gave, as an object again, of one of these control links."""
+        control, declared, discharge, answered, faults = state
+        transaction = Transaction(controls[control], declared[0], declared[1], declared[2])
+        transaction.discharge_end, transaction.discharge_packet, transaction.fail = discharge
+        transaction.answered_end, transaction.answered_time, transaction.done = answered
+        transaction.partial, transaction.mixed, transaction.elsewhere = faults
+        return transaction
+
+
+class Request:
+    """A declare or a discharge on a control link.
+
+    kind: `declare`, `discharge`, or "" if it is neither or was not seen whole. end: of its last transfer, in
+    `packet`. transaction: that is discharged, None if there is none of that id. answered: the resource has
+    stated an outcome.
+    """
+
+    def __init__(
+        self, control: Control, end: i64, packet: i64, kind: str, transaction: Transaction | None
+    ) -> None:
+        self.control: Control = control
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.kind: str = kind
+        self.transaction: Transaction | None = transaction
+        self.answered: bool = False
+
+
+class Work:
+    """A delivery under a transaction.
+
+    link: its name. packet: of the frame that brought it under one. transaction: by its sender's word;
+    complete, settled: so too. odd: a later transfer of it named another one, or only that did. retired: the
+    transaction under which its receiver gave it an outcome. outcome: that it stated last. stated_end: of that
+    disposition.
+    """
+
+    def __init__(self, link: str, packet: i64, transaction: Transaction | None) -> None:
+        self.link: str = link
+        self.packet: i64 = packet
+        self.transaction: Transaction | None = transaction
+        self.complete: bool = False
+        self.settled: bool = False
+        self.odd: bool = False
+        self.retired: Transaction | None = None
+        self.outcome: object = None
+        self.stated_end: i64 = UNKNOWN
+
+
+class Asked:
+    """A receiving link on which a controller asked for messages under transactions.
+
+    transactions, ends: those that it named, and the ends of the flows that did. limit: the delivery-count
+    that its credit ends at, as its newest flow has it. odd: since then a delivery came outside of any.
+    """
+
+    def __init__(self) -> None:
+        self.transactions: list[Transaction] = []
+        self.ends: list[int] = []
+        self.limit: i64 = UNKNOWN
+        self.odd: bool = False
+
+
+def asked_of(flow: Flow) -> object:
+    """The txn-id in the properties of a flow, None if there is none."""
+    properties = flow.properties
+    if properties is None or len(properties.pairs) == 0:
+        return None
+    for key, value in properties.pairs:
+        if key == "txn-id":
+            return value
+    return None
+
+
+def named_in(state: object) -> bytes | None:
+    """The txn-id in a delivery state, None if it is no transactional one, or its id is none."""
+    if isinstance(state, TransactionalState) and isinstance(state.txn_id, bytes):
+        return state.txn_id
+    return None
+
+
+def request_in(message: Message) -> object:
+    """The Declare or Discharge in a message's only amqp-value section, None if there is none."""
+    for section in message.sections():
+        if section.name == "amqp-value":
+            value = section.value
+            if isinstance(value, (Declare, Discharge)):
+                return value
+    return None
+
+
+class Ledger:
+    """All transactions of a connection, and the work under them.
+
+    active: there was a control link; before that nothing is here. overfull: there was more than is kept, so
+    that what is not here may still have been.
+    """
+
+    def __init__(self) -> None:
+        self.active: bool = False
+        self.overfull: bool = False
+        self.controls: list[Control] = []
+        # By the controller, and the id.
+        self.transactions: dict[tuple[str, bytes], Transaction] = {}
+        self.finished: list[tuple[str, bytes]] = []
+        # By the sender of the deliveries and its channel: by delivery-id.
+        self.requests: dict[tuple[str, int], dict[int, Request]] = {}
+        self.work: dict[tuple[str, int], dict[int, Work]] = {}
+        self.works: i64 = 0
+        # By the controller, its channel and the link's name.
+        self.asked: dict[tuple[str, int, str], Asked] = {}
+
+    # What is known of it
+
+    def transaction(self, controller: str, txn_id: bytes) -> Transaction | None:
+        """The newest transaction of this id that the resource of this controller declared."""
+        return self.transactions.get((controller, txn_id))
+
+    def control(self, controller: str, channel: i64, name: str) -> Control | None:
+        """The newest control link of this name that a controller attached on a channel."""
+        for control in reversed(self.controls):
+            if control.controller == controller and control.channel == channel and control.name == name:
+                return control
+        return None
+
+    def answered_control(self, controller: str, channel: i64, name: str, answered: bool) -> Control | None:
+        """Of those of this name the one whose resource detaches now, or (not answered) attaches.
+
+        Each attach is answered by one, in order; a detach is for what was attached last.
+        """
+        found: Control | None = None
+        for control in self.controls:
+            if control.controller == controller and control.channel == channel and control.name == name:
+                if not answered and control.answer_end == UNKNOWN:
+                    return control
+                if answered and control.answer_end != UNKNOWN:
+                    found = control
+        return found
+
+    def request(self, controller: str, channel: i64, number: int) -> Request | None:
+        """A delivery on a control link."""
+        requests = self.requests.get((controller, int(channel)))
+        return None if requests is None else requests.get(number)
+
+    def work_of(self, sender: str, channel: i64, number: i64) -> Work | None:
+        """A delivery under a transaction, by its raw delivery-id."""
+        work = self.work.get((sender, int(channel)))
+        return None if work is None else work.get(int(number))
+
+    def incomplete(self, transaction: Transaction) -> Work | None:
+        """A delivery that the controller posts under its transaction and has not finished."""
+        for (sender, _), deliveries in self.work.items():
+            if sender == transaction.control.controller:
+                for work in deliveries.values():
+                    if work.transaction is transaction and not work.complete:
+                        return work
+        return None
+
+    def prove(self, me: Endpoint, body: object) -> None:
+        """Who names a transaction has read its id; who answers a discharge has read that."""
+        if isinstance(body, (Transfer, Disposition)):
+            named = named_in(body.state)
+        elif isinstance(body, Flow):
+            asked = asked_of(body)
+            named = asked if isinstance(asked, bytes) else None
+        else:
+            return
+        if named is not None:
+            transaction = self.transactions.get((me.peer, named))
+            if transaction is not None:
+                me.knowledge.prove(transaction.declared_end)
+
+    # What is said
+
+    def attach(self, me: Endpoint, session: SessionEnd, body: Attach, record: FrameRecord) -> None:
+        """An attach, of a link to a coordinator or not."""
+        target = body.target
+        name = body.name
+        if not isinstance(target, Coordinator) or name is None:
+            return
+        if body.role is False:
+            control = Control(me.peer, int(session.channel), int(session.number), name, record.packet)
+            source = body.source
+            if isinstance(source, Source) and source.outcomes:
+                control.offers_rejected = "amqp:rejected:list" in source.outcomes or isinstance(
+                    source.default_outcome, Rejected
+                )
+            self.active = True
+            if len(self.controls) >= MAX_TRANSACTIONS:
+                self.overfull = True
+                return
+            self.controls.append(control)
+            return
+        other = _other(me)
+        answered = self.answered_control(other, session.peer_channel, name, False)
+        if answered is not None:
+            answered.answer_end = record.frame.offset + record.frame.size
+            if target.capabilities is not None:
+                answered.capabilities = tuple(str(capability) for capability in target.capabilities)
+
+    def apply(self, me: Endpoint, record: FrameRecord) -> None:
+        """A frame that was judged and is not sent yet: an attach, or any on a connection with them."""
+        body = record.frame.body
+        channel = record.frame.channel
+        if record.frame.missing > 0 and record.frame.payload_size == 0:
+            return
+        session = me.session_on(channel)
+        if isinstance(body, Attach):
+            if session is not None:
+                self.attach(me, session, body, record)
+            return
+        if isinstance(body, Begin):
+            # Deliveries of a session that was here before are out of reach.
+            self._forget(me.peer, int(channel))
+        if session is None:
+            return
+        if isinstance(body, Transfer):
+            if body.handle is not None:
+                link = session.handles.get(body.handle)
+                if link is not None:
+                    self._transfer(me, session, link, body, record)
+        elif isinstance(body, Disposition):
+            self._disposition(me, session, body, record)
+        elif isinstance(body, Flow):
+            if body.handle is not None:
+                link = session.handles.get(body.handle)
+                if link is not None and not link.sender:
+                    self._flow(me, session, link, body, record)
+        elif isinstance(body, Detach):
+            if body.handle is not None:
+                link = session.handles.get(body.handle)
+                if link is not None:
+                    self._detach(me, session, link, body, record)
+        elif isinstance(body, End):
+            self._end(me, session, record)
+
+    def _transfer(
+        self, me: Endpoint, session: SessionEnd, link: LinkEnd, body: Transfer, record: FrameRecord
+    ) -> None:
+        delivery = link.open
+        if delivery is not None and body.delivery_id is not None and delivery.number != UNKNOWN:
+            if raw(delivery.number) != body.delivery_id:
+                return  # whichever it is of
+        number: i64 = UNKNOWN
+        if delivery is not None:
+            number = delivery.number
+        elif body.delivery_id is not None:
+            number = body.delivery_id
+        if number == UNKNOWN:
+            return
+        key = (me.peer, int(session.channel))
+        identity = int(raw(number))
+        if link.coordinator:
+            if body.more is not True and body.aborted is not True:
+                settled = body.settled is True or (delivery is not None and delivery.settled)
+                self._request(me, key, identity, link, settled, record)
+            return
+        work = self.work_of(me.peer, session.channel, identity)
+        if delivery is None and work is not None:
+            # The id of an earlier one, used again.
+            self._drop(key, identity)
+            work = None
+        named = named_in(body.state)
+        if named is None:
+            if delivery is None:
+                asked = self.asked.get((_other(me), int(session.peer_channel), link.name))
+                if asked is not None and me.knowledge.confirmed(asked.ends[len(asked.ends) - 1]):
+                    asked.odd = True
+            elif work is not None and body.aborted is not True:
+                work.odd = True
+        elif work is None or work.transaction is None:
+            transaction = self._meant(me, session, named)
+            if transaction is not None:
+                if work is None:
+                    work = self._add(key, identity, link.name, record.packet)
+                if work is not None:
+                    work.transaction = transaction
+                    work.odd = delivery is not None
+        elif work.transaction.txn_id != named:
+            work.odd = True
+        if work is None:
+            return
+        if body.settled:
+            work.settled = True
+        if body.aborted:
+            self._drop(key, identity)
+        elif body.more is not True:
+            work.complete = True
+            if work.settled:
+                self._drop(key, identity)
+
+    def _meant(self, me: Endpoint, session: SessionEnd, named: bytes) -> Transaction | None:
+        """The transaction that one of the two names, as controller or as resource."""
+        transaction = self.transactions.get((me.peer, named))
+        if transaction is None:
+            return self.transactions.get((_other(me), named))
+        if transaction.discharge_end != UNKNOWN:
+            return None
+        if transaction.control.session != session.number:
+            transaction.elsewhere = True
+        return transaction
+
+    def _request(
+        self,
+        me: Endpoint,
+        key: tuple[str, int],
+        identity: int,
+        link: LinkEnd,
+        settled: bool,
+        record: FrameRecord,
+    ) -> None:
+        control = self.control(me.peer, key[1], link.name)
+        if control is None:
+            return
+        end = record.frame.offset + record.frame.size
+        if settled:
+            control.settled_end = end
+            control.settled_packet = record.packet
+        kind = ""
+        transaction: Transaction | None = None
+        message = record.message
+        if message is not None and message.complete:
+            value = request_in(message)
+            if isinstance(value, Declare):
+                kind = "declare"
+            elif isinstance(value, Discharge):
+                kind = "discharge"
+                if isinstance(value.txn_id, bytes):
+                    transaction = self.transactions.get((me.peer, value.txn_id))
+                if transaction is not None and transaction.discharge_end == UNKNOWN:
+                    transaction.discharge_end = end
+                    transaction.discharge_packet = record.packet
+                    transaction.fail = value.fail is True
+                    if self.incomplete(transaction) is not None:
+                        transaction.partial = record.packet
+        if settled:
+            return
+        requests = self.requests.setdefault(key, {})
+        if len(requests) >= MAX_TRANSACTIONS:
+            self.overfull = True
+            return
+        requests[identity] = Request(control, end, record.packet, kind, transaction)
+
+    def _disposition(self, me: Endpoint, session: SessionEnd, body: Disposition, record: FrameRecord) -> None:
+        if body.first is None or body.role is None:
+            return
+        first = body.first
+        last = first if body.last is None else body.last
+        if nearest(last, first) < first:
+            return
+        end = record.frame.offset + record.frame.size
+        if body.role is False:
+            if body.settled:
+                key = (me.peer, int(session.channel))
+                for number in among_raw(self.work.get(key), first, last):
+                    self._drop(key, number)
+                requests = self.requests.get(key)
+                if requests:
+                    for number in among_raw(requests, first, last):
+                        if requests[number].answered:
+                            del requests[number]
+            return
+        key = (_other(me), int(session.peer_channel))
+        state = body.state
+        requests = self.requests.get(key)
+        if requests:
+            for number in among_raw(requests, first, last):
+                self.answer(requests[number], state, end, record)
+                if requests[number].answered and body.settled:
+                    del requests[number]
+        named = named_in(state)
+        if named is not None:
+            self._retire(me, session, key, body, named, record)
+        deliveries = self.work.get(key)
+        if deliveries:
+            for number in among_raw(deliveries, first, last):
+                work = deliveries[number]
+                if state is not None:
+                    work.outcome = state
+                    work.stated_end = end
+                    if named is None and work.retired is not None:
+                        # Decided anew, outside any transaction.
+                        work.retired = None
+                if body.settled:
+                    self._drop(key, number)
+
+    def answer(self, request: Request, state: object, end: i64, record: FrameRecord) -> None:
+        """The resource states the outcome of a request."""
+        if state is None or request.answered:
+            return
+        request.answered = True
+        control = request.control
+        if control.settled_end < request.end:
+            control.settled_end = UNKNOWN
+        if isinstance(state, Declared) and isinstance(state.txn_id, bytes):
+            key = (control.controller, state.txn_id)
+            if key not in self.transactions and len(self.transactions) >= MAX_TRANSACTIONS:
+                self.overfull = True
+                return
+            # Of a link that was detached and attached again since, it is declared on what is there now.
+            newest = self.control(control.controller, control.channel, control.name)
+            if newest is not None:
+                control = newest
+            self.transactions[key] = Transaction(control, state.txn_id, end, record.packet)
+            return
+        transaction = request.transaction
+        if transaction is None or transaction.answered_end != UNKNOWN:
+            return
+        transaction.answered_end = end
+        transaction.answered_time = record.time
+        transaction.done = isinstance(state, Accepted)
+        # It is over: one more that is only kept to tell how it ended.
+        self.finished.append((control.controller, transaction.txn_id))
+        if len(self.finished) > MAX_OVER_TRANSACTIONS:
+            oldest = self.finished.pop(0)
+            known = self.transactions.get(oldest)
+            if known is not None and known.answered_end != UNKNOWN:
+                del self.transactions[oldest]
+
+    def _retire(
+        self,
+        me: Endpoint,
+        session: SessionEnd,
+        key: tuple[str, int],
+        body: Disposition,
+        named: bytes,
+        record: FrameRecord,
+    ) -> None:
+        """A receiver gives deliveries an outcome under a transaction."""
+        transaction = self.transactions.get((me.peer, named))
+        if transaction is None or body.first is None:
+            return
+        if transaction.control.session != session.number:
+            transaction.elsewhere = True
+        first = session.received(body.first)
+        last = first
+        if body.last is not None:
+            last = session.received(body.last)
+        if first == UNKNOWN or last < first:
+            return
+        if last - first >= MAX_WORK:
+            self.overfull = True
+            return
+        end = record.frame.offset + record.frame.size
+        number = first
+        while number <= last:
+            identity = int(raw(number))
+            work = self.work_of(key[0], key[1], identity)
+            if work is None and not body.settled and identity not in self.requests.get(key, {}):
+                work = self._add(key, identity, "", record.packet)
+                if work is not None:
+                    work.complete = True
+            if work is not None:
+                under = work.transaction
+                if under is not None and under is not transaction and under.discharge_end == UNKNOWN:
+                    under.mixed = record.packet
+                    transaction.mixed = record.packet
+                work.retired = transaction
+                work.stated_end = end
+            number += 1
+
+    def _flow(
+        self, me: Endpoint, session: SessionEnd, link: LinkEnd, body: Flow, record: FrameRecord
+    ) -> None:
+        """A receiver's flow: under which transaction it wants messages, and how much credit that leaves."""
+        key = (me.peer, int(session.channel), link.name)
+        value = asked_of(body)
+        asked = self.asked.get(key)
+        if isinstance(value, bytes):
+            transaction = self.transactions.get((me.peer, value))
+            if transaction is not None:
+                if transaction.control.session != session.number:
+                    transaction.elsewhere = True
+                if asked is None:
+                    if len(self.asked) >= MAX_WORK:
+                        self.overfull = True
+                        return
+                    asked = Asked()
+                    self.asked[key] = asked
+                asked.transactions.append(transaction)
+                asked.ends.append(record.frame.offset + record.frame.size)
+                asked.odd = False
+                if len(asked.ends) > MAX_ASKED:
+                    self.overfull = True
+                    del asked.transactions[0]
+                    del asked.ends[0]
+        if asked is not None and body.link_credit is not None:
+            base: i64 = link.received
+            if body.delivery_count is not None:
+                base = nearest(body.delivery_count, base)
+            asked.limit = base + body.link_credit
+
+    def _detach(
+        self, me: Endpoint, session: SessionEnd, link: LinkEnd, body: Detach, record: FrameRecord
+    ) -> None:
+        end = record.frame.offset + record.frame.size
+        if link.sender:
+            control = self.control(me.peer, session.channel, link.name)
+            if control is not None and link.coordinator:
+                _leave(control, end, body.closed is True)
+            self._gone((me.peer, int(session.channel)), link.name)
+            self.asked.pop((_other(me), int(session.peer_channel), link.name), None)
+        else:
+            control = self.answered_control(_other(me), session.peer_channel, link.name, True)
+            if control is not None:
+                _drop_control(control, end, body.closed is True)
+            self._gone((_other(me), int(session.peer_channel)), link.name)
+            self.asked.pop((me.peer, int(session.channel), link.name), None)
+
+    def _end(self, me: Endpoint, session: SessionEnd, record: FrameRecord) -> None:
+        end = record.frame.offset + record.frame.size
+        other = _other(me)
+        for control in self.controls:
+            if control.controller == me.peer and control.channel == session.channel:
+                _leave(control, end, False)
+            elif control.controller == other and control.channel == session.peer_channel:
+                _drop_control(control, end, False)
+        self._forget(me.peer, int(session.channel))
+        self._forget(other, int(session.peer_channel))
+
+    # What is kept
+
+    def _add(self, key: tuple[str, int], identity: int, link: str, packet: i64) -> Work | None:
+        if self.works >= MAX_WORK:
+            self.overfull = True
+            return None
+        work = Work(link, packet, None)
+        self.work.setdefault(key, {})[identity] = work
+        self.works += 1
+        return work
+
+    def _drop(self, key: tuple[str, int], identity: int) -> None:
+        deliveries = self.work.get(key)
+        if deliveries is not None and deliveries.pop(identity, None) is not None:
+            self.works -= 1
+
+    def _gone(self, key: tuple[str, int], link: str) -> None:
+        """A link is detached: of its deliveries nothing follows any more. Of some the link is not known."""
+        deliveries = self.work.get(key)
+        if deliveries:
+            for number in [number for number, work in deliveries.items() if work.link in (link, "")]:
+                self._drop(key, number)
+
+    def _forget(self, sender: str, channel: int) -> None:
+        """A session is over, or begun anew."""
+        deliveries = self.work.pop((sender, channel), None)
+        if deliveries is not None:
+            self.works -= len(deliveries)
+        self.requests.pop((sender, channel), None)
+        for key in [key for key in self.asked if key[0] == sender and key[1] == channel]:
+            del self.asked[key]
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values, control links and transactions by number."""
+        controls = Roll()
+        transactions = Roll()
+        for control in self.controls:
+            controls.number(control)
+        names = tuple((peer, txn, transactions.number(one)) for (peer, txn), one in self.transactions.items())
+        requests = tuple(
+            (
+                sender,
+                channel,
+                tuple(
+                    (
+                        number,
+                        controls.number(one.control),
+                        int(one.end),
+                        int(one.packet),
+                        one.kind,
+                        None if one.transaction is None else transactions.number(one.transaction),
+                        one.answered,
+                    )
+                    for number, one in some.items()
+                ),
+            )
+            for (sender, channel), some in self.requests.items()
+        )
+        work = tuple(
+            (sender, channel, tuple((number, _dump_work(one, transactions)) for number, one in some.items()))
+            for (sender, channel), some in self.work.items()
+        )
+        asked = tuple(
+            (
+                key,
+                tuple(transactions.number(one) for one in some.transactions),
+                tuple(some.ends),
+                int(some.limit),
+                some.odd,
+            )
+            for key, some in self.asked.items()
+        )
+        dumped: list[tuple[object, ...]] = []
+        for one in transactions.objects:
+            assert isinstance(one, Transaction)
+            dumped.append(one.dump(controls))
+        all_controls: list[tuple[object, ...]] = []
+        for one in controls.objects:
+            assert isinstance(one, Control)
+            all_controls.append(one.dump())
+        return (
+            (self.active, self.overfull, len(self.controls)),
+            tuple(all_controls),
+            tuple(dumped),
+            names,
+            tuple(self.finished),
+            requests,
+            work,
+            asked,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Ledger":
+        """What `dump` gave, as an object again."""
+        about, controls, transactions, names, finished, requests, work, asked = state
+        ledger = Ledger()
+        ledger.active = about[0]
+        ledger.overfull = about[1]
+        all_controls = [Control.load(control) for control in controls]
+        ledger.controls = all_controls[: about[2]]
+        known = [Transaction.load(transaction, all_controls) for transaction in transactions]
+        ledger.transactions = {(peer, txn): known[at] for peer, txn, at in names}
+        ledger.finished = [(peer, txn) for peer, txn in finished]
+        for sender, channel, some in requests:
+            loaded: dict[int, Request] = {}
+            for number, control, end, packet, kind, at, answered in some:
+                discharged = None if at is None else known[at]
+                request = Request(all_controls[control], end, packet, kind, discharged)
+                request.answered = answered
+                loaded[number] = request
+            ledger.requests[sender, channel] = loaded
+        for sender, channel, some in work:
+            ledger.work[sender, channel] = {number: _load_work(one, known) for number, one in some}
+            ledger.works += len(some)
+        for key, numbers, ends, limit, odd in asked:
+            one = Asked()
+            one.transactions = [known[at] for at in numbers]
+            one.ends = list(ends)
+            one.limit = limit
+            one.odd = odd
+            ledger.asked[key[0], key[1], key[2]] = one
+        return ledger
+
+
+NO_LEDGER: Final = Ledger()
+"""Of a connection without transactions. Nobody writes to it."""
+
+
+def opens_ledger(body: object) -> bool:
+    """Whether a frame attaches a control link: from then on there is something to keep."""
+    return isinstance(body, Attach) and body.role is False and isinstance(body.target, Coordinator)
+
+
+def among_raw(numbers: dict[int, Work] | dict[int, Request] | None, first: i64, last: i64) -> list[int]:
+    """Those raw delivery-ids that lie from `first` to `last`, in serial order."""
+    if not numbers:
+        return []
+    if first == last:
+        return [int(first)] if int(first) in numbers else []
+    size = (last - first) & 0xFFFFFFFF
+    return [number for number in numbers if (number - first) & 0xFFFFFFFF <= size]
+
+
+def _other(me: Endpoint) -> str:
+    return "server" if me.peer == "client" else "client"
+
+
+def _leave(control: Control, end: i64, closed: bool) -> None:
+    """The controller detaches its control link."""
+    if control.left == UNKNOWN:
+        control.left = end
+        if control.dropped == UNKNOWN:
+            control.closed = closed
+
+
+def _drop_control(control: Control, end: i64, closed: bool) -> None:
+    """The resource detaches a control link."""
+    if control.dropped == UNKNOWN:
+        control.dropped = end
+        if control.left == UNKNOWN:
+            control.closed = closed
+
+
+def _dump_work(work: Work, transactions: Roll) -> tuple[object, ...]:
+    return (
+        (work.link, int(work.packet), int(work.stated_end)),
+        None if work.transaction is None else transactions.number(work.transaction),
+        None if work.retired is None else transactions.number(work.retired),
+        (work.complete, work.settled, work.odd),
+        dump_value(work.outcome),
+    )
+
+
+def _load_work(state: tuple[Any, ...], transactions: list[Transaction]) -> Work:
+    about, transaction, retired, flags, outcome = state
+    work = Work(about[0], about[1], None if transaction is None else transactions[transaction])
+    work.stated_end = about[2]
+    work.retired = None if retired is None else transactions[retired]
+    work.complete, work.settled, work.odd = flags
+    work.outcome = load_value(outcome)
+    return work
