@@ -36,6 +36,7 @@ COMPILED = [
     "amqpscope/analysis.py",
     "amqpscope/census.py",
     "amqpscope/connections.py",
+    "amqpscope/correlation/intermediary.py",
     "amqpscope/correlation/resumption.py",
     "amqpscope/correlation/summary.py",
     "amqpscope/evidence.py",

@@ -774,16 +774,18 @@ _NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), None, [], F
 
 def _left(connection: Connection, judge: Judge) -> ConnectionSummary | None:
     """What connections after this one may be held against. None: nothing."""
-    if len(judge.client.accounts) == 0 and len(judge.server.accounts) == 0:
-        return None
     ends = (judge.client, judge.server) if connection.client == 0 else (judge.server, judge.client)
+    if not ends[0].accounts and not ends[1].accounts and not ends[0].passages and not ends[1].passages:
+        return None
     containers = (_container(ends[0]), _container(ends[1]))
     if "" in containers:
         return None
     ended = max(judge.client.last_time, judge.server.last_time)
     whole = judge.client.whole and judge.server.whole
     links = (list(ends[0].accounts.values()), list(ends[1].accounts.values()))
-    return ConnectionSummary(connection, containers, ended, whole, links)
+    passages = (ends[0].passages, ends[1].passages)
+    complete = (ends[0].all_passages, ends[1].all_passages)
+    return ConnectionSummary(connection, containers, ended, whole, links, passages, complete)
 
 
 def _container(end: Endpoint) -> str:

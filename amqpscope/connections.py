@@ -13,12 +13,13 @@ connection that is only told from an earlier one by a jump: the two share a numb
 
 from amqpscope.analysis import ConnectionAnalysis, Note
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.correlation.resumption import correlate
+from amqpscope.correlation.correlate import correlate
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
 from amqpscope.limits import (
     MAX_CAPTURE_NOTES,
     MAX_CORRELATED_LINKS,
+    MAX_CORRELATED_MESSAGES,
     MAX_LINGERING,
     MAX_OPEN_CONNECTIONS,
     MAX_OTHER_CONNECTIONS,
@@ -104,6 +105,7 @@ class ConnectionTable(SegmentSink):
         # Judge them against each other at the end. Else they are the caller's to take.
         self.correlates: bool = True
         self._links: i64 = 0
+        self._passages: i64 = 0
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
         self.connections: list[ConnectionAnalysis] = []
@@ -272,6 +274,9 @@ class ConnectionTable(SegmentSink):
         if summary is not None and self._links < MAX_CORRELATED_LINKS:
             self.summaries.append(summary)
             self._links += len(summary.links[0]) + len(summary.links[1])
+            if self._passages >= MAX_CORRELATED_MESSAGES:
+                summary.forget_passages()
+            self._passages += len(summary.passages[0]) + len(summary.passages[1])
         if self.gather_ended:
             self._ended.append(analysis)
         protocol = connection.protocol

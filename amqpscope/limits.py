@@ -272,6 +272,20 @@ MAX_LEFT: Final = 64
 MAX_CORRELATED_LINKS: Final = 16_384
 """Links of one capture set of which that is kept: some 80 MiB if all have as many deliveries as are kept."""
 
+MAX_PASSAGES: Final = 64
+"""Messages of each direction of a connection that are held against those on other connections. A broker that
+changes messages changes the first, too."""
+
+MAX_PASSED_OCTETS: Final = 65_536
+"""Octets of such a message. Whether a larger one was changed costs more than it tells."""
+
+MAX_PASSED_HEADER: Final = 512
+"""Octets of its header, and of its properties, that are kept to be read. Of longer ones there
+is a checksum."""
+
+MAX_CORRELATED_MESSAGES: Final = 8192
+"""Such messages of one capture set: some 4 MiB, 12 at most."""
+
 # rules
 
 MAX_WITHOUT_REACTION: Final = 64

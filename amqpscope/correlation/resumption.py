@@ -1,7 +1,6 @@
 """Links that are attached again on a later connection of the same two containers.
 
-The summaries of all connections of a capture set are taken in the order of time, whatever the order in which
-they ended or were captured. A link is known by its name, its direction and the two containers. What its
+A link is known by its name, its direction and the two containers. What its
 sending end left unsettled on one connection is held against how it attaches the link on the next one that
 it does, if that began after the first was over: connections that overlap are another matter (a link is
 stolen, not resumed).
@@ -14,20 +13,14 @@ from amqpscope.finding import Finding
 from amqpscope.rules.amqp10.resumption import judge_resumption
 from amqpscope.tracking.amqp10.account import LinkAccount
 
-__all__ = ["correlate"]
+__all__ = ["resumed"]
 
 
-def _age(summary: ConnectionSummary) -> tuple[int, bytes, int]:
-    """Connections in the order of time; those that began at once in any that is always the same."""
-    connection = summary.connection
-    return connection.began, connection.key, connection.instance
-
-
-def correlate(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
-    """The findings that only several connections of one capture set can give, in the order of time."""
+def resumed(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
+    """What is wrong with links that were attached again, of connections in the order of time."""
     findings: list[Finding] = []
     known: dict[tuple[str, str, str], tuple[ConnectionSummary, LinkAccount]] = {}
-    for summary in sorted(summaries, key=_age):
+    for summary in summaries:
         for direction in (0, 1):
             sender = summary.containers[direction]
             receiver = summary.containers[1 - direction]

@@ -4,6 +4,7 @@ from typing import Any
 
 from amqpscope.model import Connection
 from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.tracking.amqp10.passage import Passage
 from dissectors.wire import i64
 
 __all__ = ["ConnectionSummary"]
@@ -14,7 +15,7 @@ class ConnectionSummary:
 
     containers: the container-id of each end by the direction in which it sends. ended: the time (ns) of
     the last frame. whole: both streams were captured from start to end. links: by the direction in which
-    their senders send.
+    their senders send. passages: the first messages of each direction. all_passages: whether these are all.
     """
 
     def __init__(
@@ -24,12 +25,23 @@ class ConnectionSummary:
         ended: i64,
         whole: bool,
         links: tuple[list[LinkAccount], list[LinkAccount]],
+        passages: tuple[list[Passage], list[Passage]],
+        all_passages: tuple[bool, bool],
     ) -> None:
         self.connection: Connection = connection
         self.containers: tuple[str, str] = containers
         self.ended: i64 = ended
         self.whole: bool = whole
         self.links: tuple[list[LinkAccount], list[LinkAccount]] = links
+        self.passages: tuple[list[Passage], list[Passage]] = passages
+        self.all_passages: tuple[bool, bool] = all_passages
+
+    def forget_passages(self) -> None:
+        """There are too many of other connections."""
+        for direction in (0, 1):
+            if self.passages[direction]:
+                self.passages[direction].clear()
+                self.all_passages = (False, False)
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
@@ -39,11 +51,16 @@ class ConnectionSummary:
             int(self.ended),
             self.whole,
             tuple(tuple(account.dump() for account in accounts) for accounts in self.links),
+            tuple(tuple(passed.dump() for passed in passages) for passages in self.passages),
+            self.all_passages,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ConnectionSummary":
         """What `dump` gave, as an object again."""
-        connection, containers, ended, whole, links = state
+        connection, containers, ended, whole, links, passages, all_passages = state
         first, second = ([LinkAccount.load(account) for account in accounts] for accounts in links)
-        return ConnectionSummary(Connection.load(connection), containers, ended, whole, (first, second))
+        to, fro = ([Passage.load(passed) for passed in passages] for passages in passages)
+        return ConnectionSummary(
+            Connection.load(connection), containers, ended, whole, (first, second), (to, fro), all_passages
+        )

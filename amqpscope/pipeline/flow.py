@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from amqpscope.analysis import Note
 from amqpscope.connections import ConnectionTable
-from amqpscope.correlation.resumption import correlate as join
+from amqpscope.correlation.correlate import correlate as join
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.pipeline.chain import table_for

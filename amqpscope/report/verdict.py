@@ -51,6 +51,7 @@ _STREAM_END = "No capture shows what the {peer} would still have said when its s
 _UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text leaves that open."
 _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
 _LEGAL_READING = "These octets can also be read as legal: the text leaves room, or a newer one defines them."
+_ANOTHER_MESSAGE = "The two are one message by their message-id; who sent the second may have made it."
 _WHY_POSSIBLE = {
     "amqp10/C-CLOSE-SENT": _STREAM_END,
     "amqp10/C-CLOSE-ANSWER": _STREAM_END,
@@ -72,6 +73,12 @@ _WHY_POSSIBLE = {
     "amqp10/M-ID-TYPE": _LEGAL_READING,
     "amqp10/M-SECT-KNOWN": _LEGAL_READING,
     "amqp10/C-HDR-VERMATCH": _LEGAL_READING,
+    "amqp10/M-BARE-NOINSERT": _ANOTHER_MESSAGE,
+    "amqp10/M-PROPS-UNALTERED": _ANOTHER_MESSAGE,
+    "amqp10/M-BARE-IMMUTABLE": _ANOTHER_MESSAGE,
+    "amqp10/M-HDR-TTL-REDUCE": _ANOTHER_MESSAGE,
+    "amqp10/M-HDR-TTL-EXPIRED": _ANOTHER_MESSAGE,
+    "amqp10/M-HDR-DELCOUNT-ZERO": "The {peer} may have sent it where nothing was captured.",
     "amqp10/L-ATTACH-UNSETTLED": "Meanwhile the {peer} may have settled them, or lost its state.",
 }
 

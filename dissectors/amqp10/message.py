@@ -7,7 +7,7 @@ brought them; `sections()` joins and decodes them, and `problems` then holds wha
 from typing import Final
 
 from dissectors.amqp10.composite import Composite, Reader, TypeTable, sent_name
-from dissectors.amqp10.outline import outline
+from dissectors.amqp10.outline import outline, section_ends
 from dissectors.amqp10.registry import FINAL, SECTIONS
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Described, Raw, Symbol, ULong
@@ -86,6 +86,16 @@ class Message:
         """Its sections, if they can be seen to be sound; see `outline`."""
         self._join()
         return outline(self._buffer, self._start, self._end)
+
+    def section_octets(self) -> list[bytes]:
+        """The octets of each section of a message whose outline is known, its descriptor included."""
+        self._join()
+        start = self._start
+        parts: list[bytes] = []
+        for end in section_ends(self._buffer, self._start, self._end):
+            parts.append(self._buffer[start:end])
+            start = end
+        return parts
 
     def lies_in(self, buffer: bytes) -> bool:
         """Whether its payload was left in this buffer."""

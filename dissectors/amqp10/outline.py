@@ -10,7 +10,7 @@ from typing import Final
 
 from dissectors.wire import i64, u32
 
-__all__ = ["outline"]
+__all__ = ["message_id", "outline", "section_ends"]
 
 _MOST_SECTIONS: Final = 15  # what 60 bits hold
 _MOST_KEYS: Final = 16
@@ -84,6 +84,33 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
         sections = sections << 4 | (code - 0x6F)
         count += 1
     return sections
+
+
+def section_ends(octets: bytes, pos: i64, end: i64) -> list[int]:
+    """Where each section of a message ends that `outline` knows to be sound."""
+    ends: list[int] = []
+    while pos < end:
+        code: i64 = octets[pos + 2]
+        pos += 3
+        if code == 0x71 or code == 0x72 or code == 0x78:
+            pos = _map(octets, pos, end, 0xA3, False, 0)
+        else:
+            pos = _value(octets, pos, end, 0)
+        if pos < 0:
+            return []
+        ends.append(pos)
+    return ends
+
+
+def message_id(octets: bytes, pos: i64, end: i64) -> bytes:
+    """The message-id as it is encoded in the properties section octets[pos:end], b"" if there is none."""
+    if end - pos < 3 or octets[pos + 3] == 0x45:
+        return b""
+    first = _items(octets, pos + 3)
+    if _count(octets, pos + 3) == 0 or octets[first] == 0x40:
+        return b""
+    behind = _value(octets, first, end, 0)
+    return octets[first:behind] if behind > first else b""
 
 
 # Each walk takes the index of a constructor and the end of what encloses it, and gives the index

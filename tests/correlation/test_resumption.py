@@ -13,7 +13,7 @@ from support.dialogue import RECEIVER, Dialogue
 import amqpscope
 from amqpscope.capture.reader import for_magic
 from amqpscope.connections import ConnectionTable
-from amqpscope.correlation.resumption import correlate
+from amqpscope.correlation.correlate import correlate
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
 

@@ -23,17 +23,26 @@ on a channel in use is ignored, a second attach on a handle replaces the first.
 
 from typing import Any, Final
 
-from amqpscope.limits import MAX_INBOX, MAX_LEFT, MAX_LINK_ACCOUNTS, MAX_UNANSWERED
+from amqpscope.limits import (
+    MAX_INBOX,
+    MAX_LEFT,
+    MAX_LINK_ACCOUNTS,
+    MAX_PASSAGES,
+    MAX_PASSED_OCTETS,
+    MAX_UNANSWERED,
+)
 from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
+from amqpscope.tracking.amqp10.passage import Passage, passage
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import ProtocolHeader
+from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -155,6 +164,11 @@ class Endpoint:
         self.begun: i64 = 0
         # The links on which it sends, by name, for the connection after this one.
         self.accounts: dict[str, LinkAccount] = {}
+        # Of the first messages it sent those with an id, to be found on other connections; how many were
+        # looked at, and whether these are all.
+        self.passages: list[Passage] = []
+        self.passed: i64 = 0
+        self.all_passages: bool = True
         # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
         # session may be begun, ended and begun again before the first answer comes.
         self.unanswered: dict[int, list[SessionEnd]] = {}
@@ -572,10 +586,28 @@ class Endpoint:
         frame = record.frame
         begun = link.open is None
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
+        if record.message is not None and self.all_passages:
+            self.pass_on(record, record.message, delivery)
         if begun and number != UNKNOWN and not delivery.settled:
             session.unsettled[int(number)] = delivery
         elif delivery.settled and delivery.number != UNKNOWN:
             session.unsettled.pop(int(delivery.number), None)
+
+    def pass_on(self, record: FrameRecord, message: Message, delivery: Delivery) -> None:
+        """A message that may be sent on elsewhere, or came from there."""
+        sound = message.complete and message.message_format == 0 and not delivery.resumed
+        self.passed += 1
+        if (
+            not sound
+            or self.passed > MAX_PASSAGES
+            or message.size > MAX_PASSED_OCTETS
+            or not message.outline()
+        ):
+            self.all_passages = False
+            return
+        passed = passage(record, message, delivery.link.name)
+        if passed is not None:
+            self.passages.append(passed)
 
     def send_disposition(self, channel: int, body: Disposition) -> None:
         session = self.session_on(channel)
@@ -714,6 +746,7 @@ class Endpoint:
             tables,
             int(self.begun),
             tuple(account.dump() for account in self.accounts.values()),
+            (tuple(passed.dump() for passed in self.passages), int(self.passed), self.all_passages),
             tuple(_session(session).dump() for session in sessions.objects),
         )
 
@@ -721,7 +754,7 @@ class Endpoint:
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
         about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, others = state[:10]
-        unasked, tables, begun, accounts, dumped = state[10:]
+        unasked, tables, begun, accounts, passages, dumped = state[10:]
         endpoint = Endpoint(about[0])
         endpoint.whole = about[1]
         endpoint.knowledge = Knowledge.load(about[2])
@@ -754,6 +787,8 @@ class Endpoint:
         endpoint.peer_unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[4]}
         endpoint.begun = begun
         endpoint.accounts = {account.name: account for account in map(LinkAccount.load, accounts)}
+        endpoint.passages = [Passage.load(passed) for passed in passages[0]]
+        endpoint.passed, endpoint.all_passages = passages[1:]
         return endpoint
 
 

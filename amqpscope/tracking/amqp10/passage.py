@@ -1,0 +1,94 @@
+"""What a message looked like on one connection, for another one that it passes, too.
+
+A broker takes a message on one connection and sends it on over others. It may give it another header and
+annotations; the bare message (properties, application-properties and body) it has to leave as it is. That
+shows only beside the other connection. So of the first messages of each direction what it takes to
+compare them is kept: the message-id as it is encoded, the header, and a checksum of each other section.
+
+Sources: messaging.xml, "message-format".
+"""
+
+import zlib
+from typing import Any, Final
+
+from amqpscope.limits import MAX_PASSED_HEADER
+from amqpscope.model import FrameRecord, Spot
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.outline import message_id
+from dissectors.wire import i64
+
+__all__ = ["Passage", "passage"]
+
+# Descriptors of the sections (messaging.xml).
+HEADER: Final = 0x70
+PROPERTIES: Final = 0x73
+BARE: Final = (0x73, 0x74, 0x75, 0x76, 0x77)
+
+
+class Passage:
+    """One message of a connection.
+
+    spot: of the transfer that completes it. message_id: as encoded. header, properties: the octets of these
+    sections, b"" for none (or if they are too many to be kept).
+    sections: the descriptors of those of the bare message, in order. sums: a checksum of each.
+    link: the name of the one it is on.
+    """
+
+    def __init__(
+        self,
+        spot: Spot,
+        message_id: bytes,
+        header: bytes,
+        properties: bytes,
+        sections: bytes,
+        sums: tuple[int, ...],
+        link: str,
+    ) -> None:
+        self.spot: Spot = spot
+        self.message_id: bytes = message_id
+        self.header: bytes = header
+        self.properties: bytes = properties
+        self.sections: bytes = sections
+        self.sums: tuple[int, ...] = sums
+        self.link: str = link
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.spot.dump(),
+            self.message_id,
+            (self.header, self.properties),
+            (self.sections, self.sums),
+            self.link,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Passage":
+        """What `dump` gave, as an object again."""
+        spot, identity, (header, properties), (sections, sums), link = state
+        return Passage(Spot.load(spot), identity, header, properties, sections, sums, link)
+
+
+def passage(record: FrameRecord, message: Message, link: str) -> Passage | None:
+    """What to keep of a message, which `record` completes. None: it has no id, and cannot be told elsewhere.
+
+    message: of format 0, with an outline.
+    """
+    identity = b""
+    header = b""
+    properties = b""
+    sections: list[int] = []
+    sums: list[int] = []
+    for part in message.section_octets():
+        code: i64 = part[2]
+        if code == HEADER:
+            header = part if len(part) <= MAX_PASSED_HEADER else b""
+        elif 0x73 <= code <= 0x77:
+            if code == PROPERTIES:
+                identity = message_id(part, 0, len(part))
+                properties = part if len(part) <= MAX_PASSED_HEADER else b""
+            sections.append(int(code))
+            sums.append(zlib.crc32(part))
+    if not identity:
+        return None
+    return Passage(Spot.of(record), identity, header, properties, bytes(sections), tuple(sums), link)
