@@ -220,6 +220,10 @@ CLOSE_PATIENCE: Final = 300_000_000_000
 """Nanoseconds after which a peer that still waits for the other one's close should have given up. The
 specification gives no number; libraries wait for a minute at most."""
 
+MAX_OFFENCES: Final = 16
+"""Faults of one peer whose answer the other one still owes. More are not waited for: who has not answered
+these answers none."""
+
 SHORT_STRETCH: Final = 10_000_000
 """Nanoseconds without a frame that need not be remembered to tell what a silence is worth: a tenth of what
 is always allowed an idle peer."""

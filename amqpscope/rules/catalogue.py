@@ -28,7 +28,7 @@ _FILES = {"amqp10": "amqp10.tsv"}
 _GUARDS = {"amqp10": "amqp10-guards.tsv"}
 
 # Rules about how a peer reacted to another's fault: worth a note, never an accusation.
-_REACTIONS = ("S-ERR-END", "L-ERR-DETACH")
+_REACTIONS = ("S-ERR-END", "L-ERR-DETACH", "L-ERR-PIPELINED")
 
 # What weakens a rule to a warning, whatever word the text uses.
 _WEAK_BASES = ("inferred", "csd-only")

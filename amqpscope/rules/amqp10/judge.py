@@ -21,6 +21,7 @@ from amqpscope.rules.amqp10 import (
     link,
     message,
     negotiation,
+    reaction,
     sasl,
     session,
     terminus,
@@ -100,7 +101,12 @@ class Judge:
             me.lost()
         if self.made:
             self.react(me, record)
+        if me.offences:
+            reaction.judge_answers(case)
         self.judge(case, record)
+        if case.found > 0:
+            for finding in self.made[len(self.made) - case.found :]:
+                reaction.owe_for(case, finding)
         if self.context is not None:
             self.context.saw(record, self.made[len(self.made) - case.found :])
         if self.made:

@@ -2,8 +2,10 @@
 
 from amqpscope.limits import MAX_SESSIONS_SEARCHED
 from amqpscope.model import Spot
+from amqpscope.rules.amqp10.reaction import offend
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN
+from amqpscope.tracking.amqp10.offence import DETACH
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
@@ -336,6 +338,7 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
                 {"link_state": link.state},
                 [int(link.attach_packet)],
             )
+            offend(case, "amqp10/L-STEAL", DETACH, "amqp:link:stolen", other.channel, link.handle)
             return
 
 

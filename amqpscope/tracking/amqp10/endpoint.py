@@ -35,6 +35,7 @@ from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
+from amqpscope.tracking.amqp10.offence import Offence
 from amqpscope.tracking.amqp10.passage import Passage, passage
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
@@ -149,6 +150,8 @@ class Endpoint:
         # How often it was silent for too long.
         self.late: i64 = 0
         self.peer_closed: bool = False
+        # What the peer did wrong that it still has to answer.
+        self.offences: list[Offence] = []
         # A begin without remote-channel that it sent while one of the peer's waited for its answer.
         self.unasked: Spot | None = None
         self.unasked_end: i64 = UNKNOWN
@@ -742,6 +745,7 @@ class Endpoint:
             ),
             (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
             (self.close_stands, self.peer_closed, int(self.late)),
+            tuple(offence.dump() for offence in self.offences),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
             tables,
             int(self.begun),
@@ -754,7 +758,7 @@ class Endpoint:
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
         about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, others = state[:10]
-        unasked, tables, begun, accounts, passages, dumped = state[10:]
+        offences, unasked, tables, begun, accounts, passages, dumped = state[10:]
         endpoint = Endpoint(about[0])
         endpoint.whole = about[1]
         endpoint.knowledge = Knowledge.load(about[2])
@@ -777,6 +781,7 @@ class Endpoint:
         _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
         endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
         endpoint.close_stands, endpoint.peer_closed, endpoint.late = others
+        endpoint.offences = [Offence.load(offence) for offence in offences]
         endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])
         endpoint.unasked_end = unasked[1]
         sessions = [SessionEnd.load(session) for session in dumped]

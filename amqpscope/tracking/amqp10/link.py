@@ -116,6 +116,7 @@ class LinkEnd:
         self.half_closed: Spot | None = None
         self.asked: i64 = 0
         self.failed: bool = False
+        self.peer_failed: bool = False
         # The sending end's flow control.
         self.initial_count: i64 = 0
         self.count: i64 = 0
@@ -176,6 +177,7 @@ class LinkEnd:
         self.peer_attach_end = end
         self.peer_attaches += 1
         self.peer_closed = False
+        self.peer_failed = False
         self.watch()
         if not self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
@@ -212,6 +214,7 @@ class LinkEnd:
         self.peer_detach_end = end
         self.state = advance(LINK, LINK_REPAIR, self.state, "R:DETACH")
         self.peer_closed = detach.closed is True
+        self.peer_failed = detach.error is not None
         self.receiving = False
 
     def send_flow(self, flow: Flow) -> None:
@@ -303,7 +306,8 @@ class LinkEnd:
                 int(self.peer_attaches),
                 int(self.peer_handle),
             ),
-            (self.closed, self.peer_closed, int(self.peer_detach_end), int(self.asked), self.failed),
+            (self.closed, self.peer_closed, int(self.peer_detach_end), int(self.asked)),
+            (self.failed, self.peer_failed),
             None if self.half_closed is None else self.half_closed.dump(),
             (int(self.initial_count), int(self.count), self.limits.dump()),
             (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
@@ -316,7 +320,7 @@ class LinkEnd:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "LinkEnd":
         """What `dump` gave, as an object again, as yet without its deliveries."""
-        about, attach, peer_attach, ends, half_closed, count, drain, _, _, resumed, received = state
+        about, attach, peer_attach, ends, failed, half_closed, count, drain, _, _, resumed, received = state
         name, sender, _, _, handle = about
         link = LinkEnd(name, sender, handle)
         _, _, link.state, link.whole, _ = about
@@ -328,7 +332,8 @@ class LinkEnd:
         link.peer_attach_end = peer_attach[1]
         link.peer_attaches = peer_attach[2]
         link.peer_handle = peer_attach[3]
-        link.closed, link.peer_closed, link.peer_detach_end, link.asked, link.failed = ends
+        link.closed, link.peer_closed, link.peer_detach_end, link.asked = ends
+        link.failed, link.peer_failed = failed
         link.half_closed = None if half_closed is None else Spot.load(half_closed)
         link.initial_count = count[0]
         link.count = count[1]
@@ -341,10 +346,10 @@ class LinkEnd:
 
     def restore(self, state: tuple[Any, ...], deliveries: list[Delivery]) -> None:
         """Give it its deliveries, as `dump` told them."""
-        under_way = state[7]
+        under_way = state[8]
         if under_way is not None:
             self.open = deliveries[under_way]
-        self.tags = {tag: deliveries[number] for tag, number in state[8]}
+        self.tags = {tag: deliveries[number] for tag, number in state[9]}
 
 
 def _attach(state: object) -> Attach | None:

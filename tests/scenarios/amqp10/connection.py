@@ -106,14 +106,16 @@ def pipelined_frame_larger_than_512_octets(d: Dialogue) -> None:
     d.goodbye()
 
 
-@pair("C-CHMAX", cut=without("server open"))
+@pair("C-CHMAX", "C-CHMAX-REACT", cut=without("server open"))
 def channel_beyond_agreed(d: Dialogue) -> None:
     d.opened(server={"channel_max": 3})
     channel = 4 if d.wrong else 3
     said = d.client.begin(channel=channel)
     if d.wrong:
         said.breaks("C-CHMAX")
-    d.server.begin(remote_channel=channel)
+    said = d.server.begin(remote_channel=channel)
+    if d.wrong:
+        said.breaks("C-CHMAX-REACT")
     d.goodbye()
 
 
