@@ -34,6 +34,7 @@ from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.stream import StreamSink
 from amqpscope.rules.amqp10.judge import Judge
 from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.passage import Allowance
 from amqpscope.transport.interface import PlainStream
 from dissectors.amqp10.delivery import MessageAssembler
 from dissectors.amqp10.frame import FrameDecoder, ProtocolHeader
@@ -470,7 +471,7 @@ class ConnectionAnalysis(StreamSink):
     are wanted, and a record is gone when it was judged.
     notes: where notes about the capture are appended. messages: put messages together.
     findings: where findings are appended, None to judge nothing. Judging needs messages. context: give
-    findings the frames around them.
+    findings the frames around them. allowance: of messages that are kept for other connections.
     """
 
     def __init__(
@@ -481,6 +482,7 @@ class ConnectionAnalysis(StreamSink):
         messages: bool,
         findings: list[Finding] | None = None,
         context: bool = False,
+        allowance: Allowance | None = None,
     ) -> None:
         self.connection: Connection = connection
         self.out: list[FrameRecord] | None = out
@@ -488,6 +490,7 @@ class ConnectionAnalysis(StreamSink):
         self.messages: bool = messages
         self.findings: list[Finding] | None = findings
         self.context: bool = context
+        self.allowance: Allowance | None = allowance
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
         self.judge: Judge | None = None
         # Both streams are over and judged, and this is what they left to those after.
@@ -700,7 +703,7 @@ class ConnectionAnalysis(StreamSink):
         if findings is not None and not self.concluded:
             judge = self.judge
             if judge is None:
-                judge = Judge(self.connection, findings, self.context)
+                judge = Judge(self.connection, findings, self.context, self.allowance)
                 self.judge = judge
             judge.take(record)
 

@@ -19,7 +19,6 @@ from amqpscope.finding import Finding
 from amqpscope.limits import (
     MAX_CAPTURE_NOTES,
     MAX_CORRELATED_LINKS,
-    MAX_CORRELATED_MESSAGES,
     MAX_LINGERING,
     MAX_OPEN_CONNECTIONS,
     MAX_OTHER_CONNECTIONS,
@@ -27,6 +26,7 @@ from amqpscope.limits import (
     NEW_CONNECTION_SILENCE,
 )
 from amqpscope.model import Connection, FrameRecord
+from amqpscope.tracking.amqp10.passage import Allowance
 from dissectors.wire import i64
 
 __all__ = ["ConnectionTable", "PairNumbers"]
@@ -105,7 +105,7 @@ class ConnectionTable(SegmentSink):
         # Judge them against each other at the end. Else they are the caller's to take.
         self.correlates: bool = True
         self._links: i64 = 0
-        self._passages: i64 = 0
+        self._allowance: Allowance = Allowance()
         self.out: list[FrameRecord] = []
         self.notes: list[Note] = []
         self.connections: list[ConnectionAnalysis] = []
@@ -249,7 +249,9 @@ class ConnectionTable(SegmentSink):
         connection = Connection(self.capture, stream, instance, key)
         out = self.out if self.records else None
         findings = self.findings if self.judge else None
-        analysis = ConnectionAnalysis(connection, out, self.notes, self.messages, findings, self.context)
+        analysis = ConnectionAnalysis(
+            connection, out, self.notes, self.messages, findings, self.context, self._allowance
+        )
         if len(self._forward) >= MAX_OPEN_CONNECTIONS:
             self._evict()
         self._forward[key] = analysis
@@ -274,9 +276,6 @@ class ConnectionTable(SegmentSink):
         if summary is not None and self._links < MAX_CORRELATED_LINKS:
             self.summaries.append(summary)
             self._links += len(summary.links[0]) + len(summary.links[1])
-            if self._passages >= MAX_CORRELATED_MESSAGES:
-                summary.forget_passages()
-            self._passages += len(summary.passages[0]) + len(summary.passages[1])
         if self.gather_ended:
             self._ended.append(analysis)
         protocol = connection.protocol

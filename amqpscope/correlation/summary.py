@@ -36,13 +36,6 @@ class ConnectionSummary:
         self.passages: tuple[list[Passage], list[Passage]] = passages
         self.all_passages: tuple[bool, bool] = all_passages
 
-    def forget_passages(self) -> None:
-        """There are too many of other connections."""
-        for direction in (0, 1):
-            if self.passages[direction]:
-                self.passages[direction].clear()
-                self.all_passages = (False, False)
-
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (

@@ -64,6 +64,23 @@ def test_only_the_first_messages_of_a_direction_are_kept(before: int) -> None:
     )
 
 
+def test_no_more_are_kept_of_all_connections_than_are_allowed() -> None:
+    d = Dialogue()
+    sent_on(d, MESSAGE, CHANGED)
+    content = d.pcap()
+    for left, expected in ((0, 0), (1, 1), (2, 2)):
+        table = ConnectionTable("capture", keep=False, judge=True)
+        table.correlates = False
+        table._allowance.left = left
+        reader = for_magic(content, table)
+        assert reader is not None
+        reader.feed(content)
+        reader.finish()
+        table.finish()
+        assert sum(len(one.passages[0]) + len(one.passages[1]) for one in table.summaries) == expected
+        assert all(one.all_passages == (True, True) for one in table.summaries) == (expected == 2)
+
+
 def test_another_broker_sends_another_message() -> None:
     """Two brokers may have messages of one id, and one of them may listen elsewhere."""
     for server, containers in (("10.0.0.9:5672", ("b", "b")), ("10.0.0.2:5672", ("b", "c"))):

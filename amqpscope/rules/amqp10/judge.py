@@ -32,6 +32,7 @@ from amqpscope.rules.amqp10 import (
 from amqpscope.rules.case import NO_RECORD, Case
 from amqpscope.rules.context import Context
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
+from amqpscope.tracking.amqp10.passage import Allowance
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import Ledger, Transaction, opens_ledger
 from amqpscope.tracking.pace import Pace
@@ -60,14 +61,23 @@ class Judge:
 
     findings: where they are given out, those of one connection in the order in which they were made. Until
     the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
-    context: give them the frames around.
+    context: give them the frames around. allowance: shared with other connections, None for its own.
     """
 
-    def __init__(self, connection: Connection, findings: list[Finding], context: bool) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        findings: list[Finding],
+        context: bool,
+        allowance: Allowance | None = None,
+    ) -> None:
         self.connection: Connection = connection
         self.findings: list[Finding] = findings
         self.client: Endpoint = Endpoint(CLIENT)
         self.server: Endpoint = Endpoint(SERVER)
+        if allowance is not None:
+            self.client.allowance = allowance
+            self.server.allowance = allowance
         self.case: Case = Case(connection)
         self.made: list[Finding] = self.case.findings
         self.context: Context | None = Context() if context else None

@@ -36,7 +36,7 @@ from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.offence import Offence
-from amqpscope.tracking.amqp10.passage import Passage, passage
+from amqpscope.tracking.amqp10.passage import Allowance, Passage, passage
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.knowledge import Knowledge
@@ -172,6 +172,7 @@ class Endpoint:
         self.passages: list[Passage] = []
         self.passed: i64 = 0
         self.all_passages: bool = True
+        self.allowance: Allowance = Allowance()
         # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
         # session may be begun, ended and begun again before the first answer comes.
         self.unanswered: dict[int, list[SessionEnd]] = {}
@@ -603,6 +604,7 @@ class Endpoint:
         if (
             not sound
             or self.passed > MAX_PASSAGES
+            or self.allowance.left <= 0
             or message.size > MAX_PASSED_OCTETS
             or not message.outline()
         ):
@@ -611,6 +613,7 @@ class Endpoint:
         passed = passage(record, message, delivery.link.name)
         if passed is not None:
             self.passages.append(passed)
+            self.allowance.left -= 1
 
     def send_disposition(self, channel: int, body: Disposition) -> None:
         session = self.session_on(channel)

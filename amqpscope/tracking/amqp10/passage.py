@@ -11,18 +11,25 @@ Sources: messaging.xml, "message-format".
 import zlib
 from typing import Any, Final
 
-from amqpscope.limits import MAX_PASSED_HEADER
+from amqpscope.limits import MAX_CORRELATED_MESSAGES, MAX_PASSED_HEADER
 from amqpscope.model import FrameRecord, Spot
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.outline import message_id
 from dissectors.wire import i64
 
-__all__ = ["Passage", "passage"]
+__all__ = ["Allowance", "Passage", "passage"]
 
 # Descriptors of the sections (messaging.xml).
 HEADER: Final = 0x70
 PROPERTIES: Final = 0x73
 BARE: Final = (0x73, 0x74, 0x75, 0x76, 0x77)
+
+
+class Allowance:
+    """How many more messages may be kept, of all connections of a capture set."""
+
+    def __init__(self) -> None:
+        self.left: i64 = MAX_CORRELATED_MESSAGES
 
 
 class Passage:
