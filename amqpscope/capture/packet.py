@@ -1,9 +1,9 @@
-"""Link layers, IP and TCP: one captured packet in, at most one TCP segment out.
+"""IP and TCP: one captured packet in, at most one TCP segment out.
 
 Theory of operation. A packet is walked once, front to back, by positions in the block that was read from
 the file: nothing is copied but the twelve (IPv6: 36) octets of the flow's key. Ethernet carrying IPv4 or
 IPv6 directly is decided in `packet` itself; every other way to an IP header (tags, LLC, other link types)
-goes through `_network`, which says where it is.
+is `link_layer`'s to find.
 
 Two ends have to be told apart all the way: `stop`, where the datagram ends on the wire according to its
 own length field, and `end`, where the captured octets end. Captured octets behind `stop` are padding
@@ -16,16 +16,17 @@ Checksums are not verified: with offload the captured ones are wrong in correct 
 is skipped, counted and noted a bounded number of times; nothing here raises on any octets.
 
 Fragments of IP datagrams wait until theirs is whole, which is then walked as a packet of link type raw IP,
-with the number and time of the fragment that completed it. What goes through a tunnel (IP in IP, GRE with
-ERSPAN, VXLAN, GENEVE, ISL, Ethernet over MPLS) is walked in place as another packet, down to a bounded
-depth; MPLS and PPPoE are passed over as tags are.
+with the number and time of the fragment that completed it. What goes through a tunnel (`tunnels`) or is a
+packet of its own in a link layer is walked in place as another packet, down to a bounded depth.
 """
 
 from typing import Any, Final
 
 from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragments
+from amqpscope.capture.link_layer import BRIDGED, CUT, IP, LINK_ETHERNET, LINK_RAW, UNKNOWN, network
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.capture.tunnels import NO_TUNNEL, carried, may_carry
 from amqpscope.capture.words import INTERPRETED, TWO_WORDS
 from amqpscope.limits import (
     BACKWARDS,
@@ -35,49 +36,14 @@ from amqpscope.limits import (
     MAX_LINK_TYPES,
     MAX_NESTING,
 )
-from dissectors.wire import i64, u16, u32, u32le
+from dissectors.wire import i64, u16, u32
 
 __all__ = ["PacketDecoder", "SegmentSink"]
 
-# Link types: https://www.tcpdump.org/linktypes.html, where the layouts are given too. 12 and 14 are what
-# raw IP is called inside some systems, and files with them exist.
-LINK_NULL: Final = 0
-LINK_ETHERNET: Final = 1
-LINK_RAW_A: Final = 12
-LINK_RAW_B: Final = 14
-LINK_RAW: Final = 101
-LINK_LOOP: Final = 108
-LINK_LINUX_SLL: Final = 113
-LINK_IPV4: Final = 228
-LINK_IPV6: Final = 229
-LINK_LINUX_SLL2: Final = 276
-
-ETHERTYPE_IPV4: Final = 0x0800
-ETHERTYPE_IPV6: Final = 0x86DD
-ETHERTYPE_TAG: Final = 0x8100  # 802.1Q
-ETHERTYPE_SERVICE_TAG: Final = 0x88A8  # 802.1ad
-ETHERTYPE_OLD_TAG_A: Final = 0x9100  # stacked tags before 802.1ad
-ETHERTYPE_OLD_TAG_B: Final = 0x9200
-ETHERTYPE_OLD_TAG_C: Final = 0x9300
-ETHERTYPE_MIN: Final = 0x0600  # below it the field is a length (802.3)
-ETHERTYPE_MPLS: Final = 0x8847
-ETHERTYPE_MPLS_UPSTREAM: Final = 0x8848
-ETHERTYPE_PPPOE: Final = 0x8864  # its session stage
-ETHERTYPE_BRIDGED: Final = 0x6558  # within GRE and GENEVE: Ethernet
-ETHERTYPE_ERSPAN: Final = 0x88BE  # within GRE, types I and II
-ETHERTYPE_ERSPAN_III: Final = 0x22EB
-PORT_VXLAN: Final = 4789
-PORT_VXLAN_LINUX: Final = 8472  # what Linux took before there was a number
-PORT_GENEVE: Final = 6081
-SLL_LLC: Final = 0x0004  # Linux's name for an 802.2 frame, where the cooked header has an ethertype
-
 # IP protocol numbers.
 HOP_BY_HOP: Final = 0
-IPV4_INSIDE: Final = 4
 TCP: Final = 6
 UDP: Final = 17
-IPV6_INSIDE: Final = 41
-GRE: Final = 47
 ROUTING: Final = 43
 FRAGMENT: Final = 44
 AUTHENTICATION: Final = 51
@@ -87,7 +53,6 @@ HIP: Final = 139
 SHIM6: Final = 140
 
 _OTHER: Final = -1
-_BRIDGED: Final = -2  # Ethernet within
 
 
 class PacketDecoder:
@@ -110,7 +75,6 @@ class PacketDecoder:
         self.link_types: dict[int, int] = {}  # those not decoded, with the packets of each
         self.reverses: dict[bytes, bytes] = {}
         self.tcp_stop: i64 = 0  # second result of _extensions
-        self.inner: i64 = 0  # second result of _ethertype
         self.newest: i64 = 0  # the time of the last packet
         self._fragments = Fragments()
         self._nested: i64 = 0  # packets within packets, at this moment
@@ -339,65 +303,17 @@ class PacketDecoder:
 
         Of UDP the first one tells, and it has to come first: most of what is sent in fragments is no tunnel.
         """
-        if protocol == UDP:
-            if offset != 0:
-                return self._fragments.waits_for(key)
-            return end - at >= 4 and u16(buf, at + 2) in (PORT_VXLAN, PORT_VXLAN_LINUX, PORT_GENEVE)
-        return protocol in (IPV4_INSIDE, IPV6_INSIDE, GRE)
+        if protocol == UDP and offset != 0:
+            return self._fragments.waits_for(key)
+        return may_carry(protocol, buf, at, end)
 
     def _tunnel(
         self, number: i64, time: i64, buf: bytes, at: i64, end: i64, stop: i64, protocol: i64
     ) -> None:
         """What IP carries from `at` to `stop`, if it is no TCP: walk the packet in it, if there is one."""
-        if protocol in (IPV4_INSIDE, IPV6_INSIDE):
-            self._walk_inner(number, time, LINK_RAW, buf, at, end, stop)
-        elif protocol == GRE:
-            self._gre(number, time, buf, at, end, stop)
-        elif protocol == UDP and end - at > 16:
-            port: i64 = u16(buf, at + 2)
-            at += 8
-            if port in (PORT_VXLAN, PORT_VXLAN_LINUX):
-                # RFC 7348: the flag that says there is a network identifier, and seven more octets.
-                if buf[at] == 0x08:
-                    self._walk_inner(number, time, LINK_ETHERNET, buf, at + 8, end, stop)
-            elif port == PORT_GENEVE and buf[at] >> 6 == 0:
-                # RFC 8926: six bits of words of options.
-                inner: i64 = buf[at] & 0x3F
-                inner = at + 8 + (inner << 2)
-                self._by_ethertype(number, time, u16(buf, at + 2), buf, inner, end, stop)
-
-    def _gre(self, number: i64, time: i64, buf: bytes, at: i64, end: i64, stop: i64) -> None:
-        """RFC 2784 and 2890: flags say which words there are before the packet. Version 1 is PPTP's."""
-        if end - at < 4 or buf[at] & 0x40 != 0 or buf[at + 1] & 7 != 0:
-            return
-        flags: i64 = buf[at]
-        ethertype: i64 = u16(buf, at + 2)
-        at += 4
-        if flags & 0x80 != 0:  # checksum
-            at += 4
-        if flags & 0x20 != 0:  # key
-            at += 4
-        if flags & 0x10 != 0:  # sequence number
-            at += 4
-        if ethertype == ETHERTYPE_ERSPAN:
-            # draft-foschiano-erspan: type I has no header of its own, and no sequence number.
-            if flags & 0x10 != 0:
-                at += 8
-            ethertype = ETHERTYPE_BRIDGED
-        elif ethertype == ETHERTYPE_ERSPAN_III:
-            if end - at < 12:
-                return
-            at += 20 if buf[at + 11] & 1 != 0 else 12  # with the platform's own part
-            ethertype = ETHERTYPE_BRIDGED
-        self._by_ethertype(number, time, ethertype, buf, at, end, stop)
-
-    def _by_ethertype(
-        self, number: i64, time: i64, ethertype: i64, buf: bytes, at: i64, end: i64, stop: i64
-    ) -> None:
-        if ethertype == ETHERTYPE_BRIDGED:
-            self._walk_inner(number, time, LINK_ETHERNET, buf, at, end, stop)
-        elif ethertype in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
-            self._walk_inner(number, time, LINK_RAW, buf, at, end, stop)
+        link_type, at = carried(protocol, buf, at, end)
+        if link_type != NO_TUNNEL:
+            self._walk_inner(number, time, link_type, buf, at, end, stop)
 
     def _walk_inner(
         self, number: i64, time: i64, link_type: i64, buf: bytes, at: i64, end: i64, stop: i64
@@ -428,158 +344,15 @@ class PacketDecoder:
         self, number: i64, time: i64, link_type: i64, buf: bytes, start: i64, end: i64, wire: i64
     ) -> i64:
         """Where the IP header starts in a packet of any link type; negative when there is none."""
-        at: i64 = start
-        if link_type == LINK_ETHERNET:
-            if end - start >= 26 and buf[start + 2] == 0x0C and self._is_isl(buf, start):
-                # Its length counts from behind itself to the check sequence of what it carries.
-                at = start + 14 + u16(buf, start + 12)
-                self._walk_inner(number, time, LINK_ETHERNET, buf, start + 26, min(end, at), at)
-                return _OTHER
-            at = self._ethertype(buf, start + 12, end)
-            if at == _BRIDGED:
-                self._walk_inner(number, time, LINK_ETHERNET, buf, self.inner, end, start + wire)
+        what, at, stop = network(link_type, buf, start, end, start + wire)
+        if what == IP:
             return at
-        if link_type == LINK_LINUX_SLL:
-            return self._ethertype(buf, start + 14, end)
-        if link_type == LINK_LINUX_SLL2:
-            if end - start < 20:
-                self.truncated += 1
-                return _OTHER
-            family: i64 = u16(buf, start)
-            if family in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
-                at = start + 20
-            elif family == SLL_LLC:
-                return self._llc(buf, start + 20, end)
-            elif self._is_tag(family):
-                # The tag's own type field stands in the header; its two octets of tag open the payload.
-                return self._ethertype(buf, start + 22, end)
-            else:
-                return _OTHER
-        elif link_type in (LINK_NULL, LINK_LOOP):
-            if end - start < 4:
-                self.truncated += 1
-                return _OTHER
-            # In the byte order of the machine that captured (NULL) or of the network (LOOP). The values are
-            # small, so the other order cannot be mistaken for one of them.
-            family = u32le(buf, start)
-            if family > 0xFFFF:
-                family = u32(buf, start)
-            # AF_INET is 2 everywhere; AF_INET6 is 24 (NetBSD, OpenBSD), 28 (FreeBSD), 30 (macOS), 10 (Linux).
-            if family != 2 and family != 24 and family != 28 and family != 30 and family != 10:
-                return _OTHER
-            at = start + 4
-        elif (
-            link_type != LINK_RAW
-            and link_type != LINK_IPV4
-            and link_type != LINK_IPV6
-            and link_type != LINK_RAW_A
-            and link_type != LINK_RAW_B
-        ):
+        if what == BRIDGED:
+            self._walk_inner(number, time, LINK_ETHERNET, buf, at, min(end, stop), stop)
+        elif what == CUT:
+            self.truncated += 1
+        elif what == UNKNOWN:
             self._unknown_link(number, time, link_type)
-            return _OTHER
-        if at >= end:
-            self.truncated += 1
-            return _OTHER
-        return at
-
-    def _is_tag(self, ethertype: i64) -> bool:
-        return ethertype in (
-            ETHERTYPE_TAG,
-            ETHERTYPE_SERVICE_TAG,
-            ETHERTYPE_OLD_TAG_A,
-            ETHERTYPE_OLD_TAG_B,
-            ETHERTYPE_OLD_TAG_C,
-        )
-
-    def _ethertype(self, buf: bytes, at: i64, end: i64) -> i64:
-        """The IP header behind the type field at `at`, through any number of tags; negative if none."""
-        while end - at >= 2:
-            ethertype: i64 = u16(buf, at)
-            at += 2
-            if ethertype in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
-                if at < end:
-                    return at
-            elif self._is_tag(ethertype):
-                at += 2
-            elif ethertype in (ETHERTYPE_MPLS, ETHERTYPE_MPLS_UPSTREAM):
-                # RFC 3032: the last label of a stack has a bit set. What follows is IP if it looks like it.
-                while end - at >= 4 and buf[at + 2] & 1 == 0:
-                    at += 4
-                at += 4
-                if at < end:
-                    return self._below_labels(buf, at, end)
-            elif ethertype == ETHERTYPE_PPPOE:
-                # RFC 2516: six octets; then the PPP protocol.
-                at += 6
-                if end - at > 2:
-                    protocol: i64 = u16(buf, at)
-                    return at + 2 if protocol in (0x0021, 0x0057) else _OTHER
-            elif ethertype < ETHERTYPE_MIN:
-                return self._llc(buf, at, end)
-            else:
-                return _OTHER
-        self.truncated += 1
-        return _OTHER
-
-    def _below_labels(self, buf: bytes, at: i64, end: i64) -> i64:
-        """The IP header, or _BRIDGED with `inner` at the Ethernet header, behind a stack of MPLS labels.
-
-        Nothing says which of them it is. Ethernet has a control word before it (RFC 4385), which begins with
-        0, or not; it is believed if there is IP in it.
-        """
-        first: i64 = buf[at] >> 4
-        if first == 0 and self._is_ethernet(buf, at + 4, end):
-            self.inner = at + 4
-            return _BRIDGED
-        if not (first == 4 and buf[at] & 15 >= 5) and self._is_ethernet(buf, at, end):
-            self.inner = at
-            return _BRIDGED
-        return at if first == 4 or first == 6 else _OTHER
-
-    def _is_ethernet(self, buf: bytes, at: i64, end: i64) -> bool:
-        """Whether an Ethernet header with IP behind it stands at `at`, with tags or without."""
-        at += 12
-        while end - at > 6 and self._is_tag(u16(buf, at)):
-            at += 4
-        if end - at < 3:
-            return False
-        ethertype: i64 = u16(buf, at)
-        if ethertype == ETHERTYPE_IPV4:
-            return buf[at + 2] >> 4 == 4
-        return ethertype == ETHERTYPE_IPV6 and buf[at + 2] >> 4 == 6
-
-    def _is_isl(self, buf: bytes, at: i64) -> bool:
-        """Whether a frame is Cisco's ISL, which has one of two group addresses and a SNAP header."""
-        return (
-            (buf[at] == 1 or buf[at] == 3)
-            and buf[at + 1] == 0
-            and buf[at + 3] == 0
-            and buf[at + 4] == 0
-            and buf[at + 5] >> 4 == 0  # it carries Ethernet
-            and buf[at + 14] == 0xAA
-            and buf[at + 15] == 0xAA
-            and buf[at + 16] == 3
-        )
-
-    def _llc(self, buf: bytes, at: i64, end: i64) -> i64:
-        """The IP header behind the 802.2 LLC header at `at`; negative if none."""
-        if end - at < 3:
-            self.truncated += 1
-            return _OTHER
-        if buf[at] == 0xAA and buf[at + 1] == 0xAA and buf[at + 2] == 3:
-            # SNAP (RFC 1042): three octets of organization, then a type field when it is 0 (or 802.1H's F8).
-            if end - at < 8:
-                self.truncated += 1
-                return _OTHER
-            if buf[at + 3] == 0 and buf[at + 4] == 0 and (buf[at + 5] == 0 or buf[at + 5] == 0xF8):
-                if u16(buf, at + 6) < ETHERTYPE_MIN:
-                    return _OTHER
-                return self._ethertype(buf, at + 6, end)
-            return _OTHER
-        if buf[at] == 6 and buf[at + 1] == 6 and buf[at + 2] == 3:  # IP's own service access point
-            if end - at > 3:
-                return at + 3
-            self.truncated += 1
         return _OTHER
 
     def _unknown_link(self, number: i64, time: i64, link_type: i64) -> None:
