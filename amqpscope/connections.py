@@ -4,7 +4,8 @@ A connection is found by its addresses and ports. The same ports used again are 
 SYN with a new sequence number, or without one after a jump in sequence and a silence. One that has ended
 (both ends sent FIN, or one RST) needs no silence. It is remembered for a while, so that a late retransmission
 is not taken for a new connection, and then forgotten; so is the one that was silent longest when there are
-too many. What the next connection between the same ends needs of a forgotten one is its numbers.
+too many, or too many that never said anything. What the next connection between the same ends needs of a
+forgotten one is its numbers.
 
 Numbers. `instance` counts the connections between two ends. `stream` is Wireshark's `tcp.stream`, which
 Wireshark counts up for two ends that are new to it and for a SYN with a new sequence number, but not for a
@@ -23,6 +24,7 @@ from amqpscope.limits import (
     MAX_OPEN_CONNECTIONS,
     MAX_OTHER_CONNECTIONS,
     MAX_PAIRS,
+    MAX_SILENT_CONNECTIONS,
     NEW_CONNECTION_SILENCE,
 )
 from amqpscope.model import Connection, FrameRecord
@@ -119,6 +121,7 @@ class ConnectionTable(SegmentSink):
         self._frames: i64 = 0
         self._began: i64 = 0
         self.streams: i64 = 0
+        self._opened: i64 = 0  # since it was looked for silent ones
         self._forward: dict[bytes, ConnectionAnalysis] = {}
         self._backward: dict[bytes, ConnectionAnalysis] = {}
         self._pairs: PairNumbers = PairNumbers(MAX_PAIRS)
@@ -252,7 +255,8 @@ class ConnectionTable(SegmentSink):
         analysis = ConnectionAnalysis(
             connection, out, self.notes, self.messages, findings, self.context, self._allowance
         )
-        if len(self._forward) >= MAX_OPEN_CONNECTIONS:
+        self._opened += 1
+        if self._opened >= MAX_SILENT_CONNECTIONS // 2 or len(self._forward) >= MAX_OPEN_CONNECTIONS:
             self._evict()
         self._forward[key] = analysis
         self._backward[reverse] = analysis
@@ -313,9 +317,21 @@ class ConnectionTable(SegmentSink):
                     self._close(ended, "capture")
 
     def _evict(self) -> None:
-        """Give up a quarter of the connections, those that were silent longest."""
-        silent = sorted(self._forward.values(), key=_last_time)
-        for analysis in silent[: MAX_OPEN_CONNECTIONS // 4]:
+        """Give up those that were silent longest, if there are too many: first of those that never spoke.
+
+        Of either kind so many at a time that it need not be done soon again.
+        """
+        self._opened = 0
+        never = [one for one in self._forward.values() if one.tcp.delivered() + one.tcp.waiting() == 0]
+        if len(never) >= MAX_SILENT_CONNECTIONS // 2:
+            self._give_up(never, len(never) - MAX_SILENT_CONNECTIONS // 2)
+        if len(self._forward) >= MAX_OPEN_CONNECTIONS:
+            self._give_up(list(self._forward.values()), MAX_OPEN_CONNECTIONS // 4)
+
+    def _give_up(self, analyses: list[ConnectionAnalysis], count: int) -> None:
+        """Give up so many of these, those that were silent longest."""
+        analyses.sort(key=_last_time)
+        for analysis in analyses[:count]:
             self._close(analysis, "evicted")
 
 

@@ -170,12 +170,16 @@ MAX_LINGERING: Final = 2048
 host, by number instead of time."""
 
 MAX_OPEN_CONNECTIONS: Final = 32_768
-"""Connections followed at a time; each takes some 3 KiB before it says anything, 96 MiB in all. Beyond it
-those that were silent longest are given up: mostly attempts that nobody answered, or ends not captured."""
+"""Connections followed at a time; each takes some 3.5 KiB before it says anything, 112 MiB in all. Beyond it
+those that were silent longest are given up: mostly ends that were not captured."""
 
-MAX_OTHER_CONNECTIONS: Final = 16_384
+MAX_SILENT_CONNECTIONS: Final = 8192
+"""Of them those that never said anything, of which nothing would be lost but where they began: 28 MiB. They
+are attempts that nobody answered, by the million where somebody floods; a host lets fewer of them wait."""
+
+MAX_OTHER_CONNECTIONS: Final = 4096
 """Connections without AMQP that are kept to be listed, where all are; of more the number is told. A scan of
-the ports of a network gives a million of them."""
+the ports of a network gives a million of them, and nobody reads more."""
 
 MAX_PAIRS: Final = 65_536
 """Pairs of ends without a connection whose last number is remembered, so that the next one between them gets

@@ -19,7 +19,7 @@ from support.tcp_writer import ACK, FIN, PSH, RST, SYN, Capture
 import amqpscope
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.connections import ConnectionTable, PairNumbers, reverse_key
-from amqpscope.limits import MAX_LINGERING, MAX_OPEN_CONNECTIONS
+from amqpscope.limits import MAX_LINGERING, MAX_OPEN_CONNECTIONS, MAX_SILENT_CONNECTIONS
 
 MILLISECOND = 1_000_000
 CAPTURES = Path(__file__).parent.parent / "captures"
@@ -349,7 +349,7 @@ def test_memory_does_not_grow_with_connections() -> None:
 
 
 def test_open_connections_are_bounded() -> None:
-    """Attempts that nobody answers; the connections that were silent longest are given up."""
+    """The connections that were silent longest are given up."""
     table = ConnectionTable("c", keep=False)
     talking = Ends(table, 1, 7)
     talking.handshake()
@@ -360,7 +360,9 @@ def test_open_connections_are_bounded() -> None:
     silent.say(0, AMQP_HEADER, frame(amqp.close())[:10])
     silent.say(1, AMQP_HEADER)
     for number in range(MAX_OPEN_CONNECTIONS):
-        Ends(table, 1 + number % 60_000, 5000 + number // 60_000).segment(0, flags=SYN)
+        ends = Ends(table, 1 + number % 60_000, 5000 + number // 60_000)
+        ends.segment(0, flags=SYN)
+        ends.say(0, b"x")
         if number % 1000 == 0:
             talking.say(0, frame())
     assert sum(table.protocols.values()) == MAX_OPEN_CONNECTIONS // 4
@@ -371,7 +373,34 @@ def test_open_connections_are_bounded() -> None:
     given_up = [one for one in records if one.connection.key == silent.keys[0]]
     assert "(evicted)" in given_up[-1].frame.problems[0].reason
     table.finish()
-    assert table.protocols == {"amqp10": 2, "": MAX_OPEN_CONNECTIONS, "unknown": 1}
+    assert table.protocols == {"amqp10": 2, "unknown": MAX_OPEN_CONNECTIONS + 1}
+
+
+def test_connections_that_say_nothing_are_bounded() -> None:
+    """Attempts that nobody answers: they cost no connection that ever said something its place."""
+    table = ConnectionTable("c", keep=False)
+    spoke = Ends(table, 1, 7)
+    spoke.handshake()
+    spoke.say(0, AMQP_HEADER, frame(amqp.close())[:10])
+    early = Ends(table, 2, 7)
+    early.handshake()
+    for number in range(3 * MAX_SILENT_CONNECTIONS):
+        late = Ends(table, 1 + number % 60_000, 5000 + number // 60_000)
+        late.segment(0, flags=SYN)
+        assert len(table._forward) <= MAX_SILENT_CONNECTIONS + 1
+    assert table.protocols == {"": 3 * MAX_SILENT_CONNECTIONS + 2 - len(table._forward)}
+    assert len(table._forward) > MAX_SILENT_CONNECTIONS // 2
+    spoke.say(0, frame(amqp.close())[10:])
+    late.say(0, AMQP_HEADER)
+    early.say(0, AMQP_HEADER)
+    table.finish()
+    names: dict[bytes, list[tuple[int, str]]] = {}
+    for one in table.take_records():
+        names.setdefault(one.connection.key, []).append((int(one.connection.instance), one.frame.name))
+    assert names[spoke.keys[0]] == [(0, "header"), (0, "close")]
+    assert names[late.keys[0]] == [(0, "header")]
+    assert names[early.keys[0]] == [(1, "header")]  # another one, since the first was given up
+    assert table.protocols["amqp10"] == 3
 
 
 def test_what_is_over_lets_go_of_its_state() -> None:
