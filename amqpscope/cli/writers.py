@@ -131,7 +131,8 @@ class JsonWriter(Writer):
             sys.stdout.write(("" if self._first else ",\n") + ",\n".join(self._lines))
             self._first = False
         else:
-            sys.stdout.write("\n".join(self._lines) + "\n")
+            self._lines.append("")
+            sys.stdout.write("\n".join(self._lines))
             sys.stdout.flush()
         self._lines = []
 

@@ -243,8 +243,12 @@ class ValueReader:
             self.problem("limit", start, f"nested deeper than {MAX_DEPTH} levels, not decoded")
             return self.rest(start)
         self.depth += 1
-        descriptor = self.descriptor(start)
-        result = self.described_by(descriptor, start) if self.pos < self.end else self.rest(start)
+        descriptor: object = self.descriptor(start)
+        if self.pos < self.end:
+            result = self.described_by(descriptor, start)
+        else:
+            descriptor = None  # its octets are among the rest, and may be megabytes
+            result = self.rest(start)
         self.depth -= 1
         return result
 
