@@ -213,12 +213,19 @@ def _resets(part: Part) -> bool:
 
 
 def out_of_order(parts: list[Part], chance: Random, form: str) -> Damaged:
-    """Some packets come behind the next three, with their own times; none behind a reset, which ends all."""
+    """Some packets come behind the next three, with their own times.
+
+    None comes behind a reset, which ends all, or is late by what is no disorder any more; nor are the first,
+    with which a stream begins whose SYN is missing.
+    """
     begin = _packets_from(parts)
-    places = [
-        (at + (3.5 if chance.random() < 0.1 and not any(map(_resets, parts[at : at + 4])) else 0), part)
-        for at, part in enumerate(parts[begin:], begin)
-    ]
+    places: list[tuple[float, Part]] = []
+    for at, part in enumerate(parts[begin:]):
+        following = parts[begin + at : begin + at + 4]
+        times = [packet.time for packet in _read_of(following)]
+        late = at > 3 and chance.random() < 0.15 and max(times) - min(times) < SECOND // 2
+        late = late and not any(map(_resets, following))
+        places.append((at + 3.5 * late, part))
     kept = parts[:begin] + [part for _, part in sorted(places, key=lambda place: place[0])]
     return Damaged(_octets(kept), _read_of(kept), whole=True)
 
