@@ -22,6 +22,7 @@ from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
+from amqpscope.rules.profiles import AUTO, under, valid
 
 __all__ = ["Capture", "check", "read", "together"]
 
@@ -38,8 +39,9 @@ class Capture:
     which are read as one (see `amqpscope.capture.merging`). messages: put messages together over their
     transfers. keep: remember all connections for `connections`, also those that ended. records: gather them;
     else only count frames. judge: make findings (needs messages), which `take_findings` gives; context: with
-    the frames around them. name: what records call it, if not its path. Raises CaptureError when it cannot be
-    opened; of several that comes with the first block.
+    the frames around them. profile: which products' habits are notes only, `auto`, `none` or names (see
+    `amqpscope.rules.profiles.under`); FilterError when there is none of a name. name: what records call it,
+    if not its path. Raises CaptureError when it cannot be opened; of several that comes with the first block.
     """
 
     def __init__(
@@ -51,9 +53,11 @@ class Capture:
         records: bool = True,
         judge: bool = False,
         context: bool = False,
+        profile: str = AUTO,
         name: str | None = None,
         via: str = "",
     ) -> None:
+        self._profile = valid(profile)
         self._via = via
         if isinstance(source, Sequence) and not isinstance(source, str):
             self._sources = [Source(one) for one in source]
@@ -121,7 +125,7 @@ class Capture:
 
         Of one connection they come in the order in which they were made. All have come once all was read.
         """
-        return self._table.take_findings()
+        return under(self._table.take_findings(), self._profile)
 
     def blocks(self) -> Iterator[list[FrameRecord]]:
         """The frame records that each block of the file completes; the last come when it ends.
@@ -217,12 +221,14 @@ def read(source: File | Sequence[File], *, messages: bool = True) -> Iterator[Fr
     return _records(Capture(source, messages=messages, keep=False))
 
 
-def check(source: File | Sequence[File]) -> Iterator[Finding]:
+def check(source: File | Sequence[File], *, profile: str = AUTO) -> Iterator[Finding]:
     """The findings of a capture: path, `-`, or an open binary file; or several of these, read as one.
+
+    profile: `auto`, `none`, or names of products, whose habits are notes only (see `Capture`).
 
     Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
     """
-    return _findings(Capture(source, keep=False, records=False, judge=True))
+    return _findings(Capture(source, keep=False, records=False, judge=True, profile=profile))
 
 
 def _findings(capture: Capture) -> Iterator[Finding]:

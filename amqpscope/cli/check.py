@@ -14,9 +14,18 @@ from amqpscope.cli.verdicts import JsonWriter, TextWriter, Writer
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.finding import Finding
 from amqpscope.reading import Capture
-from amqpscope.rules.catalogue import severity
+from amqpscope.rules.profiles import AUTO, valid, weight
 
-__all__ = ["COUNTING", "EPILOG", "STATUS_PANEL", "FailOn", "FailOnOption", "FailOnPossible", "check"]
+__all__ = [
+    "COUNTING",
+    "EPILOG",
+    "STATUS_PANEL",
+    "FailOn",
+    "FailOnOption",
+    "FailOnPossible",
+    "ProfileOption",
+    "check",
+]
 
 EPILOG = """\b
 A finding is certain when the capture proves it, whatever the peer had read
@@ -85,6 +94,17 @@ FailOnPossible = Annotated[
     typer.Option("--fail-on-possible", rich_help_panel=STATUS_PANEL, help="Possible findings count, too."),
 ]
 
+ProfileOption = Annotated[
+    str,
+    typer.Option(
+        "--profile",
+        metavar="auto|none|NAME,...",
+        rich_help_panel=STATUS_PANEL,
+        help="A known habit of a product is a note only: of those that peers say they are; of none; "
+        "or of these, whatever peers say (`rules profiles` lists them).",
+    ),
+]
+
 
 def check(
     paths: Annotated[
@@ -129,6 +149,7 @@ def check(
             help="Exit with 0 also if there is no AMQP 1.0 to check.",
         ),
     ] = False,
+    profile: ProfileOption = AUTO,
     merge: Merge = False,
     via: Via = None,
 ) -> int:
@@ -139,23 +160,26 @@ def check(
         fail_on = FailOn.warning
     counting = COUNTING[fail_on]
     possible = fail_on_possible or strict
+    valid(profile)
     captures = inputs(paths, merge, via)
     writer: Writer
     writer = TextWriter(most) if form is Format.text else JsonWriter(whole=form is Format.json)
     statuses = []
     for one in captures:
-        statuses.append(_check_one(one, writer, counting, possible, allow_empty))
+        statuses.append(_check_one(one, writer, counting, possible, allow_empty, profile))
     writer.end()
     return worst(statuses)
 
 
 def _check_one(
-    one: Input, writer: Writer, counting: tuple[str, ...], possible: bool, allow_empty: bool
+    one: Input, writer: Writer, counting: tuple[str, ...], possible: bool, allow_empty: bool, profile: str
 ) -> Status:
     """One capture, to its end or as far as it can be read. Gives its status."""
     writer.begin(one.name)
     try:
-        with one.open(keep=writer.connections, records=False, judge=True, context=writer.context) as capture:
+        with one.open(
+            keep=writer.connections, records=False, judge=True, context=writer.context, profile=profile
+        ) as capture:
             writer.opened(capture)
             failed = False
             try:
@@ -163,7 +187,7 @@ def _check_one(
                     for findings in _judged(capture):
                         writer.take(findings)
                         for finding in findings:
-                            if severity(finding.rule) in counting and (finding.certain or possible):
+                            if weight(finding) in counting and (finding.certain or possible):
                                 failed = True
                         meter.update()
             except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.reading import Capture, together
+from amqpscope.rules.profiles import AUTO
 
 __all__ = ["Input", "Merge", "Through", "Via", "inputs"]
 
@@ -58,6 +59,7 @@ class Input:
         records: bool = True,
         judge: bool = False,
         context: bool = False,
+        profile: str = AUTO,
     ) -> Capture:
         """The capture. Raises CaptureError."""
         if self.refusal:
@@ -70,6 +72,7 @@ class Input:
             records=records,
             judge=judge,
             context=context,
+            profile=profile,
             via=self.via,
         )
 

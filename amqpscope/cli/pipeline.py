@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amqpscope.cli.check import COUNTING, STATUS_PANEL, FailOn, FailOnOption, FailOnPossible
+from amqpscope.cli.check import (
+    COUNTING,
+    STATUS_PANEL,
+    FailOn,
+    FailOnOption,
+    FailOnPossible,
+    ProfileOption,
+)
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.output import say
@@ -21,6 +28,7 @@ from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
+from amqpscope.rules.profiles import AUTO, valid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -187,6 +195,7 @@ def run(
     configuration: Configuration = None,
     fail_on: FailOnOption = FailOn.error,
     fail_on_possible: FailOnPossible = False,
+    profile: ProfileOption = AUTO,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -204,6 +213,7 @@ def run(
     from amqpscope.pipeline.planner import make_plan
     from amqpscope.pipeline.schemas import TABLES
 
+    valid(profile)
     octets = split * 1024 * 1024
     chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(TABLES)
     unknown = sorted(set(chosen) - set(TABLES))
@@ -229,7 +239,7 @@ def run(
                 return Status.FINE
             files = sum(len(one.files) for one in analysis.plan.sets)
             with progress(spark, files, quiet) as tally:
-                outcome = analysis.write(out, chosen, tally)
+                outcome = analysis.write(out, chosen, tally, profile)
             troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:

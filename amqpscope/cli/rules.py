@@ -14,16 +14,19 @@ from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Proof, cov
 from amqpscope.errors import FilterError
 from amqpscope.report.brief import Line
 from amqpscope.report.ladder import WIDTH, ladder
+from amqpscope.report.profile_text import profile_lines
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
 from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, severity
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.pairs import CLEAN, LEGAL, VIOLATING, Pairs
+from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.registry import checked
 
 __all__ = ["app"]
 
 LIST_SCHEMA = "amqpscope/rules/1"
 COVERAGE_SCHEMA = "amqpscope/coverage/1"
+PROFILES_SCHEMA = "amqpscope/profiles/1"
 
 _LIST_EPILOG = """\b
 A line: + checked, - not yet checked or . not decidable from outside; the
@@ -53,6 +56,15 @@ promised. Guards are legal traffic that looks odd: nothing may be found.
 
 \b
 Exit status: 0 fine, 1 a rule or guard failed, 2 a failure.
+"""
+
+_PROFILES_EPILOG = """\b
+A finding that is such a habit of the peer at fault is a note: the rule is
+broken, but the product is known for it. Who a peer is only its open says.
+`amqpscope check --profile none` gives every finding its full weight.
+
+\b
+Exit status: 0 fine, 2 a failure (unknown option).
 """
 
 _NEAREST = 5
@@ -185,6 +197,45 @@ def _print(lines: list[tuple[Line, int]]) -> None:
 
 def _print_json(whole: dict[str, Any]) -> None:
     print(json.dumps(whole, indent=1))
+
+
+@app.command("profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="Known habits of products.")
+def list_profiles(form: Annotated[Format, _FORMAT] = Format.text) -> int:
+    """List products and the rules that they are known to break, with the sources of that."""
+    if form is Format.json:
+        _print_json(
+            {
+                "schema": PROFILES_SCHEMA,
+                "profiles": [
+                    {
+                        "name": one.name,
+                        "product": one.product,
+                        "marks": [
+                            {
+                                "field": mark.field,
+                                "pattern": mark.pattern,
+                                "version_below": ".".join(str(part) for part in mark.before) or None,
+                            }
+                            for mark in one.marks
+                        ],
+                        "habits": [
+                            {
+                                "rule": habit.rule,
+                                "does": habit.does,
+                                "source": habit.source,
+                                "frame": habit.frame or None,
+                                "path": habit.path or None,
+                            }
+                            for habit in one.habits
+                        ],
+                    }
+                    for one in PROFILES
+                ],
+            }
+        )
+    else:
+        _print(profile_lines(PROFILES))
+    return Status.FINE
 
 
 def _object(row: Rule) -> dict[str, Any]:

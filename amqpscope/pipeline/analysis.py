@@ -31,6 +31,7 @@ from amqpscope.pipeline.tasks import (
     SameVersion,
     carrying,
 )
+from amqpscope.rules import profiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,11 +79,17 @@ class Analysis:
             raise PipelineError(f"{name}: no table, these are: {', '.join(TABLES)}")
         return self._run(OneTable(name))
 
-    def write(self, path: str, tables: Iterable[str] = tuple(TABLES), tally: Any = None) -> Outcome:
+    def write(
+        self,
+        path: str,
+        tables: Iterable[str] = tuple(TABLES),
+        tally: Any = None,
+        profile: str = profiles.AUTO,
+    ) -> Outcome:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
         tables: those that are wanted, beside `files`. Without `findings` nothing is judged. tally: see
-        `amqpscope.pipeline.tally`.
+        `amqpscope.pipeline.tally`. profile: which products' habits are notes only (`rules.profiles.under`).
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
@@ -92,7 +99,7 @@ class Analysis:
         self._lake = lake
         run, staging = lake.begin()
         try:
-            report = self._run(Files(staging, run, wanted, tally)).collect()
+            report = self._run(Files(staging, run, wanted, tally, profiles.valid(profile))).collect()
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error

@@ -25,6 +25,7 @@ from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import problem_path, without_password
 from amqpscope.report.summary import ConnectionSummary
+from amqpscope.rules.profiles import AUTO, under
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
 
@@ -50,11 +51,12 @@ class Rows:
     again, for a quarter of all the time.
 
     counts: findings by (`finding`, severity, certainty), connections by (`connection`, protocol), files by
-    (`file`, status), frames by (`frame`,).
+    (`file`, status), frames by (`frame`,). profile: which habits are notes only (see `rules.profiles.under`).
     """
 
-    def __init__(self, wanted: Collection[str] = tuple(TABLES)) -> None:
+    def __init__(self, wanted: Collection[str] = tuple(TABLES), profile: str = AUTO) -> None:
         self.wanted = frozenset(wanted)
+        self.profile = profile
         self.counts: Counter[tuple[str, ...]] = Counter()
         self._columns: dict[str, list[list[Any]]] = {name: _columns(name) for name in wanted}
         self._text = 0
@@ -182,7 +184,7 @@ class Recorder:
 
     def take_findings(self, findings: list[Finding]) -> None:
         """Findings, however they were made."""
-        for finding in findings:
+        for finding in under(findings, self._rows.profile):
             self._finding(finding)
 
     def take_file_notes(self) -> list[Note]:

@@ -26,6 +26,7 @@ from amqpscope.pipeline.lake import PartWriter
 from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import Rows
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.rules.profiles import AUTO
 
 __all__ = [
     "PIECES",
@@ -54,9 +55,13 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Outlet(ABC):
-    """Where rows go. tables: those that are made. schema: of the batches it gives."""
+    """Where rows go. tables: those that are made. schema: of the batches it gives.
+
+    profile: which products' habits are notes only.
+    """
 
     tables: tuple[str, ...] = tuple(TABLES)
+    profile: str = AUTO
     schema: pa.Schema
 
     @abstractmethod
@@ -81,8 +86,11 @@ class OneTable(Outlet):
 class Files(Outlet):
     """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts."""
 
-    def __init__(self, staging: str, run: str, tables: tuple[str, ...], tally: Any = None) -> None:
+    def __init__(
+        self, staging: str, run: str, tables: tuple[str, ...], tally: Any = None, profile: str = AUTO
+    ) -> None:
         self.tables = tables
+        self.profile = profile
         self.schema = REPORT
         self._staging = staging
         self._run = run
@@ -134,7 +142,7 @@ class Chain:
 
     def __call__(self, batches: Batches) -> Batches:
         calm_collector()
-        rows = Rows(self._outlet.tables)
+        rows = Rows(self._outlet.tables, self._outlet.profile)
         yield from self._outlet.take(self._read(batches, rows), rows)
 
     def _read(self, batches: Batches, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -204,7 +212,7 @@ class Analyse:
 
     def __call__(self, batches: Batches) -> Batches:
         calm_collector()
-        rows = Rows(self._outlet.tables)
+        rows = Rows(self._outlet.tables, self._outlet.profile)
         blocks = flow.blocks_of(batch.select(BLOCKS.names) for batch in batches)
         summaries: list[tuple[int, bytes]] = []
         schema = self._outlet.schema
@@ -229,7 +237,7 @@ class Correlate:
         self._outlet = outlet
 
     def __call__(self, batches: Batches) -> Batches:
-        rows = Rows(self._outlet.tables)
+        rows = Rows(self._outlet.tables, self._outlet.profile)
         summaries: list[bytes] = []
         current = -1
         for batch in batches:

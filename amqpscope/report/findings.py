@@ -11,7 +11,8 @@ from typing import Any
 from amqpscope.finding import Finding
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
-from amqpscope.rules.catalogue import rule, severity
+from amqpscope.rules.catalogue import rule
+from amqpscope.rules.profiles import weight
 
 __all__ = [
     "FINDINGS_SCHEMA",
@@ -97,7 +98,7 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         }
     return {
         "rule": finding.rule,
-        "severity": severity(finding.rule),
+        "severity": weight(finding),
         "certainty": "certain" if finding.certain else "possible",
         "requirement": row.requirement,
         "message": message_of(finding),

@@ -21,7 +21,8 @@ from amqpscope.report.findings import evidence_of, expected_condition, message_o
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
 from amqpscope.report.timeline import Clock, Timeline, heading
-from amqpscope.rules.catalogue import rule, severity
+from amqpscope.rules.catalogue import rule
+from amqpscope.rules.profiles import habit_of, profile, weight
 
 __all__ = ["Tally", "Verdicts", "why_possible"]
 
@@ -163,7 +164,7 @@ class Verdicts:
         """One finding. again: the rule is explained already."""
         row = rule(finding.rule)
         head: Line = [
-            (_STYLES[severity(finding.rule)], f"{_kind(finding)} {finding.rule}"),
+            (_STYLES[weight(finding)], f"{_kind(finding)} {finding.rule}"),
             ("", " by the "),
             (finding.peer, finding.peer),
             ("", f" in packet {finding.packet}: {_short(message_of(finding))}"),
@@ -171,8 +172,8 @@ class Verdicts:
         shown: list[tuple[Line, int]] = [([], -1), (head, 4)]
         if not finding.certain and not again:
             shown.append(_labelled("possible", why_possible(finding)))
-        if finding.profile:
-            shown.append(_labelled("profile", _short(finding.profile)))
+        if finding.profile and not again:
+            shown.append(_labelled("profile", _habit(finding)))
         if not again:
             shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
             shown.append(_labelled("source", printable(row.source)))
@@ -201,7 +202,15 @@ class Verdicts:
 
 
 def _kind(finding: Finding) -> str:
-    return ("" if finding.certain else "possible ") + severity(finding.rule)
+    return ("" if finding.certain else "possible ") + weight(finding)
+
+
+def _habit(finding: Finding) -> str:
+    """Why a finding is a note only: what the product is known to do, and where that is to be read."""
+    habit = habit_of(finding)
+    if habit is None:
+        return finding.profile
+    return f"{finding.profile}: {profile(finding.profile).product} {habit.does} ({habit.source})"
 
 
 def _other(finding: Finding) -> str:

@@ -119,7 +119,7 @@ def test_by_severity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If what is certain were less than an error."""
-    monkeypatch.setattr("amqpscope.cli.check.severity", lambda rule: severity)
+    monkeypatch.setattr("amqpscope.cli.check.weight", lambda finding: severity)
     assert amqpscope(capsys, "check", *arguments, "window-overrun.pcap").status == status
 
 
@@ -139,6 +139,9 @@ def test_by_severity(
         (["--format", "yaml", "clean.pcap"], "'yaml' is not one of"),
         (["--max-per-rule", "0", "clean.pcap"], "--max-per-rule 0: must be at least 1"),
         (["--max-per-rule", "few", "clean.pcap"], "--max-per-rule"),
+        (["--profile", "rabbit", "clean.pcap"], "--profile rabbit: must be auto, none, or of rabbitmq-3, "),
+        (["--profile", "uamqp,auto", "clean.pcap"], "--profile auto: must be auto, none, or of "),
+        (["--profile", "", "clean.pcap"], "--profile : must be auto, none, or of "),
         (["-", "-"], "- (standard input) can be read only once"),
     ],
 )

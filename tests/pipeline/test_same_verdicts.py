@@ -21,6 +21,7 @@ from support.lakes import (
     written,
 )
 
+from amqpscope.pipeline import lake
 from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.inputs import capture_sets
 
@@ -185,6 +186,19 @@ def _packets(path: Path) -> int:
     from support.lakes import records
 
     return len(records(path.read_bytes())[1])
+
+
+@pytest.mark.parametrize("plan", ["chain", "flow"])
+def test_profiles_as_chosen(spark: Any, tmp_path: Path, plan: str) -> None:
+    """A habit is a note there as here, or none is, by the same option; and it is counted as what it is."""
+    from amqpscope.pipeline import analyse
+
+    analysis = analyse(spark, [str(CAPTURES / "rabbitmq-credit.pcap")], plan=plan)
+    for choice, found in (("auto", ("note", "rabbitmq-3")), ("none", ("error", None))):
+        outcome = analysis.write(str(tmp_path / choice), ["findings"], profile=choice)
+        rows = [row.asDict() for row in lake.table(spark, str(tmp_path / choice), "findings").collect()]
+        assert [(row["severity"], row["profile"]) for row in rows] == [found] * 2
+        assert outcome.counts["finding", found[0], "possible"] == 2
 
 
 def test_a_table_at_a_time(spark: Any, tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ class Peer:
         self.delivery_ids: dict[int, int] = {}
         self.handles: dict[tuple[int, int], Handle] = {}
         self.tags = 0
+        self.introduction: dict[str, Any] = {}  # fields of its open, unless others are given
 
     # ---- anything ----------------------------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class Peer:
         return self.say(amqp.protocol_header(protocol_id, major, minor, revision))
 
     def open(self, channel: int = 0, **fields: Any) -> Said:
-        given = {"container_id": self.name, **fields}
+        given = {"container_id": self.name, **self.introduction, **fields}
         return self.frame(amqp.open_(**given), channel=channel)
 
     def empty(self, channel: int = 0) -> Said:

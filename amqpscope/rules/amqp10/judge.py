@@ -31,6 +31,7 @@ from amqpscope.rules.amqp10 import (
 )
 from amqpscope.rules.case import NO_RECORD, Case
 from amqpscope.rules.context import Context
+from amqpscope.rules.profiles import HABITUAL, Profile, recognised, which
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
 from amqpscope.tracking.amqp10.passage import Allowance
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -81,6 +82,8 @@ class Judge:
         self.case: Case = Case(connection)
         self.made: list[Finding] = self.case.findings
         self.context: Context | None = Context() if context else None
+        # What the peers' opens tell of their products, as far as it was asked for.
+        self.profiles: dict[str, tuple[Open, list[Profile]]] = {}
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
@@ -162,8 +165,23 @@ class Judge:
                     break
             ready += 1
         if ready > 0:
+            self.excuse(made[:ready])
             self.findings += made[:ready]
             del made[:ready]
+
+    def excuse(self, findings: list[Finding]) -> None:
+        """Mark those that are a known habit of the product at fault."""
+        for finding in findings:
+            if finding.rule in HABITUAL:
+                peer = finding.peer
+                opened = self.client.open if peer == CLIENT else self.server.open
+                if opened is None:
+                    continue
+                known = self.profiles.get(peer)
+                if known is None or known[0] is not opened:
+                    known = (opened, recognised(opened))
+                    self.profiles[peer] = known
+                finding.profile = which(finding, known[1])
 
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
@@ -198,6 +216,7 @@ class Judge:
         """The connection is over, nobody reacts any more."""
         self.client.leave(self.server.sent_end)
         self.server.leave(self.client.sent_end)
+        self.excuse(self.made)
         self.findings += self.made
         self.made.clear()
 

@@ -1,0 +1,333 @@
+"""Known habits of products that break a rule, and the products' own words by which they are recognised.
+
+A finding that is such a habit of the peer at fault is a note: the rule is broken all the same, but everybody
+who talks to that product lives with it, and its makers know. Two things keep a habit from hiding a fault:
+
+* It excuses one shape of a rule's breach, not the rule: the frame, or the field, is part of it.
+* It excuses nobody when the other peer complains, with a condition that says that the protocol was broken.
+
+Who a peer is only its open says: product, version, user-agent among the properties, or a container-id of a
+form that only one product makes up. A habit has a public source. Findings that only several connections give
+(`amqpscope.correlation`) have no habits.
+
+None of this is asked for a frame; only for a finding whose rule is in `HABITUAL`, when it is given out.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from amqpscope.errors import FilterError
+from amqpscope.finding import Finding
+from amqpscope.rules.catalogue import severity
+from dissectors.amqp10.performatives import Open
+from dissectors.amqp10.values import Map
+
+__all__ = [
+    "AUTO",
+    "HABITUAL",
+    "NONE",
+    "PROFILES",
+    "Habit",
+    "Mark",
+    "Profile",
+    "habit_of",
+    "profile",
+    "recognised",
+    "under",
+    "valid",
+    "weight",
+    "which",
+]
+
+AUTO: Final = "auto"
+"""Profiles are chosen by what peers say of themselves."""
+
+NONE: Final = "none"
+"""No profile: every finding has the weight of its rule."""
+
+_LONGEST: Final = 200
+"""Characters of a field that are looked at; products' names are short."""
+
+_MOST_PROPERTIES: Final = 64
+"""Properties of an open that are looked at; products have a handful."""
+
+_COMPLAINTS: Final = frozenset(
+    (
+        "amqp:decode-error",
+        "amqp:illegal-state",
+        "amqp:invalid-field",
+        "amqp:not-allowed",
+        "amqp:frame-size-too-small",
+        "amqp:connection:framing-error",
+        "amqp:session:window-violation",
+        "amqp:session:errant-link",
+        "amqp:session:handle-in-use",
+        "amqp:session:unattached-handle",
+        "amqp:link:transfer-limit-exceeded",
+        "amqp:link:message-size-exceeded",
+    )
+)
+"""What a peer says that cannot go on because the other one broke the protocol."""
+
+
+class Mark(NamedTuple):
+    """How a product is recognised: by a field of its open.
+
+    field: `container-id`, or a property. pattern: what all of it has to match. before: and its property
+    `version` has to be below this one.
+    """
+
+    field: str
+    pattern: str
+    before: tuple[int, ...] = ()
+
+
+class Habit(NamedTuple):
+    """What a product does that breaks a rule.
+
+    rule: with its namespace. does: one sentence about the product. source: where that is public. frame: only
+    in this frame. path: only where the path of the offending value has this in it.
+    """
+
+    rule: str
+    does: str
+    source: str
+    frame: str = ""
+    path: str = ""
+
+
+class Profile(NamedTuple):
+    """A product with its habits. marks: one of them is enough. product: its name for people."""
+
+    name: str
+    product: str
+    marks: tuple[Mark, ...]
+    habits: tuple[Habit, ...]
+
+
+PROFILES: Final = (
+    Profile(
+        "rabbitmq-3",
+        "RabbitMQ before 4.0",
+        (Mark("product", "RabbitMQ", before=(4,)),),
+        (
+            Habit(
+                "amqp10/L-CLOSE-ANSWER",
+                "answers a closing detach with one that does not close; mended in 4.0",
+                "https://github.com/rabbitmq/rabbitmq-server/issues/2594",
+                frame="detach",
+            ),
+        ),
+    ),
+    Profile(
+        "azure-service",
+        "the Azure service (Service Bus, Event Hubs)",
+        (Mark("container-id", "[0-9a-f]{32}_G[0-9]+"),),
+        (
+            Habit(
+                "amqp10/D-TAG-PRESENT",
+                "sends deliveries of Event Hubs without a delivery-tag",
+                "https://github.com/vcabbage/amqp/pull/165",
+            ),
+            Habit(
+                "amqp10/L-ATTACH-IDC",
+                "attaches as the sender of $cbs without initial-delivery-count",
+                "https://github.com/Azure/azure-uamqp-c/issues/247",
+            ),
+            Habit(
+                "amqp10/M-FILTER-VALUE",
+                "names the session that a receiver got in a filter that is a bare string",
+                "https://github.com/Azure/azure-amqp/issues/232",
+                path="com.microsoft:session-filter",
+            ),
+        ),
+    ),
+    Profile(
+        "azure-net",
+        "the Azure SDK for .NET (on Microsoft.Azure.Amqp)",
+        (Mark("user-agent", "(.* )?azsdk-net-Messaging\\..*"),),
+        (
+            Habit(
+                "amqp10/L-ATTACH-IDC",
+                "attaches as a sender without initial-delivery-count",
+                "https://github.com/Azure/azure-amqp/issues/298",
+            ),
+            Habit(
+                "amqp10/M-FILTER-VALUE",
+                "asks for a session with a filter that is a bare string",
+                "https://github.com/Azure/azure-amqp/issues/231",
+                path="com.microsoft:session-filter",
+            ),
+        ),
+    ),
+    Profile(
+        "azure-python",
+        "the Azure SDK for Python (on its own stack, pyamqp)",
+        (Mark("user-agent", "(.* )?azsdk-python-.* pyamqp/.*"),),
+        (
+            Habit(
+                "amqp10/C-PIPE-CHANNEL",
+                "begins its sessions on channel 1 and onwards without waiting for the open",
+                "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
+                "/azure/servicebus/_pyamqp/_connection.py",
+                frame="begin",
+            ),
+            Habit(
+                "amqp10/L-CREDIT-OWNER",
+                "states a link-credit of its own, 10000, as the sender of a link",
+                "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
+                "/azure/servicebus/_pyamqp/sender.py",
+            ),
+            Habit(
+                "amqp10/M-FILTER-VALUE",
+                "asks for a session with a filter that is a bare string",
+                "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
+                "/azure/servicebus/_transport/_pyamqp_transport.py",
+                path="com.microsoft:session-filter",
+            ),
+        ),
+    ),
+    Profile(
+        "uamqp",
+        "the Azure SDK for Python on uamqp (azure-uamqp-c)",
+        (Mark("user-agent", "(.* )?azsdk-python-.* uamqp/.*"),),
+        (
+            Habit(
+                "amqp10/D-RCVMODE-SECOND",
+                "settles every delivery with its first disposition, also in rcv-settle-mode second",
+                "https://github.com/Azure/azure-uamqp-c/blob/master/src/link.c",
+            ),
+        ),
+    ),
+    Profile(
+        "amqpnetlite",
+        "AMQP.Net Lite",
+        (Mark("container-id", "AMQPNetLite-[0-9a-f]{8}"),),
+        (
+            Habit(
+                "amqp10/S-FLOW-NEXTIN-UNSET",
+                "sets next-incoming-id before it has the other peer's begin; mended in later versions",
+                "https://github.com/Azure/amqpnetlite/issues/575",
+            ),
+            Habit(
+                "amqp10/L-DC-UNSET",
+                "sets delivery-count before it has the sender's attach; mended in later versions",
+                "https://github.com/Azure/amqpnetlite/issues/578",
+            ),
+        ),
+    ),
+    Profile(
+        "qpid-proton",
+        "Qpid Proton C (in Qpid's C++ broker and Dispatch Router)",
+        (Mark("product", "qpid-cpp|qpid-dispatch-router"),),
+        (
+            Habit(
+                "amqp10/L-DC-UNSET",
+                "sets delivery-count in every flow of a link, also before it has the sender's attach",
+                "https://github.com/apache/qpid-proton/blob/main/c/src/core/transport.c",
+            ),
+        ),
+    ),
+    Profile(
+        "amqp10",
+        "amqp10 for Node.js",
+        (Mark("container-id", "conn[0-9]{13}"),),
+        (
+            Habit(
+                "amqp10/M-DYNPROPS-UNSET",
+                "sends an empty map where dynamic-node-properties is to be left out",
+                "https://github.com/noodlefrenzy/node-amqp10/blob/master/lib/types/terminus.js",
+            ),
+            Habit(
+                "amqp10/D-RCVMODE-SECOND",
+                "settles first in rcv-settle-mode second, which it takes for settling by hand",
+                "https://github.com/noodlefrenzy/node-amqp10/issues/316",
+            ),
+        ),
+    ),
+)
+
+HABITUAL: Final = frozenset(habit.rule for one in PROFILES for habit in one.habits)
+"""The rules that some product breaks by habit."""
+
+_BY_NAME: Final = {one.name: one for one in PROFILES}
+
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+
+
+def profile(name: str) -> Profile:
+    """The profile of this name. Raises KeyError if there is none."""
+    return _BY_NAME[name]
+
+
+def valid(choice: str) -> str:
+    """A choice of profiles (see `under`). Raises FilterError when it names one that there is not."""
+    if choice not in (AUTO, NONE):
+        for name in choice.split(","):
+            if name not in _BY_NAME:
+                raise FilterError(f"--profile {name}: must be {AUTO}, {NONE}, or of {', '.join(_BY_NAME)}")
+    return choice
+
+
+def recognised(opened: Open) -> list[Profile]:
+    """The profiles of the peer that sent this open."""
+    said: dict[str, str] = {}
+    if isinstance(opened.properties, Map):
+        for name, value in opened.properties.pairs[:_MOST_PROPERTIES]:
+            if isinstance(name, str) and isinstance(value, str):
+                said.setdefault(str(name), value[:_LONGEST])
+    if opened.container_id is not None:
+        said["container-id"] = opened.container_id[:_LONGEST]
+    return [one for one in PROFILES if any(_bears(said, mark) for mark in one.marks)]
+
+
+def _bears(said: dict[str, str], mark: Mark) -> bool:
+    if not re.fullmatch(mark.pattern, said.get(mark.field, ""), re.DOTALL):
+        return False
+    if not mark.before:
+        return True
+    version = _VERSION.match(said.get("version", ""))
+    return version is not None and tuple(int(part) for part in version[0].split(".")) < mark.before
+
+
+def which(finding: Finding, profiles: Iterable[Profile]) -> str:
+    """The name of the one of these profiles of the peer at fault whose habit a finding is, or ""."""
+    if finding.reaction_condition in _COMPLAINTS:
+        return ""
+    for one in profiles:
+        if _habit(finding, one) is not None:
+            return one.name
+    return ""
+
+
+def _habit(finding: Finding, one: Profile) -> Habit | None:
+    for habit in one.habits:
+        if habit.rule == finding.rule and habit.frame in ("", finding.frame):
+            if habit.path in str(finding.evidence.get("path", "")):
+                return habit
+    return None
+
+
+def habit_of(finding: Finding) -> Habit | None:
+    """The habit that a finding is, by its profile."""
+    return _habit(finding, _BY_NAME[finding.profile]) if finding.profile else None
+
+
+def under(findings: list[Finding], choice: str) -> list[Finding]:
+    """Findings under a choice of profiles, the same objects.
+
+    choice: `AUTO`, as they come; `NONE`; or names of profiles, joined by commas, which both peers then have,
+    whatever they say of themselves.
+    """
+    if choice == AUTO:
+        return findings
+    profiles = [] if choice == NONE else [_BY_NAME[name] for name in choice.split(",")]
+    for finding in findings:
+        finding.profile = which(finding, profiles)
+    return findings
+
+
+def weight(finding: Finding) -> str:
+    """`error`, `warning` or `note`: what a finding amounts to."""
+    return "note" if finding.profile else severity(finding.rule)

@@ -1,0 +1,111 @@
+"""`--profile` and `rules profiles`: what is a note to whom, in every form, and the exit status then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.commands import Result, amqpscope
+
+import amqpscope as api
+from amqpscope.errors import FilterError
+from amqpscope.rules.profiles import PROFILES
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+RABBITMQ = CAPTURES / "rabbitmq-credit.pcap"  # closing detaches, answered by ones that do not close
+UAMQP = CAPTURES / "uamqp-proton.pcap"  # settles first in mode second, and does not say that it is uamqp
+
+
+def check(capsys: pytest.CaptureFixture[str], *arguments: object) -> Result:
+    return amqpscope(capsys, "check", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("capture", "arguments", "status"),
+    [
+        (RABBITMQ, ["--fail-on-possible"], 0),
+        (RABBITMQ, ["--strict"], 0),
+        (RABBITMQ, ["--strict", "--fail-on", "note"], 1),
+        (RABBITMQ, ["--fail-on-possible", "--profile", "none"], 1),
+        (RABBITMQ, ["--fail-on-possible", "--profile", "uamqp"], 1),
+        (RABBITMQ, ["--fail-on-possible", "--profile", "uamqp,rabbitmq-3"], 0),
+        (UAMQP, [], 1),
+        (UAMQP, ["--profile", "rabbitmq-3"], 1),
+        (UAMQP, ["--profile", "uamqp"], 0),
+    ],
+)
+def test_the_exit_status_follows(
+    capture: Path, arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in ("text", "json", "ndjson"):
+        assert check(capsys, "--format", form, *arguments, capture).status == status
+
+
+def findings(result: Result) -> list[tuple[str, str, str | None]]:
+    told = [json.loads(line) for line in result.lines]
+    return [
+        (one["rule"], one["severity"], one["profile"])
+        for one in told
+        if one["rule"] in ("amqp10/L-CLOSE-ANSWER", "amqp10/D-RCVMODE-SECOND")
+    ]
+
+
+def test_json_has_the_name_and_the_severity(capsys: pytest.CaptureFixture[str]) -> None:
+    rule = "amqp10/L-CLOSE-ANSWER"
+    told = findings(check(capsys, "--format", "ndjson", RABBITMQ))
+    assert told == [(rule, "note", "rabbitmq-3")] * 2
+    told = findings(check(capsys, "--format", "ndjson", "--profile", "none", RABBITMQ))
+    assert told == [(rule, "error", None)] * 2
+    told = findings(check(capsys, "--format", "ndjson", "--profile", "uamqp", UAMQP))
+    assert told == [("amqp10/D-RCVMODE-SECOND", "note", "uamqp")] * 5
+
+
+def test_text_says_it_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = check(capsys, RABBITMQ).lines
+    assert "2 possible notes in" in lines[0]
+    assert [line for line in lines if line.startswith("    profile")] == [
+        "    profile   rabbitmq-3: RabbitMQ before 4.0 answers a closing detach with one that does not "
+        "close; mended in 4.0 (https://github.com/rabbitmq/rabbitmq-server/issues/2594)"
+    ]
+    lines = check(capsys, "--profile", "none", RABBITMQ).lines
+    assert "2 possible errors in" in lines[0]
+    assert not [line for line in lines if line.startswith("    profile")]
+
+
+def test_from_python() -> None:
+    def profiles(**choice: str) -> set[str]:
+        return {one.profile for one in api.check(RABBITMQ, **choice) if one.rule == "amqp10/L-CLOSE-ANSWER"}
+
+    assert profiles() == profiles(profile="auto") == {"rabbitmq-3"}
+    assert profiles(profile="none") == {""}
+    with pytest.raises(FilterError):
+        profiles(profile="rabbit")
+
+
+def test_the_list_of_profiles(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "rules", "profiles")
+    assert (result.status, result.err) == (0, "")
+    for one in PROFILES:
+        assert f"{one.name}  {one.product}" in result.lines
+        for habit in one.habits:
+            assert f"    habit       {habit.rule}: {habit.does}" in result.lines
+            assert f"    source      {habit.source}" in result.lines
+    assert "    known by    product RabbitMQ and a version below 4" in result.lines
+
+
+def test_the_list_of_profiles_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(amqpscope(capsys, "rules", "profiles", "--format", "json").out)
+    assert told["schema"] == "amqpscope/profiles/1"
+    assert [one["name"] for one in told["profiles"]] == [one.name for one in PROFILES]
+    first = told["profiles"][0]
+    assert first["marks"] == [{"field": "product", "pattern": "RabbitMQ", "version_below": "4"}]
+    assert first["habits"] == [
+        {
+            "rule": "amqp10/L-CLOSE-ANSWER",
+            "does": "answers a closing detach with one that does not close; mended in 4.0",
+            "source": "https://github.com/rabbitmq/rabbitmq-server/issues/2594",
+            "frame": "detach",
+            "path": None,
+        }
+    ]
