@@ -1,20 +1,18 @@
 """Deliveries: ids, tags, settlement (transport.xml, "Transferring a Message", performatives)."""
 
+from amqpscope.rules.amqp10 import resuming
 from amqpscope.rules.amqp10.link import attach_read
+from amqpscope.rules.amqp10.settlement import changes, sender_changes_its_outcome
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
-from amqpscope.tracking.amqp10.session import SessionEnd, among
+from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
-from dissectors.amqp10.composite import Composite
-from dissectors.amqp10.messaging import Received, Source
-from dissectors.amqp10.performatives import Attach, Disposition, Transfer
-from dissectors.amqp10.transactions import Declared, TransactionalState
+from dissectors.amqp10.messaging import Received
+from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
 
 __all__ = [
-    "judge_disposition",
-    "judge_disposition_alone",
     "judge_transfer",
     "judge_transfer_alone",
 ]
@@ -116,30 +114,6 @@ def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -
         )
 
 
-def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A delivery that both ends hold unsettled is sent again without the resume flag.
-
-    Why it matters: the receiver takes it for a new delivery, and has it twice.
-    Silent when: one of the two attaches was not captured, or the delivery was resumed since. Possible when
-    the receiver's attach may not have been read.
-    """
-    tag = body.delivery_tag
-    own = link.attach
-    theirs = link.peer_attach
-    if tag is None or body.resume or own is None or own.unsettled is None or theirs is None or not link.whole:
-        return
-    if theirs.unsettled is None or tag in link.tags or tag in link.resumed:
-        return
-    if any(key == tag for key, _ in own.unsettled) and any(key == tag for key, _ in theirs.unsettled):
-        case.report(
-            "amqp10/D-RESUME-FLAG",
-            "a delivery that both attaches list as unsettled is sent without resume",
-            attach_read(case, link),
-            {"unsettled": len(own.unsettled)},
-            [int(link.attach_packet)],
-        )
-
-
 def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
     """A new delivery has the id of one that is still unsettled.
 
@@ -229,21 +203,6 @@ def continuation_with_other_message_format(case: Case, delivery: Delivery) -> No
     )
 
 
-def continuation_resumes(case: Case, delivery: Delivery) -> None:
-    """A transfer within a delivery has resume set, and its first had not.
-
-    Why it matters: the receiver has taken the delivery for a new one.
-    Silent when: octets since the attach were not captured.
-    """
-    case.report(
-        "amqp10/D-RESUME-FIRSTFRAME",
-        "resume is set within a delivery that did not begin with it",
-        CERTAIN,
-        {"delivery_id": int(raw(delivery.number))},
-        [int(delivery.packet)],
-    )
-
-
 def _judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Transfer) -> None:
     if not link.whole:
         return
@@ -258,39 +217,8 @@ def _judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Tra
         and body.message_format != delivery.message_format
     ):
         continuation_with_other_message_format(case, delivery)
-    if body.resume and not delivery.resumed:
-        continuation_resumes(case, delivery)
-
-
-def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A delivery is resumed that the sender's own unsettled map does not list.
-
-    Why it matters: the receiver must ignore it, or takes it for one that it holds.
-    Silent when: the attach was not captured, or octets since, or its map is incomplete.
-    """
-    attach = link.attach
-    tag = body.delivery_tag
-    if not body.resume or tag is None or attach is None or attach.incomplete_unsettled or not link.whole:
-        return
-    if attach.odd is not None and 7 in attach.odd:
-        return
-    if attach.unsettled is None or not any(key == tag for key, _ in attach.unsettled.pairs):
-        case.report(
-            "amqp10/D-RESUME-LOCAL",
-            "a delivery is resumed that the sender's attach does not list as unsettled",
-            CERTAIN,
-            {"unsettled": 0 if attach.unsettled is None else len(attach.unsettled.pairs)},
-            [int(link.attach_packet)],
-        )
-
-
-def received_state_from_sender(case: Case) -> None:
-    """A sender states `received` of a delivery that it does not resume.
-
-    Why it matters: the state says how far a delivery came; only a resuming sender can tell.
-    Silent when: octets since the attach were not captured.
-    """
-    case.report("amqp10/M-RECEIVED-SND", "a sender states received of a delivery that it does not resume")
+    if body.resume:
+        resuming.judge_continuation(case, link, delivery, body)
 
 
 def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None:
@@ -348,21 +276,6 @@ def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
         )
 
 
-def sender_changes_its_outcome(case: Case, delivery: Delivery) -> None:
-    """A sender states another outcome of a delivery than the one that it stated before.
-
-    Why it matters: an outcome is final; the receiver may have acted on the first.
-    Silent when: octets since the attach were not captured, or one of the two is part of a transaction.
-    """
-    case.report(
-        "amqp10/D-STATE-FINAL-SND",
-        "a sender changes the outcome that it stated of a delivery",
-        CERTAIN,
-        {"delivery_id": int(raw(delivery.number))},
-        [int(delivery.packet)],
-    )
-
-
 def judge_transfer_alone(case: Case, body: Transfer) -> None:
     """The rules that a transfer breaks by itself."""
     tag_too_long(case, body)
@@ -375,235 +288,20 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     if delivery is None:
         _judge_first_transfer(case, link, body)
         tag_in_use(case, session, link, body)
-        resumed_without_resume(case, link, body)
-        resumed_without_being_unsettled(case, link, body)
+        if body.resume or link.listed is not None:
+            resuming.judge_first(case, link, body)
         _judge_delivery_id(case, session, body)
     else:
         _judge_continuation(case, link, delivery, body)
-        if body.state is not None and _changes(delivery.state, body.state):
+        if body.state is not None and changes(delivery.state, body.state):
             sender_changes_its_outcome(case, delivery)
     if isinstance(body.state, Received) and link.whole and (delivery is not None or not body.resume):
-        received_state_from_sender(case)
+        resuming.received_state_from_sender(case)
+    if not body.more and not body.aborted and (body.resume or (delivery is not None and delivery.resumed)):
+        resuming.judge_completion(case, link, body)
     settled_on_unsettled_link(case, link, body)
     unsettled_on_settled_link(case, link, body)
     settle_mode_raised(case, link, body)
-
-
-def _changes(before: object, after: object) -> bool:
-    """Whether an outcome is replaced by another one. Provisional ones, in a transaction, may be."""
-    if not isinstance(before, Composite) or not isinstance(after, Composite):
-        return False
-    if "outcome" not in before.definition().provides or isinstance(before, (TransactionalState, Declared)):
-        return False
-    return not isinstance(after, (TransactionalState, Declared)) and before != after
-
-
-def disposition_backwards(case: Case, body: Disposition) -> None:
-    """A disposition's last is before its first.
-
-    Why it matters: the range is empty, or nearly everything.
-    Silent when: never.
-    """
-    first = body.first
-    last = body.last
-    if first is not None and last is not None and nearest(last, first) < first:
-        case.report("amqp10/D-DISP-RANGE", f"last is {last}, before first, {first}")
-
-
-def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: str) -> None:
-    """A disposition's role is that of the other end of the deliveries it means.
-
-    Why it matters: read as it stands it names deliveries of the other direction, or none.
-    Silent when: octets of either peer since the session's begin were not captured.
-    """
-    case.report(
-        "amqp10/D-DISP-ROLE",
-        f"a disposition with role {role} names delivery {first}, but its sender has {mine} none",
-        CERTAIN,
-        {"role": role},
-    )
-
-
-def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: str) -> None:
-    """A disposition names no delivery that was ever sent in the direction it speaks of.
-
-    Why it matters: it settles nothing.
-    Silent when: octets of either peer since the session's begin were not captured.
-    """
-    if last == UNKNOWN:
-        what = f"a disposition names delivery {first}, but its sender has {mine} none"
-        case.report("amqp10/D-DISP-UNKNOWN", what)
-    else:
-        case.report(
-            "amqp10/D-DISP-UNKNOWN",
-            f"a disposition names delivery {first}, the last {mine} is {raw(last)}",
-            CERTAIN,
-            {"last_delivery_id": int(raw(last))},
-        )
-
-
-def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
-    """Whether a disposition names deliveries there are."""
-    first = body.first
-    if first is None or body.role is None or not session.whole or not case.me.whole:
-        return
-    sent = session.last_delivery
-    received = session.last_received()
-    last = sent
-    opposite = received
-    if body.role:
-        last = received
-        opposite = sent
-    mine = "received" if body.role else "sent"
-    if last != UNKNOWN and nearest(first, last) <= last:
-        return
-    if last == UNKNOWN and opposite != UNKNOWN and nearest(first, opposite) <= opposite:
-        disposition_of_the_other_direction(case, first, "receiver" if body.role else "sender", mine)
-    else:
-        disposition_of_unknown_deliveries(case, first, last, mine)
-
-
-def settled_again(case: Case, session: SessionEnd, first: i64, last: i64) -> None:
-    """A receiver settles deliveries all of which it has settled before.
-
-    Why it matters: the first settled them; the sender may have used the ids again.
-    Silent when: octets since the session's begin were not captured.
-    """
-    if session.settled.cover(first, last):
-        case.report(
-            "amqp10/D-DISP-RESETTLE",
-            f"delivery {raw(first)} is settled a second time",
-            CERTAIN,
-            {"delivery_id": int(raw(first))},
-        )
-
-
-def receiver_changes_its_outcome(case: Case, number: i64) -> None:
-    """A receiver states another outcome of a delivery than the one that it stated before.
-
-    Why it matters: an outcome is final; the sender may have acted on the first.
-    Silent when: octets since the session's begin were not captured, or one of the two is part of a
-    transaction.
-    """
-    case.report(
-        "amqp10/D-STATE-FINAL-RCV",
-        f"a receiver changes the outcome that it stated of delivery {raw(number)}",
-        CERTAIN,
-        {"delivery_id": int(raw(number))},
-    )
-
-
-def settled_before_the_sender(case: Case, number: i64) -> None:
-    """A receiver settles a delivery before its sender has, on a link with rcv-settle-mode second.
-
-    Why it matters: the sender counts on being asked; the delivery cannot be made exactly once.
-    Silent when: octets of either peer since the session's begin were not captured.
-    """
-    case.report(
-        "amqp10/D-RCVMODE-SECOND",
-        "a delivery is settled by its receiver first, on a link with rcv-settle-mode second",
-        CERTAIN,
-        {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
-    )
-
-
-def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> None:
-    """A receiver states an outcome that the sender's source does not list.
-
-    Why it matters: the source cannot do what is asked.
-    Silent when: the sender's attach was not captured, or lists no outcomes. Possible when the sender attached
-    the link again and the receiver may not have read that.
-    """
-    case.report(
-        "amqp10/M-OUTCOMES-USE",
-        f"the outcome is {name}, which is not among those of the sender's source",
-        certainty,
-        {"delivery_id": int(raw(number))},
-    )
-
-
-def _offers(attach: Attach | None, outcome: Composite) -> bool:
-    """Whether a sender's source lets a receiver choose this outcome, as far as it says."""
-    if attach is None or not isinstance(attach.source, Source):
-        return True
-    source = attach.source
-    if not source.outcomes:
-        return True
-    definition = outcome.definition()
-    if "outcome" not in definition.provides or isinstance(outcome, Declared):
-        return True
-    default = source.default_outcome
-    if isinstance(default, Composite) and default.definition() is definition:
-        return True
-    return definition.symbol in source.outcomes
-
-
-def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> None:
-    """The rules about what a receiver says of deliveries it has received."""
-    if body.first is None or not session.whole or not case.me.whole:
-        return
-    first = session.received(body.first)
-    last = first
-    if body.last is not None:
-        last = session.received(body.last)
-    if first == UNKNOWN or last < first:
-        return
-    if body.settled:
-        settled_again(case, session, first, last)
-    state = body.state
-    if state is not None and session.stated:
-        for number in among(session.stated, first, last):
-            if _changes(session.stated[number], state):
-                receiver_changes_its_outcome(case, number)
-                break
-    if not session.held:
-        return
-    outcome = state.outcome if isinstance(state, TransactionalState) else state
-    for number in among(session.held, first, last):
-        link = session.held[number]
-        case.link = link
-        if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
-            settled_before_the_sender(case, number)
-            return
-        if isinstance(outcome, Composite) and not _offers(link.peer_attach, outcome):
-            # Who speaks of a delivery has read it, and the attach before it; but not one behind it.
-            again = link.peer_attaches > 1
-            certainty = case.me.knowledge.certainty(link.peer_attach_end) if again else CERTAIN
-            outcome_not_offered(case, number, outcome.definition().name, certainty)
-            return
-    case.link = None
-
-
-def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None:
-    """The rules about what a sender says of deliveries it has sent."""
-    state = body.state
-    if state is None or body.first is None or not session.whole:
-        return
-    for delivery in case.me.named(session, body):
-        if isinstance(state, Received):
-            received_state_from_sender(case)
-            return
-        if _changes(delivery.state, state):
-            sender_changes_its_outcome(case, delivery)
-            return
-
-
-def judge_disposition_alone(case: Case, body: Disposition) -> None:
-    """The rules that a disposition breaks by itself."""
-    disposition_backwards(case, body)
-
-
-def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
-    """The rules about disposition."""
-    if case.found > 0:
-        return
-    _judge_named(case, session, body)
-    if case.found > 0:
-        return
-    if body.role:
-        _judge_as_receiver(case, session, body)
-    elif body.role is False:
-        _judge_as_sender(case, session, body)
 
 
 RULES = {
@@ -614,24 +312,12 @@ RULES = {
     "amqp10/D-TAG-PRESENT": first_transfer_without_delivery_tag,
     "amqp10/D-FMT-PRESENT": first_of_several_transfers_without_message_format,
     "amqp10/D-TAG-UNIQUE": tag_in_use,
-    "amqp10/D-RESUME-FLAG": resumed_without_resume,
-    "amqp10/D-RESUME-LOCAL": resumed_without_being_unsettled,
-    "amqp10/D-RESUME-FIRSTFRAME": continuation_resumes,
     "amqp10/D-ID-UNIQUE": delivery_id_in_use,
     "amqp10/D-ID-SEQ": delivery_id_out_of_sequence,
     "amqp10/D-ID-CONT": continuation_with_other_delivery_id,
     "amqp10/D-TAG-CONT": continuation_with_other_delivery_tag,
     "amqp10/D-FMT-CONT": continuation_with_other_message_format,
-    "amqp10/M-RECEIVED-SND": received_state_from_sender,
     "amqp10/D-SNDMODE-UNSETTLED": settled_on_unsettled_link,
     "amqp10/D-SNDMODE-SETTLED": unsettled_on_settled_link,
     "amqp10/D-RCVMODE-RAISE": settle_mode_raised,
-    "amqp10/D-RCVMODE-SECOND": settled_before_the_sender,
-    "amqp10/D-STATE-FINAL-SND": sender_changes_its_outcome,
-    "amqp10/D-STATE-FINAL-RCV": receiver_changes_its_outcome,
-    "amqp10/D-DISP-RANGE": disposition_backwards,
-    "amqp10/D-DISP-ROLE": disposition_of_the_other_direction,
-    "amqp10/D-DISP-UNKNOWN": disposition_of_unknown_deliveries,
-    "amqp10/D-DISP-RESETTLE": settled_again,
-    "amqp10/M-OUTCOMES-USE": outcome_not_offered,
 }

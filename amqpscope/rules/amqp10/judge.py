@@ -22,8 +22,10 @@ from amqpscope.rules.amqp10 import (
     message,
     negotiation,
     reaction,
+    resuming,
     sasl,
     session,
+    settlement,
     terminus,
     transaction,
     transactional_work,
@@ -285,12 +287,12 @@ class Judge:
         if isinstance(body, Transfer):
             self.transfer(case, body, said)
         elif isinstance(body, Disposition):
-            delivery.judge_disposition_alone(case, body)
+            settlement.judge_disposition_alone(case, body)
             ends = session.on_session(case)
             if ends is not None:
                 case.session = ends
                 self.disposition(case, ends, body)
-                delivery.judge_disposition(case, ends, body)
+                settlement.judge_disposition(case, ends, body)
         elif isinstance(body, Flow):
             self.flow(case, body)
         elif isinstance(body, Attach):
@@ -302,6 +304,7 @@ class Judge:
                 case.session = ends
                 session.judge_attach(case, ends, body)
                 link.judge_attach(case, ends, body)
+                resuming.judge_attach(case, ends, body)
                 terminus.judge_request(case, ends, body)
         elif isinstance(body, Detach):
             ends = session.on_session(case)
@@ -309,6 +312,8 @@ class Judge:
                 case.session = ends
                 if body.handle is not None and body.handle not in ends.handles:
                     link.detach_on_unattached_handle(case, ends, body.handle)
+                elif body.error is None and body.handle is not None:
+                    resuming.judge_leaving(case, ends, body.handle)
             if body.error is not None:
                 condition.judge_error(case, body.error)
         elif isinstance(body, Begin):
@@ -318,6 +323,8 @@ class Judge:
             if ends is not None:
                 case.session = ends
                 ending.judge_end_of_session(case, ends)
+                if body.error is None and ends.state == "MAPPED":
+                    resuming.judge_leaving(case, ends, None)
                 if body.error is not None:
                     condition.judge_error_of_end(case, ends, body.error)
             if body.error is not None:
@@ -327,6 +334,12 @@ class Judge:
         elif isinstance(body, Close):
             connection.judge_close(case, body)
             idle.judge_close(case, body)
+            if body.error is None and not case.me.peer_closed:
+                for each in case.me.sessions.values():
+                    if each.state == "MAPPED":
+                        case.session = each
+                        resuming.judge_leaving(case, each, None)
+                case.session = None
             if body.error is not None:
                 condition.judge_error(case, body.error)
 

@@ -394,6 +394,10 @@ class Endpoint:
             link.received += 1
         if link is not None:
             link.receiving = transfer.more is True and transfer.aborted is not True
+            if link.orphans and transfer.delivery_tag is not None:
+                link.orphans.discard(transfer.delivery_tag)
+        if transfer.resume:
+            session.resuming = True
 
     def receive_disposition(self, session: SessionEnd, body: Disposition) -> None:
         if body.role is False and body.settled and session.held:

@@ -31,12 +31,17 @@ __all__ = ["Delivery", "LinkEnd"]
 
 UNKNOWN: Final = -1
 
+# For all that have none: nobody writes to these.
+NOTHING: Final[dict[bytes, int]] = {}
+NONE: Final[set[bytes]] = set()
+
 
 class Delivery:
     """One delivery, as both ends of its link see it.
 
     number: its delivery-id as a count, UNKNOWN if its first transfer was not seen. packet: of its first
-    transfer. settled, state: by the sending end; settled_by_receiver, receiver_state: by the other.
+    transfer; first_state: in that, if it is resumed. settled, state: by the sending end; settled_by_receiver,
+    receiver_state: by the other.
     """
 
     def __init__(self, link: "LinkEnd", number: i64, tag: bytes | None, packet: i64) -> None:
@@ -52,6 +57,7 @@ class Delivery:
         self.resumed: bool = False
         self.octets: i64 = 0
         self.rcv_settle_mode: int | None = None
+        self.first_state: object = None
         self.state: object = None
         self.receiver_state: object = None
 
@@ -62,6 +68,7 @@ class Delivery:
             (int(self.number), self.tag, int(self.packet), self.message_format, int(self.octets)),
             (self.settled, self.settled_by_receiver, self.complete, self.aborted, self.resumed),
             self.rcv_settle_mode,
+            dump_value(self.first_state),
             dump_value(self.state),
             dump_value(self.receiver_state),
         )
@@ -69,7 +76,7 @@ class Delivery:
     @staticmethod
     def load(state: tuple[Any, ...], links: "list[LinkEnd]") -> "Delivery":
         """What `dump` gave, as an object again, of one of these links."""
-        link, about, flags, rcv_settle_mode, sender_state, receiver_state = state
+        link, about, flags, rcv_settle_mode, first_state, sender_state, receiver_state = state
         number, tag, packet, message_format, octets = about
         delivery = Delivery(links[link], number, tag, packet)
         delivery.message_format = message_format
@@ -81,6 +88,7 @@ class Delivery:
         delivery.aborted = aborted
         delivery.resumed = resumed
         delivery.rcv_settle_mode = rcv_settle_mode
+        delivery.first_state = load_value(first_state)
         delivery.state = load_value(sender_state)
         delivery.receiver_state = load_value(receiver_state)
         return delivery
@@ -108,6 +116,9 @@ class LinkEnd:
         self.peer_attach_end: i64 = UNKNOWN
         self.peer_attaches: i64 = 0
         self.peer_handle: i64 = UNKNOWN
+        # What each end lists as unsettled in its attach, by tag; None if its map is null.
+        self.listed: dict[bytes, object] | None = None
+        self.peer_listed: dict[bytes, object] | None = None
         # How the last detach of each end was: closed, and with an error.
         self.closed: bool = False
         self.peer_closed: bool = False
@@ -131,29 +142,43 @@ class LinkEnd:
         self.open: Delivery | None = None
         self.tags: dict[bytes, Delivery] = {}
         self.resumed: set[bytes] = set()
+        # Deliveries begun since its attach that it did not resume.
+        self.anew: i64 = 0
+        # Of deliveries from before it attached again: their octets, if they were complete.
+        self.former: dict[bytes, int] = NOTHING
         # The receiving end's: the most that it may have counted, of deliveries received at `could`.
         self.received: i64 = 0
         self.receiving: bool = False
         # As receiver: what it says of deliveries is limited, by its own settle mode or the source's outcomes.
         self.watched: bool = False
+        # As receiver: what it lists as unsettled, and the sender's attach, which ends at `orphans_end`, not.
+        self.orphans: set[bytes] = NONE
+        self.orphans_end: i64 = UNKNOWN
         self.holding: i64 = UNKNOWN
 
     def send_attach(self, attach: Attach, packet: i64) -> None:
         """This end sends attach."""
         self.attaches += 1
         self.half_closed = None
+        if self.sender:
+            self.former = NOTHING
+            if attach.unsettled is not None and self.tags:
+                self.former = {tag: int(one.octets) for tag, one in self.tags.items() if one.complete}
         if self.peer_attaches < self.attaches:
             self.forget_credit()
         self.tags = {}
         self.resumed = set()
         self.uncounted = 0
+        self.anew = 0
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
         self.attach = attach
+        self.listed = _listed(attach)
         self.attach_packet = packet
         self.coordinator = isinstance(attach.target, Coordinator)
         self.closed = False
         self.failed = False
         self.watch()
+        self.compare()
         if self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
             self.count = self.initial_count
@@ -174,11 +199,13 @@ class LinkEnd:
         self.receiving = False
         self.state = advance(LINK, LINK_REPAIR, self.state, "R:ATTACH")
         self.peer_attach = attach
+        self.peer_listed = _listed(attach)
         self.peer_attach_end = end
         self.peer_attaches += 1
         self.peer_closed = False
         self.peer_failed = False
         self.watch()
+        self.compare()
         if not self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
             self.received = self.initial_count
@@ -192,6 +219,20 @@ class LinkEnd:
         self.watched = own is not None and own.rcv_settle_mode == 1
         if theirs is not None and isinstance(theirs.source, Source) and theirs.source.outcomes:
             self.watched = True
+
+    def compare(self) -> None:
+        """What this receiver lists as unsettled, and the sender, having attached as often, does not."""
+        if self.sender or self.attaches != self.peer_attaches:
+            return
+        self.orphans = NONE
+        own = self.listed
+        theirs = self.peer_listed
+        if not own or theirs is None or self.peer_attach is None or self.peer_attach.incomplete_unsettled:
+            return
+        orphans = {tag for tag in own if tag not in theirs}
+        if orphans:
+            self.orphans = orphans
+            self.orphans_end = self.peer_attach_end
 
     def forget_credit(self) -> None:
         """Credit belongs to one attachment."""
@@ -262,10 +303,15 @@ class LinkEnd:
             delivery.resumed = transfer.resume is True
             if delivery.resumed or transfer.aborted:
                 self.uncounted += 1
+            if delivery.resumed:
+                delivery.first_state = transfer.state
+            else:
+                self.anew += 1
             self.count += 1
             if transfer.delivery_tag is not None:
                 self.tags[transfer.delivery_tag] = delivery
-                if delivery.resumed and len(self.resumed) < MAX_STATED:
+                again = delivery.resumed or (self.listed and transfer.delivery_tag in self.listed)
+                if again and len(self.resumed) < MAX_STATED:
                     self.resumed.add(transfer.delivery_tag)
         elif transfer.aborted and not delivery.resumed:
             self.uncounted += 1
@@ -313,22 +359,26 @@ class LinkEnd:
             (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
             None if self.open is None else deliveries.number(self.open),
             tuple((tag, deliveries.number(delivery)) for tag, delivery in self.tags.items()),
-            tuple(sorted(self.resumed)),
+            (tuple(sorted(self.resumed)), tuple(self.former.items()), int(self.anew)),
             (int(self.received), self.receiving, int(self.holding)),
+            (tuple(sorted(self.orphans)), int(self.orphans_end)),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "LinkEnd":
         """What `dump` gave, as an object again, as yet without its deliveries."""
-        about, attach, peer_attach, ends, failed, half_closed, count, drain, _, _, resumed, received = state
+        about, attach, peer_attach, ends, failed, half_closed, count, drain, _, _ = state[:10]
+        resumed, received, orphans = state[10:]
         name, sender, _, _, handle = about
         link = LinkEnd(name, sender, handle)
         _, _, link.state, link.whole, _ = about
         link.attach = _attach(attach[0])
+        link.listed = None if link.attach is None else _listed(link.attach)
         link.attach_packet = attach[1]
         link.attaches = attach[2]
         link.coordinator = link.attach is not None and isinstance(link.attach.target, Coordinator)
         link.peer_attach = _attach(peer_attach[0])
+        link.peer_listed = None if link.peer_attach is None else _listed(link.peer_attach)
         link.peer_attach_end = peer_attach[1]
         link.peer_attaches = peer_attach[2]
         link.peer_handle = peer_attach[3]
@@ -339,7 +389,11 @@ class LinkEnd:
         link.count = count[1]
         link.limits = Limits.load(count[2])
         link.drain, link.drain_end, link.drain_limit, link.uncounted = drain
-        link.resumed = set(resumed)
+        link.resumed = set(resumed[0])
+        link.former = dict(resumed[1])
+        link.anew = resumed[2]
+        link.orphans = set(orphans[0])
+        link.orphans_end = orphans[1]
         link.received, link.receiving, link.holding = received
         link.watch()
         return link
@@ -350,6 +404,13 @@ class LinkEnd:
         if under_way is not None:
             self.open = deliveries[under_way]
         self.tags = {tag: deliveries[number] for tag, number in state[9]}
+
+
+def _listed(attach: Attach) -> dict[bytes, object] | None:
+    """The unsettled map of an attach."""
+    if attach.unsettled is None:
+        return None
+    return {tag: state for tag, state in attach.unsettled.pairs if isinstance(tag, bytes)}
 
 
 def _attach(state: object) -> Attach | None:

@@ -80,6 +80,8 @@ class SessionEnd:
         self.stated: dict[int, object] = {}
         # Of links that limit what may be said of them: those that neither end has settled yet.
         self.held: dict[int, LinkEnd] = {}
+        # Whether a delivery that was resumed is among those it has received.
+        self.resuming: bool = False
         # Links by this end's handle and by the peer's, and by name and whether this end sends.
         self.handles: dict[int, LinkEnd] = {}
         self.peer_handles: dict[int, LinkEnd] = {}
@@ -184,10 +186,13 @@ class SessionEnd:
         return number
 
     def hold(self, link: LinkEnd, transfer: Transfer, new: bool) -> None:
-        """A transfer was received on a link whose deliveries are watched; new: with a delivery-id that is."""
+        """A transfer was received on a link whose deliveries are watched; new: with a delivery-id that is.
+
+        One that is resumed is not: its outcome may have been settled long since, all but in word.
+        """
         if not link.receiving:
             link.holding = UNKNOWN
-            if new:
+            if new and not transfer.resume:
                 link.holding = self.last_received()
         number = int(link.holding)
         if number == UNKNOWN:
@@ -305,7 +310,7 @@ class SessionEnd:
             (int(self.initial_id), int(self.next_id), self.limits.dump()),
             (int(self.peer_initial_id), int(self.peer_next_id), tuple(self.received_ends)),
             (tuple(self.received_deliveries), tuple(self.received_delivery_ends)),
-            (int(self.last_delivery), unsettled, self.settled.dump()),
+            (int(self.last_delivery), unsettled, self.settled.dump(), self.resuming),
             tuple((number, dump_value(state)) for number, state in self.stated.items()),
             tables,
             tuple(dumped_links),
@@ -342,6 +347,7 @@ class SessionEnd:
         session.last_delivery = sent[0]
         session.unsettled = {number: all_deliveries[at] for number, at in sent[1]}
         session.settled = Spans.load(sent[2])
+        session.resuming = sent[3]
         session.stated = {number: load_value(outcome) for number, outcome in stated}
         handles, peer_handles, names, held = tables
         session.handles = {handle: all_links[at] for handle, at in handles}

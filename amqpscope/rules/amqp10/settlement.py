@@ -1,0 +1,262 @@
+"""What both ends say of deliveries after them: dispositions (transport.xml, "Transferring a Message")."""
+
+from amqpscope.rules.amqp10 import resuming
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
+from amqpscope.tracking.amqp10.session import SessionEnd, among
+from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.tracking.serial import nearest, raw
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.messaging import Received, Source
+from dissectors.amqp10.performatives import Attach, Disposition
+from dissectors.amqp10.transactions import Declared, TransactionalState
+from dissectors.wire import i64
+
+__all__ = ["changes", "judge_disposition", "judge_disposition_alone", "sender_changes_its_outcome"]
+
+
+def sender_changes_its_outcome(case: Case, delivery: Delivery) -> None:
+    """A sender states another outcome of a delivery than the one that it stated before.
+
+    Why it matters: an outcome is final; the receiver may have acted on the first.
+    Silent when: octets since the attach were not captured, or one of the two is part of a transaction.
+    """
+    case.report(
+        "amqp10/D-STATE-FINAL-SND",
+        "a sender changes the outcome that it stated of a delivery",
+        CERTAIN,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def changes(before: object, after: object) -> bool:
+    """Whether an outcome is replaced by another one. Provisional ones, in a transaction, may be."""
+    if not isinstance(before, Composite) or not isinstance(after, Composite):
+        return False
+    if "outcome" not in before.definition().provides or isinstance(before, (TransactionalState, Declared)):
+        return False
+    return not isinstance(after, (TransactionalState, Declared)) and before != after
+
+
+def disposition_backwards(case: Case, body: Disposition) -> None:
+    """A disposition's last is before its first.
+
+    Why it matters: the range is empty, or nearly everything.
+    Silent when: never.
+    """
+    first = body.first
+    last = body.last
+    if first is not None and last is not None and nearest(last, first) < first:
+        case.report("amqp10/D-DISP-RANGE", f"last is {last}, before first, {first}")
+
+
+def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: str) -> None:
+    """A disposition's role is that of the other end of the deliveries it means.
+
+    Why it matters: read as it stands it names deliveries of the other direction, or none.
+    Silent when: octets of either peer since the session's begin were not captured.
+    """
+    case.report(
+        "amqp10/D-DISP-ROLE",
+        f"a disposition with role {role} names delivery {first}, but its sender has {mine} none",
+        CERTAIN,
+        {"role": role},
+    )
+
+
+def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: str) -> None:
+    """A disposition names no delivery that was ever sent in the direction it speaks of.
+
+    Why it matters: it settles nothing.
+    Silent when: octets of either peer since the session's begin were not captured.
+    """
+    if last == UNKNOWN:
+        what = f"a disposition names delivery {first}, but its sender has {mine} none"
+        case.report("amqp10/D-DISP-UNKNOWN", what)
+    else:
+        case.report(
+            "amqp10/D-DISP-UNKNOWN",
+            f"a disposition names delivery {first}, the last {mine} is {raw(last)}",
+            CERTAIN,
+            {"last_delivery_id": int(raw(last))},
+        )
+
+
+def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """Whether a disposition names deliveries there are."""
+    first = body.first
+    if first is None or body.role is None or not session.whole or not case.me.whole:
+        return
+    sent = session.last_delivery
+    received = session.last_received()
+    last = sent
+    opposite = received
+    if body.role:
+        last = received
+        opposite = sent
+    mine = "received" if body.role else "sent"
+    if last != UNKNOWN and nearest(first, last) <= last:
+        return
+    if last == UNKNOWN and opposite != UNKNOWN and nearest(first, opposite) <= opposite:
+        disposition_of_the_other_direction(case, first, "receiver" if body.role else "sender", mine)
+    else:
+        disposition_of_unknown_deliveries(case, first, last, mine)
+
+
+def settled_again(case: Case, session: SessionEnd, first: i64, last: i64) -> None:
+    """A receiver settles deliveries all of which it has settled before.
+
+    Why it matters: the first settled them; the sender may have used the ids again.
+    Silent when: octets since the session's begin were not captured.
+    """
+    if session.settled.cover(first, last):
+        case.report(
+            "amqp10/D-DISP-RESETTLE",
+            f"delivery {raw(first)} is settled a second time",
+            CERTAIN,
+            {"delivery_id": int(raw(first))},
+        )
+
+
+def receiver_changes_its_outcome(case: Case, number: i64) -> None:
+    """A receiver states another outcome of a delivery than the one that it stated before.
+
+    Why it matters: an outcome is final; the sender may have acted on the first.
+    Silent when: octets since the session's begin were not captured, or one of the two is part of a
+    transaction.
+    """
+    case.report(
+        "amqp10/D-STATE-FINAL-RCV",
+        f"a receiver changes the outcome that it stated of delivery {raw(number)}",
+        CERTAIN,
+        {"delivery_id": int(raw(number))},
+    )
+
+
+def settled_before_the_sender(case: Case, number: i64) -> None:
+    """A receiver settles a delivery before its sender has, on a link with rcv-settle-mode second.
+
+    Why it matters: the sender counts on being asked; the delivery cannot be made exactly once.
+    Silent when: octets of either peer since the session's begin were not captured.
+    """
+    case.report(
+        "amqp10/D-RCVMODE-SECOND",
+        "a delivery is settled by its receiver first, on a link with rcv-settle-mode second",
+        CERTAIN,
+        {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
+    )
+
+
+def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> None:
+    """A receiver states an outcome that the sender's source does not list.
+
+    Why it matters: the source cannot do what is asked.
+    Silent when: the sender's attach was not captured, or lists no outcomes. Possible when the sender attached
+    the link again and the receiver may not have read that.
+    """
+    case.report(
+        "amqp10/M-OUTCOMES-USE",
+        f"the outcome is {name}, which is not among those of the sender's source",
+        certainty,
+        {"delivery_id": int(raw(number))},
+    )
+
+
+def _offers(attach: Attach | None, outcome: Composite) -> bool:
+    """Whether a sender's source lets a receiver choose this outcome, as far as it says."""
+    if attach is None or not isinstance(attach.source, Source):
+        return True
+    source = attach.source
+    if not source.outcomes:
+        return True
+    definition = outcome.definition()
+    if "outcome" not in definition.provides or isinstance(outcome, Declared):
+        return True
+    default = source.default_outcome
+    if isinstance(default, Composite) and default.definition() is definition:
+        return True
+    return definition.symbol in source.outcomes
+
+
+def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """The rules about what a receiver says of deliveries it has received."""
+    if body.first is None or not session.whole or not case.me.whole:
+        return
+    first = session.received(body.first)
+    last = first
+    if body.last is not None:
+        last = session.received(body.last)
+    if first == UNKNOWN or last < first:
+        return
+    if body.settled:
+        settled_again(case, session, first, last)
+    state = body.state
+    if state is not None and session.stated:
+        for number in among(session.stated, first, last):
+            if changes(session.stated[number], state):
+                receiver_changes_its_outcome(case, number)
+                break
+    if not session.held:
+        return
+    outcome = state.outcome if isinstance(state, TransactionalState) else state
+    for number in among(session.held, first, last):
+        link = session.held[number]
+        case.link = link
+        if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
+            settled_before_the_sender(case, number)
+            return
+        if isinstance(outcome, Composite) and not _offers(link.peer_attach, outcome):
+            # Who speaks of a delivery has read it, and the attach before it; but not one behind it.
+            again = link.peer_attaches > 1
+            certainty = case.me.knowledge.certainty(link.peer_attach_end) if again else CERTAIN
+            outcome_not_offered(case, number, outcome.definition().name, certainty)
+            return
+    case.link = None
+
+
+def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """The rules about what a sender says of deliveries it has sent."""
+    state = body.state
+    if state is None or body.first is None or not session.whole:
+        return
+    for delivery in case.me.named(session, body):
+        if isinstance(state, Received):
+            resuming.received_state_from_sender(case)
+            return
+        if changes(delivery.state, state):
+            sender_changes_its_outcome(case, delivery)
+            return
+
+
+def judge_disposition_alone(case: Case, body: Disposition) -> None:
+    """The rules that a disposition breaks by itself."""
+    disposition_backwards(case, body)
+
+
+def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """The rules about disposition."""
+    if case.found > 0:
+        return
+    _judge_named(case, session, body)
+    if case.found > 0:
+        return
+    if body.role:
+        if session.resuming:
+            resuming.judge_disposition(case, session, body)
+        if case.found == 0:
+            _judge_as_receiver(case, session, body)
+    elif body.role is False:
+        _judge_as_sender(case, session, body)
+
+
+RULES = {
+    "amqp10/D-RCVMODE-SECOND": settled_before_the_sender,
+    "amqp10/D-STATE-FINAL-SND": sender_changes_its_outcome,
+    "amqp10/D-STATE-FINAL-RCV": receiver_changes_its_outcome,
+    "amqp10/D-DISP-RANGE": disposition_backwards,
+    "amqp10/D-DISP-ROLE": disposition_of_the_other_direction,
+    "amqp10/D-DISP-UNKNOWN": disposition_of_unknown_deliveries,
+    "amqp10/D-DISP-RESETTLE": settled_again,
+    "amqp10/M-OUTCOMES-USE": outcome_not_offered,
+}
