@@ -12,6 +12,7 @@ from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
 from amqpscope.reading import Capture
 from amqpscope.rules.catalogue import Rule, catalogue, guards
+from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pair, Pairs, Verdict
 from amqpscope.rules.registry import checked
 
@@ -44,9 +45,9 @@ class Coverage(NamedTuple):
         return any(proof.status == FAILED for proof in (*self.rules, *self.guards))
 
 
-def judged(octets: bytes, name: str) -> tuple[list[FrameRecord], list[Finding]]:
-    """The frames of a capture and what is found in them. Raises CaptureError if it is none."""
-    with Capture(io.BytesIO(octets), judge=True, name=name) as capture:
+def judged(octets: bytes, name: str, spec: str = FINAL) -> tuple[list[FrameRecord], list[Finding]]:
+    """The frames of a capture and what is found in them by an edition. Raises CaptureError if it is none."""
+    with Capture(io.BytesIO(octets), judge=True, name=name, spec=spec) as capture:
         frames = list(capture)
         return frames, capture.take_findings()
 
@@ -86,7 +87,7 @@ def _pair(pairs: Pairs, pair: Pair) -> list[tuple[str, str]]:
     for which in (VIOLATING, CLEAN, CUT):
         path = f"{pair.folder}/{which}.pcap"
         try:
-            found = _verdicts(pairs.octets(pair.folder, which), path)
+            found = _verdicts(pairs.octets(pair.folder, which), path, shown_in(pair.rules[0]))
         except CaptureError as error:
             wrong += [(rule, str(error)) for rule in pair.rules]
             continue
@@ -115,8 +116,8 @@ def _guard(pairs: Pairs, rule: str) -> list[str]:
     return [f"{rule}/{LEGAL}.pcap: found, and should not be: {verdict}" for verdict in found]
 
 
-def _verdicts(octets: bytes, name: str) -> list[Verdict]:
-    _, findings = judged(octets, name)
+def _verdicts(octets: bytes, name: str, spec: str = FINAL) -> list[Verdict]:
+    _, findings = judged(octets, name, spec)
     return sorted(
         Verdict(finding.rule, finding.peer, int(finding.packet), finding.certain) for finding in findings
     )

@@ -22,6 +22,7 @@ from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
+from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 
 __all__ = ["Capture", "check", "read", "together"]
@@ -40,7 +41,8 @@ class Capture:
     transfers. keep: remember all connections for `connections`, also those that ended. records: gather them;
     else only count frames. judge: make findings (needs messages), which `take_findings` gives; context: with
     the frames around them. profile: which products' habits are notes only, `auto`, `none` or names (see
-    `amqpscope.rules.profiles.under`); FilterError when there is none of a name. name: what records call it,
+    `amqpscope.rules.profiles.under`). spec: the edition of the specification whose text they follow, `final`,
+    `csd01` or `csprd02`. FilterError when there is no profile or edition of a name. name: what records call it,
     if not its path. Raises CaptureError when it cannot be opened; of several that comes with the first block.
     """
 
@@ -56,8 +58,10 @@ class Capture:
         profile: str = AUTO,
         name: str | None = None,
         via: str = "",
+        spec: str = FINAL,
     ) -> None:
         self._profile = valid(profile)
+        self._spec = known(spec)
         self._via = via
         if isinstance(source, Sequence) and not isinstance(source, str):
             self._sources = [Source(one) for one in source]
@@ -125,7 +129,8 @@ class Capture:
 
         Of one connection they come in the order in which they were made. All have come once all was read.
         """
-        return under(self._table.take_findings(), self._profile)
+        findings = self._table.take_findings()
+        return under(following(findings, self._spec), self._profile) if findings else findings
 
     def blocks(self) -> Iterator[list[FrameRecord]]:
         """The frame records that each block of the file completes; the last come when it ends.
@@ -221,14 +226,15 @@ def read(source: File | Sequence[File], *, messages: bool = True) -> Iterator[Fr
     return _records(Capture(source, messages=messages, keep=False))
 
 
-def check(source: File | Sequence[File], *, profile: str = AUTO) -> Iterator[Finding]:
+def check(source: File | Sequence[File], *, profile: str = AUTO, spec: str = FINAL) -> Iterator[Finding]:
     """The findings of a capture: path, `-`, or an open binary file; or several of these, read as one.
 
-    profile: `auto`, `none`, or names of products, whose habits are notes only (see `Capture`).
+    profile: `auto`, `none`, or names of products, whose habits are notes only. spec: the edition of the
+    specification that they follow, `final`, `csd01` or `csprd02` (see `Capture`).
 
     Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
     """
-    return _findings(Capture(source, keep=False, records=False, judge=True, profile=profile))
+    return _findings(Capture(source, keep=False, records=False, judge=True, profile=profile, spec=spec))
 
 
 def _findings(capture: Capture) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from amqpscope.cli.verdicts import JsonWriter, TextWriter, Writer
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.finding import Finding
 from amqpscope.reading import Capture
+from amqpscope.rules.editions import CSD01, CSPRD02, FINAL
 from amqpscope.rules.profiles import AUTO, valid, weight
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "FailOnOption",
     "FailOnPossible",
     "ProfileOption",
+    "Spec",
+    "SpecOption",
     "check",
 ]
 
@@ -70,6 +73,14 @@ class FailOn(enum.StrEnum):
     never = "never"
 
 
+class Spec(enum.StrEnum):
+    """Editions of the specification."""
+
+    final = FINAL
+    csd01 = CSD01
+    csprd02 = CSPRD02
+
+
 COUNTING = {
     FailOn.error: ("error",),
     FailOn.warning: ("error", "warning"),
@@ -87,6 +98,16 @@ FailOnOption = Annotated[
         metavar="error|warning|note|never",
         rich_help_panel=STATUS_PANEL,
         help="Findings count from this severity on.",
+    ),
+]
+SpecOption = Annotated[
+    Spec,
+    typer.Option(
+        "--spec",
+        metavar="final|csd01|csprd02",
+        rich_help_panel=STATUS_PANEL,
+        help="The text that findings about messages follow: AMQP 1.0 final (2011), or the OASIS drafts of "
+        "February (csd01) or May 2012 (csprd02).",
     ),
 ]
 FailOnPossible = Annotated[
@@ -133,6 +154,7 @@ def check(
             help="In text: so many of one rule by one peer of a connection, the others counted.",
         ),
     ] = 3,
+    spec: SpecOption = Spec.final,
     fail_on: FailOnOption = FailOn.error,
     fail_on_possible: FailOnPossible = False,
     strict: Annotated[
@@ -166,19 +188,30 @@ def check(
     writer = TextWriter(most) if form is Format.text else JsonWriter(whole=form is Format.json)
     statuses = []
     for one in captures:
-        statuses.append(_check_one(one, writer, counting, possible, allow_empty, profile))
+        statuses.append(_check_one(one, writer, counting, possible, allow_empty, profile, spec))
     writer.end()
     return worst(statuses)
 
 
 def _check_one(
-    one: Input, writer: Writer, counting: tuple[str, ...], possible: bool, allow_empty: bool, profile: str
+    one: Input,
+    writer: Writer,
+    counting: tuple[str, ...],
+    possible: bool,
+    allow_empty: bool,
+    profile: str,
+    spec: str,
 ) -> Status:
     """One capture, to its end or as far as it can be read. Gives its status."""
     writer.begin(one.name)
     try:
         with one.open(
-            keep=writer.connections, records=False, judge=True, context=writer.context, profile=profile
+            keep=writer.connections,
+            records=False,
+            judge=True,
+            context=writer.context,
+            profile=profile,
+            spec=spec,
         ) as capture:
             writer.opened(capture)
             failed = False

@@ -11,6 +11,7 @@ from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.reading import Capture, together
+from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 
 __all__ = ["Input", "Merge", "Through", "Via", "inputs"]
@@ -60,6 +61,7 @@ class Input:
         judge: bool = False,
         context: bool = False,
         profile: str = AUTO,
+        spec: str = FINAL,
     ) -> Capture:
         """The capture. Raises CaptureError."""
         if self.refusal:
@@ -74,6 +76,7 @@ class Input:
             context=context,
             profile=profile,
             via=self.via,
+            spec=spec,
         )
 
 

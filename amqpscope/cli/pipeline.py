@@ -20,6 +20,8 @@ from amqpscope.cli.check import (
     FailOnOption,
     FailOnPossible,
     ProfileOption,
+    Spec,
+    SpecOption,
 )
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.interruptible import interruptible
@@ -193,6 +195,7 @@ def run(
         bool, typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and do nothing.")
     ] = False,
     configuration: Configuration = None,
+    spec: SpecOption = Spec.final,
     fail_on: FailOnOption = FailOn.error,
     fail_on_possible: FailOnPossible = False,
     profile: ProfileOption = AUTO,
@@ -239,7 +242,7 @@ def run(
                 return Status.FINE
             files = sum(len(one.files) for one in analysis.plan.sets)
             with progress(spark, files, quiet) as tally:
-                outcome = analysis.write(out, chosen, tally, profile)
+                outcome = analysis.write(out, chosen, tally, profile, spec)
             troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:

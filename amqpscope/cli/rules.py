@@ -17,6 +17,7 @@ from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.profile_text import profile_lines
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
 from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, severity
+from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.pairs import CLEAN, LEGAL, VIOLATING, Pairs
 from amqpscope.rules.profiles import PROFILES
@@ -303,14 +304,14 @@ def _explain(row: Rule, pairs: Pairs) -> None:
         _draw(pairs, row.id, LEGAL, "Legal")
         return
     for pair in pairs.of(row.id)[:1]:
-        _draw(pairs, pair.folder, VIOLATING, "Broken")
-        _draw(pairs, pair.folder, CLEAN, "Not broken")
+        _draw(pairs, pair.folder, VIOLATING, "Broken", shown_in(row.id))
+        _draw(pairs, pair.folder, CLEAN, "Not broken", shown_in(row.id))
 
 
-def _draw(pairs: Pairs, folder: str, which: str, what: str) -> None:
+def _draw(pairs: Pairs, folder: str, which: str, what: str, spec: str = FINAL) -> None:
     """A capture as a ladder."""
     name = f"{folder}/{which}.pcap"
-    frames, findings = judged(pairs.octets(folder, which), name)
+    frames, findings = judged(pairs.octets(folder, which), name, spec)
     paint, width = painter()
     print()
     print(paint.paint([("rule", what), ("dim", f" (captures/rules/{name})")]))

@@ -32,6 +32,7 @@ from amqpscope.pipeline.tasks import (
     carrying,
 )
 from amqpscope.rules import profiles
+from amqpscope.rules.editions import FINAL, known
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,11 +86,13 @@ class Analysis:
         tables: Iterable[str] = tuple(TABLES),
         tally: Any = None,
         profile: str = profiles.AUTO,
+        spec: str = FINAL,
     ) -> Outcome:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
         tables: those that are wanted, beside `files`. Without `findings` nothing is judged. tally: see
         `amqpscope.pipeline.tally`. profile: which products' habits are notes only (`rules.profiles.under`).
+        spec: the edition of the specification that findings follow.
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
@@ -99,7 +102,8 @@ class Analysis:
         self._lake = lake
         run, staging = lake.begin()
         try:
-            report = self._run(Files(staging, run, wanted, tally, profiles.valid(profile))).collect()
+            outlet = Files(staging, run, wanted, tally, profiles.valid(profile), known(spec))
+            report = self._run(outlet).collect()
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error

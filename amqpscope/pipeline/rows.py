@@ -25,6 +25,7 @@ from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import problem_path, without_password
 from amqpscope.report.summary import ConnectionSummary
+from amqpscope.rules.editions import FINAL, following
 from amqpscope.rules.profiles import AUTO, under
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
@@ -47,6 +48,8 @@ _DAY: Final = 86_400 * 1_000_000_000
 class Rows:
     """Rows of several tables. Only those of `wanted` tables are kept; all are counted.
 
+    edition: of the specification, whose text findings follow.
+
     They are kept by column: a million tuples would each be looked at by the garbage collector, again and
     again, for a quarter of all the time.
 
@@ -54,9 +57,12 @@ class Rows:
     (`file`, status), frames by (`frame`,). profile: which habits are notes only (see `rules.profiles.under`).
     """
 
-    def __init__(self, wanted: Collection[str] = tuple(TABLES), profile: str = AUTO) -> None:
+    def __init__(
+        self, wanted: Collection[str] = tuple(TABLES), profile: str = AUTO, edition: str = FINAL
+    ) -> None:
         self.wanted = frozenset(wanted)
         self.profile = profile
+        self.edition = edition
         self.counts: Counter[tuple[str, ...]] = Counter()
         self._columns: dict[str, list[list[Any]]] = {name: _columns(name) for name in wanted}
         self._text = 0
@@ -184,7 +190,7 @@ class Recorder:
 
     def take_findings(self, findings: list[Finding]) -> None:
         """Findings, however they were made."""
-        for finding in under(findings, self._rows.profile):
+        for finding in under(following(findings, self._rows.edition), self._rows.profile):
             self._finding(finding)
 
     def take_file_notes(self) -> list[Note]:

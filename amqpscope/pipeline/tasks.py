@@ -26,6 +26,7 @@ from amqpscope.pipeline.lake import PartWriter
 from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import Rows
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 
 __all__ = [
@@ -63,6 +64,7 @@ class Outlet(ABC):
     tables: tuple[str, ...] = tuple(TABLES)
     profile: str = AUTO
     schema: pa.Schema
+    edition: str = FINAL
 
     @abstractmethod
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
@@ -84,13 +86,23 @@ class OneTable(Outlet):
 
 
 class Files(Outlet):
-    """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts."""
+    """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts.
+
+    profile, edition: what findings follow.
+    """
 
     def __init__(
-        self, staging: str, run: str, tables: tuple[str, ...], tally: Any = None, profile: str = AUTO
+        self,
+        staging: str,
+        run: str,
+        tables: tuple[str, ...],
+        tally: Any = None,
+        profile: str = AUTO,
+        edition: str = FINAL,
     ) -> None:
         self.tables = tables
         self.profile = profile
+        self.edition = edition
         self.schema = REPORT
         self._staging = staging
         self._run = run
@@ -142,7 +154,7 @@ class Chain:
 
     def __call__(self, batches: Batches) -> Batches:
         calm_collector()
-        rows = Rows(self._outlet.tables, self._outlet.profile)
+        rows = Rows(self._outlet.tables, self._outlet.profile, self._outlet.edition)
         yield from self._outlet.take(self._read(batches, rows), rows)
 
     def _read(self, batches: Batches, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -212,7 +224,7 @@ class Analyse:
 
     def __call__(self, batches: Batches) -> Batches:
         calm_collector()
-        rows = Rows(self._outlet.tables, self._outlet.profile)
+        rows = Rows(self._outlet.tables, self._outlet.profile, self._outlet.edition)
         blocks = flow.blocks_of(batch.select(BLOCKS.names) for batch in batches)
         summaries: list[tuple[int, bytes]] = []
         schema = self._outlet.schema
@@ -237,7 +249,7 @@ class Correlate:
         self._outlet = outlet
 
     def __call__(self, batches: Batches) -> Batches:
-        rows = Rows(self._outlet.tables, self._outlet.profile)
+        rows = Rows(self._outlet.tables, self._outlet.profile, self._outlet.edition)
         summaries: list[bytes] = []
         current = -1
         for batch in batches:

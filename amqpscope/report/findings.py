@@ -84,7 +84,7 @@ def fingerprint(finding: Finding) -> str:
 
 def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract."""
-    row = rule(finding.rule)
+    row = rule(finding.rule, finding.edition)
     connection = finding.connection
     channel = int(finding.channel)
     packets = dict.fromkeys([int(finding.packet), *(int(packet) for packet in finding.others if packet > 0)])

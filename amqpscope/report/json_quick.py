@@ -15,6 +15,7 @@ from typing import Final
 from amqpscope.report.digits import digits
 from amqpscope.report.moment import Moments
 from amqpscope.report.secrets import is_secret_key, without_password
+from dissectors.amqp10.outline import is_uuid
 from dissectors.wire import i64, u16, u32, u64
 
 __all__ = ["QuickMessages"]
@@ -543,6 +544,8 @@ class QuickMessages:
             self.pos = pos - 1
             return '{"timestamp": ' + self.timestamp() + "}"
         if code == 0x98:
+            if not is_uuid(self.buf, pos - 1, pos + left):
+                return self.give_up()
             self.pos = pos + 16
             text = self.buf[pos : pos + 16].hex()
             return '{"uuid": "' + "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:])) + '"}'

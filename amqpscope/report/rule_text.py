@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, status
 from amqpscope.report.brief import Line
-from amqpscope.rules.catalogue import LAYERS, Rule, severity
+from amqpscope.rules.catalogue import LAYERS, Rule, editions, severity
+from amqpscope.rules.editions import EDITIONS
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.registry import checked
 
@@ -60,6 +61,7 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
     lines: Lines = [(head, 2)]
     lines.append(_labelled("allows" if guard else "demands", row.text))
     lines.append(_labelled("source", row.source))
+    lines += _drafts(row)
     if not guard:
         lines.append(_labelled("broken by", _who(row)))
         lines.append(_labelled("answer", f"{row.condition} is due" if row.condition else "no error is named"))
@@ -73,6 +75,20 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
         when = "" if words.silent.startswith("never") else "when "
         lines.append(_labelled("silent", f"{when}{words.silent}"))
         lines.append(_labelled("code", f"rules/{words.file}, {words.function}"))
+    return lines
+
+
+def _drafts(row: Rule) -> Lines:
+    """How the later drafts have the rule, where that differs."""
+    lines: Lines = []
+    for edition in EDITIONS[1:]:
+        draft = editions().get((row.id, edition))
+        if draft is None or (draft.text, draft.requirement) == (row.text, row.requirement):
+            continue
+        text = f"{draft.text} ({draft.requirement}; section {draft.source.rpartition(' ')[2]})"
+        lines.append(_labelled(edition, text))
+    if row.basis == "csd-only":
+        lines.append(_labelled("final", "does not have the rule"))
     return lines
 
 

@@ -53,6 +53,10 @@ _UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text lea
 _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
 _LEGAL_READING = "These octets can also be read as legal: the text leaves room, or a newer one defines them."
 _ANOTHER_MESSAGE = "The two are one message by their message-id; who sent the second may have made it."
+_ASSIGNED = "A specification that is not known here may have assigned it."
+_CAME_SO = "It may stay for a message that came so by HTTP or mail."
+_HANDED_ON = "The {peer} may hand it on as it received it; an empty one may be meant for none."
+_AS_IT_STANDS = "The time may be meant as it stands, or handed on as the {peer} received it."
 _WHY_POSSIBLE = {
     "amqp10/C-CLOSE-SENT": _STREAM_END,
     "amqp10/C-CLOSE-ANSWER": _STREAM_END,
@@ -73,6 +77,23 @@ _WHY_POSSIBLE = {
     "amqp10/M-ADDR-TYPE": _LEGAL_READING,
     "amqp10/M-ID-TYPE": _LEGAL_READING,
     "amqp10/M-SECT-KNOWN": _LEGAL_READING,
+    "amqp10/T-DESC-DOMAIN0": _ASSIGNED,
+    "amqp10/M-ANN-RESERVED": _ASSIGNED,
+    "amqp10/M-OUTCOMES-SYMBOL": _ASSIGNED,
+    "amqp10/M-DISTMODE-VALUE": _ASSIGNED,
+    "amqp10/M-CE-REGISTERED": _ASSIGNED,
+    "amqp10/M-CE-COMPRESS": _CAME_SO,
+    "amqp10/M-CE-MULTI": _CAME_SO,
+    "amqp10/M-CT-MIME": _HANDED_ON,
+    "amqp10/M-CT-NONDATA": _HANDED_ON,
+    "amqp10/M-CE-NONDATA": _HANDED_ON,
+    "amqp10/M-CE-IDENTITY": _HANDED_ON,
+    "amqp10/T-UUID-4122": "Sixteen octets at random are a uuid to some.",
+    "amqp10/T-TIME-MS": _AS_IT_STANDS,
+    "amqp10/T-BYTEORDER": _AS_IT_STANDS,
+    "amqp10/M-DYN-NAME": "They may be in it in a form that only its maker recognizes.",
+    "amqp10/M-FMT-ZERO": "Another format may have the same sections.",
+    "amqp10/M-LIFETIME-VALUE": "Its type may provide a lifetime-policy of somebody's own.",
     "amqp10/C-HDR-VERMATCH": _LEGAL_READING,
     "amqp10/M-BARE-NOINSERT": _ANOTHER_MESSAGE,
     "amqp10/M-PROPS-UNALTERED": _ANOTHER_MESSAGE,
@@ -162,7 +183,7 @@ class Verdicts:
 
     def _finding(self, finding: Finding, timeline: Timeline, again: bool) -> list[tuple[Line, int]]:
         """One finding. again: the rule is explained already."""
-        row = rule(finding.rule)
+        row = rule(finding.rule, finding.edition)
         head: Line = [
             (_STYLES[weight(finding)], f"{_kind(finding)} {finding.rule}"),
             ("", " by the "),

@@ -46,6 +46,8 @@ class Case:
         self.pace: Pace = Pace()
         self.ledger: Ledger = NO_LEDGER
         self.findings: list[Finding] = []
+        # What was reported by `report_once`: peer and rule.
+        self.told: set[tuple[str, str]] = set()
         self.found: i64 = 0
 
     def report(
@@ -75,6 +77,16 @@ class Case:
             finding.link_sender = self.me.peer if link.sender else self.peer.peer
         self.findings.append(finding)
         self.found += 1
+
+    def report_once(self, rule: str, message: str, certainty: i64, evidence: dict[str, object]) -> None:
+        """This frame breaks a rule that its sender breaks by habit: the first time on a connection is enough.
+
+        So it is if the other peer did: what is wrong with a message may have been handed on.
+        """
+        told = self.told
+        if (self.me.peer, rule) not in told and (self.peer.peer, rule) not in told:
+            told.add((self.me.peer, rule))
+            self.report(rule, message, certainty, evidence)
 
     def delivery_id(self) -> i64:
         """The delivery-id that the frame is about, of a disposition the first one, -1 if it is about none."""

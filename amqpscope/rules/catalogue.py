@@ -3,12 +3,11 @@
 Shipped as data, one table a protocol; read when a finding is shown, never while frames are judged.
 """
 
-import csv
+from collections.abc import Iterator
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
-__all__ = ["LAYERS", "Rule", "catalogue", "guards", "rule", "severity"]
+__all__ = ["LAYERS", "Rule", "catalogue", "editions", "guards", "rule", "severity"]
 
 LAYERS = (
     "types",
@@ -26,9 +25,13 @@ LAYERS = (
 
 _FILES = {"amqp10": "amqp10.tsv"}
 _GUARDS = {"amqp10": "amqp10-guards.tsv"}
+_EDITIONS = {"amqp10": "amqp10-editions.tsv"}
 
 # Rules about how a peer reacted to another's fault: worth a note, never an accusation.
 _REACTIONS = ("S-ERR-END", "L-ERR-DETACH", "L-ERR-PIPELINED")
+
+# Of two texts each asks for what the other one forbids.
+_CONTRADICTED = ("M-CT-NONDATA",)
 
 # What weakens a rule to a warning, whatever word the text uses.
 _WEAK_BASES = ("inferred", "csd-only")
@@ -67,11 +70,20 @@ def guards() -> dict[str, Rule]:
     return _read(_GUARDS)
 
 
+def _rows(file: str) -> Iterator[dict[str, str]]:
+    """The rows of a table of ours."""
+    # Some milliseconds, which commands without findings need not wait for.
+    import csv
+    from importlib import resources
+
+    text = resources.files("amqpscope.rules").joinpath("data", file).read_text(encoding="utf-8")
+    yield from csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
 def _read(files: dict[str, str]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     for namespace, file in files.items():
-        text = resources.files("amqpscope.rules").joinpath("data", file).read_text(encoding="utf-8")
-        for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+        for row in _rows(file):
             condition = row["error_condition"]
             name = f"{namespace}/{row['id']}"
             rules[name] = Rule(
@@ -90,16 +102,33 @@ def _read(files: dict[str, str]) -> dict[str, Rule]:
     return rules
 
 
-def rule(name: str) -> Rule:
-    """One rule by its id. Raises KeyError if there is none."""
-    return catalogue()[name]
+@cache
+def editions() -> dict[tuple[str, str], Rule]:
+    """Rules as a later draft has them, by id and edition (`csd01`, `csprd02`): those that are in it."""
+    rules: dict[tuple[str, str], Rule] = {}
+    for namespace, file in _EDITIONS.items():
+        for row in _rows(file):
+            name, edition = f"{namespace}/{row['id']}", row["edition"]
+            final = catalogue()[name]
+            rules[name, edition] = final._replace(
+                requirement=row["level"] or final.requirement,
+                basis=row["level_basis"] or final.basis,
+                source=f"AMQP 1.0 Part 3: Messaging, OASIS {edition}, section {row['section']}",
+                text=row["rule"] or final.text,
+            )
+    return rules
 
 
-def severity(name: str) -> str:
+def rule(name: str, edition: str = "final") -> Rule:
+    """One rule by its id, as that edition has it, or else the final one. Raises KeyError if there is none."""
+    return editions().get((name, edition), catalogue()[name]) if edition != "final" else catalogue()[name]
+
+
+def severity(name: str, edition: str = "final") -> str:
     """`error`, `warning` or `note`: what breaking a rule amounts to."""
-    row = rule(name)
+    row = rule(name, edition)
     short = name.partition("/")[2]
-    if short.endswith("-REACT") or short in _REACTIONS:
+    if short.endswith("-REACT") or short in _REACTIONS or short in _CONTRADICTED:
         return "note"
     if row.requirement.startswith("SHOULD") or row.requirement == "MAY-limits":
         return "warning"

@@ -330,4 +330,4 @@ def under(findings: list[Finding], choice: str) -> list[Finding]:
 
 def weight(finding: Finding) -> str:
     """`error`, `warning` or `note`: what a finding amounts to."""
-    return "note" if finding.profile else severity(finding.rule)
+    return "note" if finding.profile else severity(finding.rule, finding.edition)

@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.rules.amqp10 import (
     condition,
     connection,
+    content,
     coordinator,
     delivery,
     ending,
@@ -35,6 +36,7 @@ __all__ = ["SUBJECTS", "checked"]
 SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "condition": condition.RULES,
     "connection": connection.RULES,
+    "content": content.RULES,
     "coordinator": coordinator.RULES,
     "delivery": delivery.RULES,
     "ending": ending.RULES,

@@ -143,7 +143,11 @@ class Message:
             start = reader.pos
             found = len(reader.problems)
             value = reader.value()
-            section = _section(reader, value, start, reader.sound(found))
+            if octets[start] != 0:
+                # Whatever it decodes as, a section begins with the 0x00 of its descriptor.
+                del reader.problems[found:]
+                reader.problem_once("M-PAYLOAD-WHOLE", start, "octets that begin no section of a message")
+            section = _section(reader, value, start, reader.sound(found) and octets[start] == 0)
             sections.append(section)
             if section.name == "unknown" and not isinstance(value, (Described, Composite)):
                 # Where no section stands it is unknown where the next one does, unless it is to be seen.

@@ -1,16 +1,20 @@
 """Which sections a message has, walked over without making an object for any value.
 
 Every message of a capture has to be looked at, and nearly every one is sound: sections of the nine
-kinds, values of the types their definitions demand, ASCII text, maps with few names for keys. `outline`
-recognises those at the price of a walk. Whatever is less plain, sound or not, it leaves to the full
-decoding in `message`: it answers only where that would find no problem.
+kinds, values of the types their definitions demand, ASCII text, maps with few names for keys, annotations
+that anybody may use, a content-type that is one, times of these decades. `outline` recognises those at the
+price of a walk. Whatever is less plain, sound or not, it leaves to the full decoding in `message`: it answers
+only where that would find no problem, and where annotations and properties say nothing that they may not.
 """
 
 from typing import Final
 
 from dissectors.wire import i64, u32
 
-__all__ = ["message_id", "outline", "section_ends"]
+__all__ = ["TYPED", "is_media_type", "is_uuid", "message_id", "outline", "section_ends"]
+
+TYPED: Final = 1 << 60
+"""Beside the sections: properties has a content-type, which only data has."""
 
 _MOST_SECTIONS: Final = 15  # what 60 bits hold
 _MOST_KEYS: Final = 16
@@ -25,6 +29,8 @@ _STRING: Final = 5
 _SYMBOL: Final = 6
 _TIMESTAMP: Final = 7
 _MESSAGE_ID: Final = 8
+_CONTENT_TYPE: Final = 9
+_CONTENT_ENCODING: Final = 10
 
 _HEADER: Final = bytes([_BOOLEAN, _UBYTE, _UINT, _BOOLEAN, _UINT])
 _PROPERTIES: Final = bytes(
@@ -35,8 +41,8 @@ _PROPERTIES: Final = bytes(
         _STRING,
         _STRING,
         _MESSAGE_ID,
-        _SYMBOL,
-        _SYMBOL,
+        _CONTENT_TYPE,
+        _CONTENT_ENCODING,
         _TIMESTAMP,
         _TIMESTAMP,
         _STRING,
@@ -44,14 +50,20 @@ _PROPERTIES: Final = bytes(
         _STRING,
     ]
 )
+# What the tokens of a media type are made of (RFC 2045, section 5.1): a 1 for each.
+_TOKEN: Final = bytes(
+    [1 if 0x20 < octet < 0x7F and octet not in b'()<>@,;:\\"/[]?=' else 0 for octet in range(256)]
+)
 
 
 def outline(octets: bytes, pos: i64, end: i64) -> i64:
     """The sections of the message octets[pos:end], or 0: decode it to know.
 
-    Four bits a section, the last one lowest: its descriptor less 0x6F (header 1, to footer 9).
+    Four bits a section, the last one lowest: its descriptor less 0x6F (header 1, to footer 9). Above them
+    TYPED.
     """
     sections: i64 = 0
+    typed: i64 = 0
     count: i64 = 0
     while pos < end:
         if end - pos < 4 or octets[pos] != 0 or octets[pos + 1] != 0x53 or count >= _MOST_SECTIONS:
@@ -63,10 +75,13 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
             pos = _fields(octets, pos, end, _HEADER)
         elif code == 0x73:
             pos = _fields(octets, pos, end, _PROPERTIES)
+            if pos >= TYPED:
+                pos -= TYPED
+                typed = TYPED
         elif code == 0x74:
-            pos = _map(octets, pos, end, 0xA1, True, 0)
+            pos = _map(octets, pos, end, 0xA1, True, False, 0)
         elif code == 0x71 or code == 0x72 or code == 0x78:
-            pos = _map(octets, pos, end, 0xA3, False, 0)
+            pos = _map(octets, pos, end, 0xA3, False, True, 0)
         elif code == 0x75:
             if first == 0x40:
                 return 0
@@ -83,7 +98,7 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
             return 0
         sections = sections << 4 | (code - 0x6F)
         count += 1
-    return sections
+    return sections | typed
 
 
 def section_ends(octets: bytes, pos: i64, end: i64) -> list[int]:
@@ -93,7 +108,7 @@ def section_ends(octets: bytes, pos: i64, end: i64) -> list[int]:
         code: i64 = octets[pos + 2]
         pos += 3
         if code == 0x71 or code == 0x72 or code == 0x78:
-            pos = _map(octets, pos, end, 0xA3, False, 0)
+            pos = _map(octets, pos, end, 0xA3, False, False, 0)
         else:
             pos = _value(octets, pos, end, 0)
         if pos < 0:
@@ -182,8 +197,10 @@ def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
         elif code == 0x43:
             width = 0
     elif kind == _TIMESTAMP:
-        if code == 0x83:
-            width = 8
+        # From 2004 to 2074, if it counts milliseconds.
+        if code == 0x83 and end - pos > 8 and octets[pos + 1] == 0 and octets[pos + 2] == 0:
+            if 1 <= octets[pos + 3] <= 2:
+                width = 8
     elif kind == _MESSAGE_ID and code == 0x80:
         width = 8
     elif kind == _MESSAGE_ID and code == 0x53:
@@ -191,13 +208,27 @@ def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
     elif kind == _MESSAGE_ID and code == 0x44:
         width = 0
     elif kind == _MESSAGE_ID and code == 0x98:
-        if not _uuid(octets, pos, end):
+        if not is_uuid(octets, pos, end):
             return -1
         width = 16
+    elif kind == _CONTENT_ENCODING:
+        return -1
     else:
         low = code & 0xF
         if code < 0xA0 or code >= 0xC0:
             return -1
+        if kind == _CONTENT_TYPE:
+            after = -1
+            if low == 3:
+                after = _variable(octets, pos, end)
+            if after < 0:
+                return -1
+            first = pos + 2
+            if code >= 0xB0:
+                first = pos + 5
+            if not is_media_type(octets, first, after):
+                return -1
+            return after
         if kind == _MESSAGE_ID and low != 0 and low != 1:
             return -1
         if (kind == _BINARY and low != 0) or (kind == _STRING and low != 1) or (kind == _SYMBOL and low != 3):
@@ -208,7 +239,28 @@ def _field(octets: bytes, pos: i64, end: i64, kind: i64) -> i64:
     return pos + 1 + width
 
 
-def _uuid(octets: bytes, pos: i64, end: i64) -> bool:
+def is_media_type(octets: bytes, pos: i64, end: i64) -> bool:
+    """Whether octets[pos:end] begin as a media type does: type, slash, subtype (RFC 2045, section 5.1).
+
+    Behind them stands nothing, or a semicolon and what may be parameters.
+    """
+    at = pos
+    while at < end and _TOKEN[octets[at]] == 1:
+        at += 1
+    if at == pos or at >= end or octets[at] != 0x2F:
+        return False
+    at += 1
+    pos = at
+    while at < end and _TOKEN[octets[at]] == 1:
+        at += 1
+    if at == pos:
+        return False
+    while at < end and octets[at] == 0x20:
+        at += 1
+    return at >= end or octets[at] == 0x3B
+
+
+def is_uuid(octets: bytes, pos: i64, end: i64) -> bool:
     """Whether the uuid whose format code stands at `pos` has the variant and a version of RFC 4122."""
     if end - pos < 17 or octets[pos + 9] >> 6 != 2:
         return False
@@ -244,7 +296,7 @@ def _items(octets: bytes, pos: i64) -> i64:
 
 
 def _fields(octets: bytes, pos: i64, end: i64, kinds: bytes) -> i64:
-    """The list of a composite with fields of these kinds."""
+    """The list of a composite with fields of these kinds; with a content-type TYPED is added."""
     if pos >= end:
         return -1
     code: i64 = octets[pos]
@@ -260,18 +312,25 @@ def _fields(octets: bytes, pos: i64, end: i64, kinds: bytes) -> i64:
         return -1
     at = _items(octets, pos)
     index: i64 = 0
+    typed: i64 = 0
     while index < count:
+        first = at
         at = _field(octets, at, stop, kinds[index])
         if at < 0:
             return -1
+        if kinds[index] == _CONTENT_TYPE and octets[first] != 0x40:
+            typed = TYPED
         index += 1
     if at != stop:
         return -1
-    return stop
+    return stop + typed
 
 
-def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, depth: i64) -> i64:
-    """A map whose keys are short names of one format code, all different. simple: no compound values."""
+def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, private: bool, depth: i64) -> i64:
+    """A map whose keys are short names of one format code, all different.
+
+    simple: no compound values. private: all keys begin with `x-`.
+    """
     if pos >= end or (octets[pos] != 0xC1 and octets[pos] != 0xD1):
         return -1
     stop = _stop(octets, pos, end)
@@ -287,6 +346,8 @@ def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, depth: 
         if at >= stop or octets[at] != key_code or stop - at < 2:
             return -1
         if _repeats(octets, first, at, stop, depth):
+            return -1
+        if private and (octets[at + 1] < 2 or octets[at + 2] != 0x78 or octets[at + 3] != 0x2D):
             return -1
         at = _variable(octets, at, stop)
         if at < 0 or at >= stop:
@@ -331,7 +392,7 @@ def _value(octets: bytes, pos: i64, end: i64, depth: i64) -> i64:
             return -1
         width: i64 = 1 << ((code >> 4) - 5)
         # What may hold octets that are no value of the type: boolean, char, uuid; and codes nobody assigned.
-        if code == 0x98 and not _uuid(octets, pos, end):
+        if code == 0x98 and not is_uuid(octets, pos, end):
             return -1
         if code == 0x73 or code == 0x56 or not _assigned(code) or end - pos - 1 < width:
             return -1
@@ -344,7 +405,7 @@ def _value(octets: bytes, pos: i64, end: i64, depth: i64) -> i64:
     if depth >= _DEEPEST:
         return -1
     if code == 0xC1 or code == 0xD1:
-        return _map(octets, pos, end, 0xA1, False, depth + 1)
+        return _map(octets, pos, end, 0xA1, False, False, depth + 1)
     if code != 0xC0 and code != 0xD0:
         return -1
     stop = _stop(octets, pos, end)

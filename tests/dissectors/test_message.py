@@ -224,7 +224,7 @@ AFTER = amqp.data(b"after")
         (amqp.described(amqp.ulong(0x79), amqp.map_([])), "M-SECT-KNOWN", 0, ""),
         (amqp.described(amqp.symbol("x:section"), amqp.map_([])), "M-SECT-KNOWN", 0, ""),
         (amqp.accepted(), "M-SECT-KNOWN", 0, ""),
-        (amqp.string("text"), "M-SECT-KNOWN", 0, ""),
+        (amqp.string("text"), "M-PAYLOAD-WHOLE", 0, ""),
         (amqp.section("footer", amqp.raw("c1 08 03 a30161 40 a30162")), "T-MAP-EVEN", 3, "footer"),
         (amqp.raw("00 3f"), "T-CODE-UNKNOWN", 1, ""),
     ],
@@ -275,13 +275,13 @@ def test_octets_that_are_no_message_are_one_fault() -> None:
     assert len(decoded.problems) == 1
     decoded = message(b"ABABABAB" * 100)
     assert [(item.name, item.size) for item in decoded.sections()] == [("unknown", 800)]
-    assert found(decoded) == [("M-SECT-KNOWN", 0, "")]
+    assert found(decoded) == [("M-PAYLOAD-WHOLE", 0, "")]
 
 
 def test_a_section_is_found_behind_a_value_that_is_none() -> None:
     decoded = message(amqp.uint(7) + AFTER)
     assert [(item.name, item.value) for item in decoded.sections()] == [("unknown", 7), ("data", b"after")]
-    assert found(decoded) == [("M-SECT-KNOWN", 0, "")]
+    assert found(decoded) == [("M-PAYLOAD-WHOLE", 0, "")]
 
 
 @pytest.mark.parametrize("octets", [*FULL.values(), *(octets for octets, _, _ in BODIES)])

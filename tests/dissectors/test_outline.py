@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.strategies import MessageSample, messages
 
 from dissectors.amqp10.message import Message
-from dissectors.amqp10.outline import outline
+from dissectors.amqp10.outline import TYPED, is_media_type, outline
 
 NAMES = [
     "header",
@@ -31,12 +32,17 @@ def decoded(octets: bytes) -> tuple[list[str], list[str]]:
 
 
 def outlined(octets: bytes) -> list[str] | None:
-    sections = outline(b"\xff" + octets + b"\xff", 1, len(octets) + 1)
+    sections = outline(b"\xff" + octets + b"\xff", 1, len(octets) + 1) & (TYPED - 1)
     names: list[str] = []
     while sections:
         names.insert(0, NAMES[(sections & 15) - 1])
         sections >>= 4
     return names or None
+
+
+def typed(octets: bytes) -> bool:
+    """Whether it says that there is a content-type."""
+    return outline(octets, 0, len(octets)) >= TYPED
 
 
 def agree(octets: bytes) -> bool:
@@ -92,3 +98,53 @@ def test_of_more_sections_than_it_can_name_there_is_none() -> None:
     part = bytes(amqp.data(b"x"))
     assert agree(part * 15)
     assert not agree(part * 16)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        amqp.properties(content_encoding="gzip"),
+        amqp.properties(content_type="text"),
+        amqp.properties(content_type="t" * 300),
+        amqp.properties(creation_time=0),
+        amqp.properties(creation_time=1_700_000_000),
+        amqp.properties(absolute_expiry_time=-1),
+        amqp.properties(message_id=amqp.uuid(b"\x01" * 16)),
+        amqp.message_annotations([("trace", None)]),
+        amqp.delivery_annotations([("x-opt-a", None), ("x", None)]),
+    ],
+)
+def test_of_what_says_something_odd_there_is_none(section: bytes) -> None:
+    assert not agree(section + amqp.data(b"x"))
+
+
+def test_a_content_type_is_told() -> None:
+    for media_type in ("text/plain", "application/json; charset=utf-8", "a" * 300 + "/b"):
+        octets = bytes(
+            amqp.properties(message_id="m", content_type=media_type, creation_time=1_700_000_000_000)
+        )
+        assert agree(octets + amqp.data(b"x"))
+        assert typed(octets)
+    assert not typed(bytes(amqp.properties(message_id="m", subject="s") + amqp.data(b"x")))
+    assert not typed(bytes(amqp.properties(reply_to="r", correlation_id=7, to="t", keep_nulls=True)))
+
+
+@pytest.mark.parametrize(
+    ("text", "sound"),
+    [
+        (b"text/plain", True),
+        (b"text/plain;a=b", True),
+        (b"text/plain ; a", True),
+        (b"a+b.c-d/e", True),
+        (b"", False),
+        (b"text", False),
+        (b"text/", False),
+        (b"/plain", False),
+        (b"text/plain x", False),
+        (b"text/pl\x7fain", False),
+        (b"te xt/plain", False),
+        (b"text/plain/x", False),
+    ],
+)
+def test_media_types(text: bytes, sound: bool) -> None:
+    assert is_media_type(b"/x" + text + b"/x", 2, 2 + len(text)) is sound

@@ -19,12 +19,13 @@ from amqpscope.model import Spot
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import cells
+from amqpscope.rules.editions import shown_in
 from amqpscope.rules.pairs import CLEAN, VIOLATING, Pairs
 from amqpscope.tracking.knowledge import CERTAIN
 
 
-def drawn(octets: bytes, width: int = WIDTH) -> list[str]:
-    frames, findings = judged(octets, "test")
+def drawn(octets: bytes, width: int = WIDTH, spec: str = "final") -> list[str]:
+    frames, findings = judged(octets, "test", spec)
     return ["".join(text for _, text in line) for line in ladder(frames, findings, width)]
 
 
@@ -144,7 +145,7 @@ def test_every_ladder_of_the_rules_keeps_its_width(width: int) -> None:
 def test_every_pair_is_marked_where_it_is_broken_and_nowhere_else() -> None:
     pairs = Pairs()
     for pair in pairs.pairs.values():
-        rows = drawn(pairs.octets(pair.folder, VIOLATING))
+        rows = drawn(pairs.octets(pair.folder, VIOLATING), spec=shown_in(pair.rules[0]))
         marked = [int(row.split("│")[0].split()[0]) for row in rows if "══" in row]
         assert sorted(marked) == sorted({verdict.packet for verdict in pair.violating}), pair.folder
         told = "\n".join(rows)

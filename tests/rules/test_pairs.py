@@ -23,12 +23,12 @@ PAIRS = [s for s in SCENARIOS if s.kind == "pair"]
 OTHERS = [s for s in SCENARIOS if s.kind != "pair"]
 
 
-def check(octets: bytes) -> list[Finding]:
-    return list(amqpscope.check(io.BytesIO(octets)))
+def check(d: Dialogue) -> list[Finding]:
+    return list(amqpscope.check(io.BytesIO(d.pcap()), spec=d.spec))
 
 
 def verdicts(d: Dialogue) -> list[Verdict]:
-    return sorted((f.rule.removeprefix("amqp10/"), f.peer, int(f.packet), f.certain) for f in check(d.pcap()))
+    return sorted((f.rule.removeprefix("amqp10/"), f.peer, int(f.packet), f.certain) for f in check(d))
 
 
 def announced(d: Dialogue) -> list[Verdict]:
@@ -71,7 +71,7 @@ def accusations(d: Dialogue) -> set[tuple[str, str, int]]:
     packets = d.capture.packets
     return {
         (f.rule.removeprefix("amqp10/"), f.peer, id(packets[f.packet - 1]) if f.packet else 0)
-        for f in check(d.pcap())
+        for f in check(d)
         if f.certain
     }
 
@@ -108,6 +108,6 @@ def test_where_it_was_captured_changes_nothing(scenario: Scenario) -> None:
             packets = d.capture.packets
             got = sorted(
                 (f.rule.removeprefix("amqp10/"), f.peer, id(packets[f.packet - 1]), f.certain)
-                for f in check(d.pcap())
+                for f in check(d)
             )
             assert got == expected, (end.is_client, milliseconds)

@@ -39,9 +39,11 @@ class Scenario:
     cut: Cut | None = None
     then: str = SILENT
     handshake: bool = True
+    spec: str = "final"
 
     def dialogue(self, wrong: bool = True) -> Dialogue:
         d = Dialogue(wrong=wrong)
+        d.spec = self.spec
         self.tell(d)
         return d
 
@@ -53,11 +55,13 @@ def _add(scenario: Scenario) -> None:
     SCENARIOS.append(scenario)
 
 
-def pair(*rules: str, cut: Cut | None = None, then: str = SILENT) -> Callable[[Tell], Tell]:
-    """A dialogue for one rule, or for a few that the same words tell."""
+def pair(
+    *rules: str, cut: Cut | None = None, then: str = SILENT, spec: str = "final"
+) -> Callable[[Tell], Tell]:
+    """A dialogue for one rule, or for a few that the same words tell; spec: the edition that judges it."""
 
     def keep(tell: Tell) -> Tell:
-        _add(Scenario(tell.__name__, "pair", tell, rules, cut or from_the_fault, then))
+        _add(Scenario(tell.__name__, "pair", tell, rules, cut or from_the_fault, then, spec=spec))
         return tell
 
     return keep
@@ -76,9 +80,9 @@ def legal(guard: str = "") -> Callable[[Tell], Tell]:
     return keep
 
 
-def told(what: str = "") -> Callable[[Tell], Tell]:
+def told(what: str = "", spec: str = "final") -> Callable[[Tell], Tell]:
     def keep(tell: Tell) -> Tell:
-        _add(Scenario(tell.__name__, "told", tell))
+        _add(Scenario(tell.__name__, "told", tell, spec=spec))
         return tell
 
     return keep

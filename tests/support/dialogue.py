@@ -319,6 +319,8 @@ class Dialogue:
         self.client.other, self.server.other = self.server, self.client
         self.said: list[Said] = []
         self.labels: dict[str, Said] = {}
+        # The edition of the specification that it is judged by.
+        self.spec = "final"
         self.faults: list[Fault] = []
         self.joining: tuple[Peer, list[Said]] | None = None
         self.unheard_of: Peer | None = None

@@ -230,12 +230,13 @@ class Judge:
             self.case.ledger.dump() if self.case.ledger.active else None,
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
+            tuple(sorted(self.case.told)),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, ledger, pace, made = state
+        client, server, ledger, pace, made, told = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
@@ -243,6 +244,7 @@ class Judge:
             judge.case.ledger = Ledger.load(ledger)
         judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
+        judge.case.told = set(told)
         return judge
 
     def judge(self, case: Case, record: FrameRecord) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
+from amqpscope.rules.amqp10 import content
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
-from amqpscope.tracking.knowledge import CERTAIN
-from dissectors.amqp10.message import Message
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp10.message import BATCH_FORMAT, Message
+from dissectors.amqp10.outline import TYPED
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
@@ -35,13 +37,16 @@ _VALUE: Final = 0x77 - 0x6F
 
 
 def plainly_sound(message: Message) -> bool:
-    """Whether a message can be seen to break no rule of this file without decoding it.
+    """Whether a message can be seen to break no rule of this file, or of `content`, without decoding it.
 
     True for nearly every one. False says nothing: it has to be decoded.
     """
     if not message.complete or message.message_format != 0:
         return False
     sections = message.outline()
+    typed = sections >= TYPED
+    if typed:
+        sections -= TYPED
     # From the last to the first.
     after: i64 = 15
     body: i64 = 0
@@ -55,6 +60,8 @@ def plainly_sound(message: Message) -> bool:
                 return False
             body = section
         after = section
+    if typed and body != _DATA:
+        return False
     return body > 0
 
 
@@ -144,6 +151,27 @@ def value_that_is_no_section(case: Case, problem: Problem) -> None:
     proved(case, "amqp10/M-SECT-KNOWN", problem)
 
 
+def octets_that_begin_no_section(case: Case, problem: Problem) -> None:
+    """Where a message should begin, go on or end stand octets that begin no section.
+
+    Why it matters: a receiver can only refuse the message, or lose what they were to say.
+    Silent when: the message was not captured whole, or has another format. A section that is cut off is found
+    by T-SIZE-OVERRUN.
+    """
+    proved(case, "amqp10/M-PAYLOAD-WHOLE", problem)
+
+
+def sections_in_another_format(case: Case, message_format: i64) -> None:
+    """A message says that it is of another format than 0, and consists of the sections of format 0.
+
+    Why it matters: a receiver that does not know the format refuses the message, or hands it on unread.
+    Silent when: the message was not captured whole, or the format is the batch of Event Hubs. Never more than
+    possible: another format may have these sections, too.
+    """
+    message = f"the message-format is 0x{message_format:x}, the message a sound one of format 0"
+    case.report_once("amqp10/M-FMT-ZERO", message, POSSIBLE, {"message_format": int(message_format)})
+
+
 def section_of_another_type(case: Case, problem: Problem) -> None:
     """A section wraps a value of another type than its own.
 
@@ -191,7 +219,11 @@ def message_id_of_another_type(case: Case, problem: Problem) -> None:
 
 def judge_message(case: Case, message: Message) -> None:
     """The rules about a message that was captured whole."""
-    if not message.complete or message.message_format != 0:
+    if not message.complete:
+        return
+    if message.message_format != 0:
+        if message.message_format != BATCH_FORMAT and message.outline() > 0:
+            sections_in_another_format(case, message.message_format)
         return
     names = [section.name for section in message.sections()]
     for problem in message.problems:
@@ -203,11 +235,14 @@ def judge_message(case: Case, message: Message) -> None:
     _judge_order(case, names)
     if case.found == found:
         _judge_body(case, names)
+    if case.found == found:
+        content.judge_content(case, message.sections())
 
 
 # What the dissector's problems break, by their code.
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "M-SECT-KNOWN": value_that_is_no_section,
+    "M-PAYLOAD-WHOLE": octets_that_begin_no_section,
     "M-SECT-TYPE": section_of_another_type,
     "M-ANN-KEYTYPE": annotation_with_key_of_another_type,
     "M-AP-KEY": application_property_with_key_that_is_no_string,
@@ -222,6 +257,8 @@ RULES = {
     "amqp10/M-BODY-NOMIX": bodies_of_several_kinds,
     "amqp10/M-BODY-ONEVALUE": several_values_as_body,
     "amqp10/M-SECT-KNOWN": value_that_is_no_section,
+    "amqp10/M-PAYLOAD-WHOLE": octets_that_begin_no_section,
+    "amqp10/M-FMT-ZERO": sections_in_another_format,
     "amqp10/M-SECT-TYPE": section_of_another_type,
     "amqp10/M-ANN-KEYTYPE": annotation_with_key_of_another_type,
     "amqp10/M-AP-KEY": application_property_with_key_that_is_no_string,

@@ -141,7 +141,7 @@ def unknown_distribution_mode(case: Case, mode: str) -> None:
     Silent when: the frame was not captured whole. Never more than possible: others may be registered.
     """
     message = "the source's distribution-mode is neither move nor copy"
-    case.report("amqp10/M-DISTMODE-VALUE", message, POSSIBLE, {"distribution_mode": mode})
+    case.report_once("amqp10/M-DISTMODE-VALUE", message, POSSIBLE, {"distribution_mode": str(mode)})
 
 
 def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty: i64) -> None:
@@ -152,7 +152,7 @@ def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty
     when it is of that one, and no outcome known to us has it.
     """
     message = "the source's outcomes list a symbol that is no outcome's descriptor"
-    case.report("amqp10/M-OUTCOMES-SYMBOL", message, certainty, {"symbol": symbol})
+    case.report("amqp10/M-OUTCOMES-SYMBOL", message, certainty, {"symbol": str(symbol)})
 
 
 def generated_address_that_tells_nothing(case: Case, address: str, name: str, container: str) -> None:
@@ -162,11 +162,11 @@ def generated_address_that_tells_nothing(case: Case, address: str, name: str, co
     Silent when: the peer's open was not captured. Never more than possible: they may be in it in a form that
     only the maker recognizes.
     """
-    case.report(
+    case.report_once(
         "amqp10/M-DYN-NAME",
         "the dynamic node's address has neither the link's name nor the peer's container-id in it",
         POSSIBLE,
-        {"address": address, "link_name": name, "container_id": container},
+        {"address": str(address), "link_name": name, "container_id": container},
     )
 
 

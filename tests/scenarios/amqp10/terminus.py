@@ -225,3 +225,24 @@ def coordinator_resumed(d: Dialogue) -> None:
         said.breaks("TX-COORD-RESUME")
     d.server.attach(RECEIVER, target=amqp.coordinator())
     d.goodbye()
+
+
+@told("by the drafts others may provide a lifetime-policy", spec="csprd02")
+def lifetime_policies_in_a_draft(d: Dialogue) -> None:
+    d.begun()
+    for handle, (policy, certain) in enumerate(
+        ((amqp.symbol("amqp:delete-on-close:list"), True), (amqp.described("x:daily", amqp.list_([])), False))
+    ):
+        target = amqp.target(dynamic=True, dynamic_node_properties={"lifetime-policy": policy})
+        said = d.client.attach(SENDER, handle=handle, name=f"q{handle}", target=target)
+        said.breaks("M-LIFETIME-VALUE", certain=certain)
+    d.goodbye()
+
+
+@told("by the final text none may")
+def lifetime_policies_in_the_final_text(d: Dialogue) -> None:
+    d.begun()
+    wish = {"lifetime-policy": amqp.described("x:daily", amqp.list_([]))}
+    said = d.client.attach(SENDER, target=amqp.target(dynamic=True, dynamic_node_properties=wish))
+    said.breaks("M-LIFETIME-VALUE")
+    d.goodbye()
