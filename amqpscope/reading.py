@@ -42,8 +42,9 @@ class Capture:
     else only count frames. judge: make findings (needs messages), which `take_findings` gives; context: with
     the frames around them. profile: which products' habits are notes only, `auto`, `none` or names (see
     `amqpscope.rules.profiles.under`). spec: the edition of the specification whose text they follow, `final`,
-    `csd01` or `csprd02`. FilterError when there is no profile or edition of a name. name: what records call it,
-    if not its path. Raises CaptureError when it cannot be opened; of several that comes with the first block.
+    `csd01` or `csprd02`. FilterError when there is no profile or edition of a name. name: what records call
+    it, if not its path. Raises CaptureError when it cannot be opened; of several that comes with the first
+    block.
     """
 
     def __init__(
