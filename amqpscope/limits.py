@@ -224,6 +224,9 @@ CLOSE_PATIENCE: Final = 300_000_000_000
 """Nanoseconds after which a peer that still waits for the other one's close should have given up. The
 specification gives no number; libraries wait for a minute at most."""
 
+REFUSAL_TIME: Final = 1_000_000_000
+"""Nanoseconds within which a detach behind the attach that answers is taken for a refusal."""
+
 MAX_OFFENCES: Final = 16
 """Faults of one peer whose answer the other one still owes. More are not waited for: who has not answered
 these answers none."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.rules.amqp10 import (
+    attachment,
     condition,
     connection,
     content,
@@ -34,6 +35,7 @@ from amqpscope.rules.amqp10 import (
 __all__ = ["SUBJECTS", "checked"]
 
 SUBJECTS: Final[dict[str, Iterable[str]]] = {
+    "attachment": attachment.RULES,
     "condition": condition.RULES,
     "connection": connection.RULES,
     "content": content.RULES,

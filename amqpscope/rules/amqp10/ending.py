@@ -193,6 +193,40 @@ def detach_never_answered(case: Case, link: LinkEnd) -> None:
     )
 
 
+def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
+    """A peer answered an attach by one of the same name in the same role, and by no other.
+
+    Why it matters: two senders, or two receivers, are no link; each waits for the other.
+    Silent when: the attach was answered after all, or withdrawn, or octets were not captured. Never more than
+    possible: a second link may have the name, in the other direction.
+    """
+    case.link = link
+    case.spot = link.misanswered
+    case.report(
+        "amqp10/L-ATTACH-ROLE",
+        "the attach has the name and the role of the peer's, which is never answered",
+        POSSIBLE,
+        {"link_state": link.state},
+    )
+
+
+def closing_detach_never_told(case: Case, link: LinkEnd) -> None:
+    """A peer detached a link while the other one closed it, and never told that it closed it, too.
+
+    Why it matters: the other side waits to learn that the link is gone; by an attach and a closing detach it
+    would.
+    Silent when: the other side's detach may not have been read, it ended the session or connection, less than
+    a minute passed, or octets were not captured.
+    """
+    case.link = link
+    case.report(
+        "amqp10/L-CLOSE-CROSS",
+        "the peer's closing detach crossed one that does not close; no attach and closing detach followed",
+        POSSIBLE,
+        {"link_state": link.state},
+    )
+
+
 def judge_end_of_session(case: Case, session: SessionEnd) -> None:
     """What a peer owed on the links of a session that it ends, or that is over."""
     if not session.whole:
@@ -201,6 +235,9 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
     for link in session.links.values():
         if link.half_closed is not None and link.whole:
             detach_never_answered(case, link)
+        elif link.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
+            if link.attach is None and session.peer_end_end == UNKNOWN:
+                attach_answered_in_the_same_role(case, link)
     case.spot = spot
     case.link = None
 
@@ -247,6 +284,11 @@ def _judge_answers(case: Case) -> None:
                 attach_never_answered(case, link)
             elif link.state == "DETACH_RCVD" and link.peer_closed and link.peer_detach_end <= must:
                 detach_never_answered(case, link)
+            elif (
+                link.state == "DETACHED" and link.peer_closed and not link.closed and link.attach is not None
+            ):
+                if link.half_closed is None and link.peer_detach_end <= must and link.attaches > 0:
+                    closing_detach_never_told(case, link)
             elif link.sender and link.drain and link.state == "ATTACHED" and link.drain_end <= must:
                 if link.limits.newest() > link.count:
                     link_never_drained(case, link)
@@ -299,5 +341,7 @@ RULES = {
     "amqp10/S-END-ANSWER": end_never_answered,
     "amqp10/L-ATTACH-ANSWER": attach_never_answered,
     "amqp10/L-CLOSE-ANSWER": detach_never_answered,
+    "amqp10/L-ATTACH-ROLE": attach_answered_in_the_same_role,
+    "amqp10/L-CLOSE-CROSS": closing_detach_never_told,
     "amqp10/L-DRAIN-ADVANCE": link_never_drained,
 }

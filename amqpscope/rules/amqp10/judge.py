@@ -11,6 +11,7 @@ from amqpscope.finding import Finding
 from amqpscope.limits import MAX_WITHOUT_REACTION
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.amqp10 import (
+    attachment,
     condition,
     connection,
     coordinator,
@@ -316,6 +317,7 @@ class Judge:
                     link.detach_on_unattached_handle(case, ends, body.handle)
                 elif body.error is None and body.handle is not None:
                     resuming.judge_leaving(case, ends, body.handle)
+                attachment.judge_detach(case, ends, body)
             if body.error is not None:
                 condition.judge_error(case, body.error)
         elif isinstance(body, Begin):

@@ -1,9 +1,8 @@
 """Links: handles, attaches and credit (transport.xml, "links", "Flow Control")."""
 
-from amqpscope.rules.amqp10.reaction import offend
+from amqpscope.rules.amqp10 import attachment
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
-from amqpscope.tracking.amqp10.offence import END
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
@@ -162,60 +161,6 @@ def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
         )
 
 
-def input_for_a_failed_link(case: Case, link: LinkEnd) -> None:
-    """A frame is sent for a link that the other side has detached with an error.
-
-    Why it matters: that end of the link is destroyed; the other side has to end the session with errant-link.
-    Silent when: the detach may not have been received. Possible when it may not have been read.
-    """
-    case.report(
-        "amqp10/L-ERRANT-INPUT",
-        f"{case.record.frame.name} is sent for a link that the other side has detached with an error",
-        case.me.knowledge.certainty(link.peer_detach_end),
-        {"link_state": link.state},
-    )
-
-
-def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
-    """A link that the other side has detached with an error is attached again without unsettled map.
-
-    Why it matters: that end of the link is destroyed, so the link can only be resumed; without the map the
-    other side takes the attach for one that was on its way.
-    Silent when: the detach closed the link, or may not have been received. Possible when it may not have been
-    read.
-    """
-    case.report(
-        "amqp10/L-ERR-RESUME-UNSETTLED",
-        "the link is attached again without unsettled map, the other side has detached it with an error",
-        case.me.knowledge.certainty(link.peer_detach_end),
-        {"link_state": link.state},
-    )
-
-
-def _judge_failed_link(case: Case, session: SessionEnd, body: Attach) -> None:
-    """The rules about an attach of a link that the other side has detached with an error, not closed."""
-    if body.unsettled is not None or body.name is None or body.role is None:
-        return
-    if body.odd is not None and 7 in body.odd:
-        return
-    link = session.links.get((body.name, not body.role))
-    if link is not None and link.peer_failed and not link.peer_closed and not link.closed and link.whole:
-        resumed_without_unsettled_map(case, link)
-    theirs = case.peer.sessions.get(int(session.peer_channel))
-    if theirs is None or theirs.peer_channel != session.channel:
-        return
-    other = theirs.links.get((body.name, body.role))
-    if other is not None and other.failed and not other.closed and other.handle == UNKNOWN and other.whole:
-        offend(
-            case,
-            "amqp10/L-ERR-PIPELINED",
-            END,
-            "amqp:session:errant-link",
-            case.record.frame.channel,
-            body.handle or 0,
-        )
-
-
 def judge_attach_alone(case: Case, body: Attach) -> None:
     """The rules that an attach breaks by itself."""
     sender_without_initial_delivery_count(case, body)
@@ -226,7 +171,7 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     """The rules about attach."""
     handle_in_use(case, session, body)
     name_in_use(case, session, body)
-    _judge_failed_link(case, session, body)
+    attachment.judge_attach(case, session, body)
 
 
 def transfer_without_source(case: Case, link: LinkEnd) -> None:
@@ -344,7 +289,9 @@ def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
 def judge_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
     """The link's rules about transfer."""
     if link.peer_failed and link.whole:
-        input_for_a_failed_link(case, link)
+        attachment.input_for_a_failed_link(case, link)
+    if link.open is None and link.count == link.initial_count:
+        attachment.judge_first_transfer(case, link, body.resume is True, attach_read(case, link))
     transfer_without_source(case, link)
     _judge_credit(case, link)
     new_delivery_beside_incomplete_map(case, link, body)
@@ -480,8 +427,7 @@ def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow) -> None:
 
 def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
     """The link's rules about flow."""
-    if link.peer_failed and link.whole:
-        input_for_a_failed_link(case, link)
+    attachment.judge_flow(case, link, body)
     if link.sender:
         sender_with_other_delivery_count(case, link, body)
         found = case.found
@@ -505,8 +451,6 @@ RULES = {
     "amqp10/L-UNSETTLED-TYPES": unsettled_map_of_other_types,
     "amqp10/M-RES-NULLRCV-KEEP": unsettled_map_of_receiver_with_null,
     "amqp10/L-SRC-NULL": transfer_without_source,
-    "amqp10/L-ERRANT-INPUT": input_for_a_failed_link,
-    "amqp10/L-ERR-RESUME-UNSETTLED": resumed_without_unsettled_map,
     "amqp10/L-CREDIT-INIT": transfer_before_any_credit,
     "amqp10/L-CREDIT": transfer_beyond_credit,
     "amqp10/L-INCOMPLETE-NONEW": new_delivery_beside_incomplete_map,

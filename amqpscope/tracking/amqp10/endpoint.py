@@ -290,6 +290,8 @@ class Endpoint:
                     link.receive_detach(body, end)
                     link.asked = arrival.time
                     link.peer_handle = UNKNOWN
+                    if session.freed:
+                        session.free_for_both(link)
         elif isinstance(body, Begin):
             self.receive_begin(body, arrival)
         elif isinstance(body, End):
@@ -472,6 +474,7 @@ class Endpoint:
                 if link is not None:
                     link.send_detach(body, Spot.of(record))
                     link.handle = UNKNOWN
+                    session.free(body.handle, link)
         elif isinstance(body, Begin):
             self.send_begin(body, channel, record.packet)
         elif isinstance(body, End):
@@ -567,11 +570,13 @@ class Endpoint:
             session.links[key] = link
         session.let_go(link)
         link.send_attach(attach, record.packet)
+        link.attach_frame = self.frames - 1
         if sender:
             self.open_account(attach, record)
         if attach.handle is not None:
             link.handle = attach.handle
             session.handles[attach.handle] = link
+            session.freed.pop(attach.handle, None)
 
     def send_transfer(self, session: SessionEnd, transfer: Transfer, record: FrameRecord) -> None:
         session.next_id += 1

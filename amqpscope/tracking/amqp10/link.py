@@ -125,6 +125,12 @@ class LinkEnd:
         self.peer_detach_end: i64 = UNKNOWN
         # Its own detach that did not close, though it could know that the other end's did.
         self.half_closed: Spot | None = None
+        # An attach in the same role as the other end's, while that one's waited for its answer.
+        self.misanswered: Spot | None = None
+        # Its attach answers the other end's; how many frames its peer had sent by then. What was told of that.
+        self.answers: bool = False
+        self.attach_frame: i64 = UNKNOWN
+        self.refusal_told: bool = False
         self.asked: i64 = 0
         self.failed: bool = False
         self.peer_failed: bool = False
@@ -164,6 +170,8 @@ class LinkEnd:
             self.former = NOTHING
             if attach.unsettled is not None and self.tags:
                 self.former = {tag: int(one.octets) for tag, one in self.tags.items() if one.complete}
+        self.answers = self.state == "ATTACH_RCVD"
+        self.refusal_told = False
         if self.peer_attaches < self.attaches:
             self.forget_credit()
         self.tags = {}
@@ -355,6 +363,8 @@ class LinkEnd:
             (self.closed, self.peer_closed, int(self.peer_detach_end), int(self.asked)),
             (self.failed, self.peer_failed),
             None if self.half_closed is None else self.half_closed.dump(),
+            None if self.misanswered is None else self.misanswered.dump(),
+            (self.answers, int(self.attach_frame), self.refusal_told),
             (int(self.initial_count), int(self.count), self.limits.dump()),
             (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
             None if self.open is None else deliveries.number(self.open),
@@ -367,8 +377,8 @@ class LinkEnd:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "LinkEnd":
         """What `dump` gave, as an object again, as yet without its deliveries."""
-        about, attach, peer_attach, ends, failed, half_closed, count, drain, _, _ = state[:10]
-        resumed, received, orphans = state[10:]
+        about, attach, peer_attach, ends, failed, half_closed, misanswered, answers = state[:8]
+        count, drain, _, _, resumed, received, orphans = state[8:]
         name, sender, _, _, handle = about
         link = LinkEnd(name, sender, handle)
         _, _, link.state, link.whole, _ = about
@@ -385,6 +395,8 @@ class LinkEnd:
         link.closed, link.peer_closed, link.peer_detach_end, link.asked = ends
         link.failed, link.peer_failed = failed
         link.half_closed = None if half_closed is None else Spot.load(half_closed)
+        link.misanswered = None if misanswered is None else Spot.load(misanswered)
+        link.answers, link.attach_frame, link.refusal_told = answers
         link.initial_count = count[0]
         link.count = count[1]
         link.limits = Limits.load(count[2])
@@ -400,10 +412,10 @@ class LinkEnd:
 
     def restore(self, state: tuple[Any, ...], deliveries: list[Delivery]) -> None:
         """Give it its deliveries, as `dump` told them."""
-        under_way = state[8]
+        under_way = state[10]
         if under_way is not None:
             self.open = deliveries[under_way]
-        self.tags = {tag: deliveries[number] for tag, number in state[9]}
+        self.tags = {tag: deliveries[number] for tag, number in state[11]}
 
 
 def _listed(attach: Attach) -> dict[bytes, object] | None:

@@ -86,6 +86,11 @@ class SessionEnd:
         self.handles: dict[int, LinkEnd] = {}
         self.peer_handles: dict[int, LinkEnd] = {}
         self.links: dict[tuple[str, bool], LinkEnd] = {}
+        # Handles of this end's that it has detached and the peer has not; below which none is free.
+        self.freed: dict[int, LinkEnd] = {}
+        self.lowest: i64 = 0
+        # It was told that a handle is not the lowest free one.
+        self.high_told: bool = False
 
     def send_begin(self, begin: Begin, channel: i64, packet: i64) -> None:
         """This end sends begin."""
@@ -121,6 +126,28 @@ class SessionEnd:
         """This end received the peer's end, which ends at `end` of its stream."""
         self.peer_end_end = end
         self.state = advance(SESSION, SESSION_REPAIR, self.state, "R:END")
+
+    def lowest_handle(self) -> i64:
+        """The lowest handle that is free for this end and, as far as it can know, for the peer."""
+        at = self.lowest
+        while int(at) in self.handles or int(at) in self.freed:
+            at += 1
+        self.lowest = at
+        return at
+
+    def free(self, handle: int, link: LinkEnd) -> None:
+        """This end detaches a link; unless the peer has done so, the handle may still mean it."""
+        if link.state == "DETACH_SENT":
+            self.freed[handle] = link
+        elif handle < self.lowest:
+            self.lowest = handle
+
+    def free_for_both(self, link: LinkEnd) -> None:
+        """The peer detaches a link, too."""
+        for handle in [handle for handle, other in self.freed.items() if other is link]:
+            del self.freed[handle]
+            if handle < self.lowest:
+                self.lowest = handle
 
     def send_flow(self, flow: Flow) -> None:
         """This end sends a flow. What it says of its next-outgoing-id is taken for its own counter."""
@@ -290,6 +317,7 @@ class SessionEnd:
             tuple((handle, links.number(link)) for handle, link in self.peer_handles.items()),
             tuple((name, sender, links.number(link)) for (name, sender), link in self.links.items()),
             tuple((number, links.number(link)) for number, link in self.held.items()),
+            tuple((handle, links.number(link)) for handle, link in self.freed.items()),
         )
         unsettled = tuple((number, deliveries.number(one)) for number, one in self.unsettled.items())
         dumped_links: list[tuple[object, ...]] = []
@@ -313,6 +341,7 @@ class SessionEnd:
             (int(self.last_delivery), unsettled, self.settled.dump(), self.resuming),
             tuple((number, dump_value(state)) for number, state in self.stated.items()),
             tables,
+            (int(self.lowest), self.high_told),
             tuple(dumped_links),
             tuple(dumped_deliveries),
         )
@@ -320,9 +349,8 @@ class SessionEnd:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "SessionEnd":
         """What `dump` gave, as an object again."""
-        about, begin, peer_begin, ends, ids, peer_ids, received, sent, stated, tables, links, deliveries = (
-            state
-        )
+        about, begin, peer_begin, ends, ids, peer_ids, received, sent, stated = state[:9]
+        tables, lowest, links, deliveries = state[9:]
         session = SessionEnd(about[0])
         _, session.state, session.whole, session.channel, session.peer_channel = about
         value = load_value(begin[0])
@@ -349,9 +377,11 @@ class SessionEnd:
         session.settled = Spans.load(sent[2])
         session.resuming = sent[3]
         session.stated = {number: load_value(outcome) for number, outcome in stated}
-        handles, peer_handles, names, held = tables
+        handles, peer_handles, names, held, freed = tables
         session.handles = {handle: all_links[at] for handle, at in handles}
         session.peer_handles = {handle: all_links[at] for handle, at in peer_handles}
         session.links = {(name, sender): all_links[at] for name, sender, at in names}
         session.held = {number: all_links[at] for number, at in held}
+        session.freed = {handle: all_links[at] for handle, at in freed}
+        session.lowest, session.high_told = lowest
         return session

@@ -168,8 +168,8 @@ def _session_flow(d: Dialogue, rule: str, **fields: Any) -> None:
 
 @pair("S-HANDLEMAX", cut=without("server begin"))
 def handle_beyond_agreed(d: Dialogue) -> None:
-    d.begun(server={"handle_max": 3})
-    said = d.client.attach(handle=4 if d.wrong else 3)
+    d.begun(server={"handle_max": 0})
+    said = d.client.attach(handle=1 if d.wrong else 0)
     if d.wrong:
         said.breaks("S-HANDLEMAX")
     d.server.attach(RECEIVER)
