@@ -14,6 +14,9 @@ from amqpscope.rules.catalogue import severity
 PLANTED = 5  # of each fault
 TRIES = 60
 
+# What is recommended, and what the peers of `support.legal` do not always keep to.
+PREFERENCES = ("amqp10/L-HANDLE-LOWEST", "amqp10/L-HANDLE-REUSE", "amqp10/S-CH-LOWEST")
+
 
 def planted(name: str) -> list[Planted]:
     many = settings.get_current_profile_name() == "fuzz"
@@ -43,7 +46,11 @@ def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
         )
         while_read, at_end = judged(capture.octets)
         expected = (f"amqp10/{one.rule}", True, NAMES[one.said.side], packet)
-        own = [f for f in while_read if f.offset == one.said.start and f.peer == NAMES[one.said.side]]
+        own = [
+            f
+            for f in while_read
+            if f.offset == one.said.start and f.peer == NAMES[one.said.side] and f.rule not in PREFERENCES
+        ]
         assert [(f.rule, f.certain, f.peer, f.packet) for f in own if severity(f.rule) != "note"] == [
             expected
         ], one.conversation.seed

@@ -196,13 +196,14 @@ def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
     detaching it.
 
     Why it matters: the sender cannot know whether the link is refused or not.
-    Silent when: it attached the link of itself, or the attach that it answers was not captured.
+    Silent when: it attached the link of itself, or the attach that it answers was not captured. Never more
+    than possible: the detach may come at once behind it.
     """
     case.report(
         "amqp10/L-REFUSE-DETACH",
         f"link-credit is granted, but the attach that answers (packet {link.attach_packet}) has no target: "
         "a detach is due",
-        CERTAIN,
+        POSSIBLE,
         {"link_state": link.state},
         [int(link.attach_packet)],
     )

@@ -127,7 +127,8 @@ class LinkEnd:
         self.half_closed: Spot | None = None
         # An attach in the same role as the other end's, while that one's waited for its answer.
         self.misanswered: Spot | None = None
-        # Its attach answers the other end's; how many frames its peer had sent by then. What was told of that.
+        # Its attach answers the other end's; how many frames the endpoint had sent by then; and whether it was
+        # told that no detach follows.
         self.answers: bool = False
         self.attach_frame: i64 = UNKNOWN
         self.refusal_told: bool = False
