@@ -39,6 +39,7 @@ COMPILED = [
     "amqpscope/correlation/intermediary.py",
     "amqpscope/correlation/resumption.py",
     "amqpscope/correlation/summary.py",
+    "amqpscope/detection.py",
     "amqpscope/evidence.py",
     "amqpscope/finding.py",
     "amqpscope/model.py",

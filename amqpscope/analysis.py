@@ -9,11 +9,9 @@ This is the one place that knows the order of the layers:
 `FrameRecord` for every frame to `out`; if it is to judge, also a `Finding` for every rule broken to
 `findings`.
 
-**Which protocol.** A direction whose start was captured is told by its first octets; one that was joined
-in the middle is searched for a frame. As soon as one direction is AMQP 1.0, so is what the other one
-says, unless it has said otherwise itself: octets that nothing was known to begin like (a proxy's greeting,
-rubbish) become a skipped frame then. A direction in which nothing is found rests: its octets are counted
-and not looked at, until the other one says AMQP. When both rest the connection is ignored.
+**Which protocol.** Each direction is told by its octets (`amqpscope.detection`). As soon as one is AMQP 1.0,
+so is what the other one says, unless it has said otherwise itself: octets that nothing was known to begin
+like (a proxy's greeting, rubbish) become a skipped frame then. When both rest the connection is ignored.
 
 **Who is the client.** The sender of SYN. If that was not captured SASL tells, so the records of protocol
 headers wait until a frame has come that tells or settles that none will (`settle_client`).
@@ -25,9 +23,10 @@ objects do not pickle, and a connection may be continued in another process.
 from typing import Final
 
 from amqpscope.correlation.summary import ConnectionSummary
+from amqpscope.detection import Detection
 from amqpscope.evidence import Evidence
 from amqpscope.finding import Finding
-from amqpscope.limits import MAX_NOTES, MAX_UNDECIDED, MAX_WAITING_RECORDS
+from amqpscope.limits import MAX_NOTES, MAX_WAITING_RECORDS
 from amqpscope.model import Connection, FrameRecord, endpoint
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
@@ -38,17 +37,13 @@ from amqpscope.tracking.amqp10.passage import Allowance
 from amqpscope.transport.interface import PlainStream
 from dissectors.amqp10.delivery import MessageAssembler
 from dissectors.amqp10.frame import FrameDecoder, ProtocolHeader
-from dissectors.detect import MORE, UNKNOWN, detect, detect_header, detect_midstream
+from dissectors.detect import MORE, UNKNOWN
 from dissectors.interface import Dissector, Frame, Problem
-from dissectors.limits import DETECT_OCTETS
 from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis", "Note"]
 
-_DUMP_VERSION = 4
-
-# Protocols whose first eight octets are AMQP's header, and which are not decoded further.
-_HEADER_ONLY = ("amqp091", "amqp010", "amqp09", "amqp08", "amqp-unknown")
+_DUMP_VERSION = 5
 
 # Who sends what in SASL (security.xml, section "sasl"): tells the client when no SYN was captured.
 _CLIENT_SAYS = ("sasl-init", "sasl-response")
@@ -76,20 +71,10 @@ class _Side(PlainStream):
     def __init__(self, analysis: "ConnectionAnalysis", direction: i64) -> None:
         self.analysis: ConnectionAnalysis = analysis
         self.direction: i64 = direction
-        self.protocol: str = MORE
+        self.detection: Detection = Detection()
         self.decoder: Dissector | None = None
         self.evidence: Evidence = Evidence()
         self.assembler: MessageAssembler | None = None  # comes with the decoder
-        # While undecided. `whole`: the stream's start was captured, and nothing is missing since. `held`: its
-        # first octets. `probe`: the search for a frame in `searched` octets, or what gives out headers.
-        self.started: bool = False
-        self.whole: bool = False
-        self.held: list[bytes] = []
-        self.held_octets: i64 = 0
-        self.probe: FrameDecoder | None = None
-        self.searched: i64 = 0
-        # Nothing more is looked for here. `probe`, if there is one, only counts.
-        self.resting: bool = False
         self.ended: str = ""
         self.end_packet: i64 = 0
         self.end_time: i64 = 0
@@ -101,7 +86,7 @@ class _Side(PlainStream):
     ) -> None:
         decoder = self.decoder
         if decoder is None:
-            self.undecided(offset, buf, start, end, packet, time, acknowledged)
+            self.undecided(offset, buf, start, end, 0, packet, time, acknowledged)
             return
         evidence = self.evidence
         if decoder.offset == offset:
@@ -124,7 +109,7 @@ class _Side(PlainStream):
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         decoder = self.decoder
         if decoder is None:
-            self.undecided_gap(offset, size, packet, time)
+            self.undecided(offset, b"", 0, 0, size, packet, time, -1)
             return
         self.evidence.add(offset, packet, time, -1)
         decoder.gap(size)
@@ -185,7 +170,7 @@ class _Side(PlainStream):
         assembler = self.assembler
         if assembler is not None:
             record.message = assembler.take(frame)
-        record.started = self.whole
+        record.started = self.detection.whole
         record.unseen = (analysis.second if self.direction == 0 else analysis.first).unclear()
         if connection.client < 0 and not analysis.settle_client(self.direction, frame):
             analysis.wait(record)
@@ -195,178 +180,64 @@ class _Side(PlainStream):
     def unclear(self) -> bool:
         """Whether octets of this direction are missing that no frame given out so far accounts for."""
         decoder = self.decoder
-        if decoder is None and not self.started:
+        detection = self.detection
+        if decoder is None and not detection.started:
             # Without its SYN it is not known where it begins, nor what was acknowledged of it.
             return self.analysis.tcp.stream(self.direction).syn == 0
-        return not self.whole or (isinstance(decoder, FrameDecoder) and decoder.lost)
+        return not detection.whole or (isinstance(decoder, FrameDecoder) and decoder.lost)
 
-    # Detection
-
-    def looked_at(self) -> bool:
-        """Whether any octets came while undecided."""
-        return self.held_octets + self.searched > 0
-
-    def begin(self, offset: i64) -> None:
-        """The first octets of this direction, or the first that are missing."""
-        self.started = True
-        self.whole = offset == 0 and not self.analysis.tcp.stream(self.direction).midstream
+    # While the protocol is not known
 
     def undecided(
-        self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
+        self,
+        offset: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        missing: i64,
+        packet: i64,
+        time: i64,
+        acknowledged: i64,
     ) -> None:
-        """Octets of a direction that is not decoded (yet)."""
-        probe = self.probe
-        if self.resting:
-            if probe is not None:
-                self.evidence.add(offset, packet, time, acknowledged)
-                self.evidence.thin(offset)
-                probe.skipped += end - start
+        """The octets buf[start:end], or so many missing ones, of a direction that is not decoded (yet)."""
+        detection = self.detection
+        if not detection.counts():
             return
-        if not self.started:
-            self.begin(offset)
+        if not detection.started and not detection.resting:
+            detection.begin(offset == 0 and not self.analysis.tcp.stream(self.direction).midstream)
         self.evidence.add(offset, packet, time, acknowledged)
-        if self.protocol == MORE:
-            if self.whole:
-                self.hold(buf, start, end)
-                self.decide(detect(self.held[0]))
-                if self.protocol == MORE and self.held_octets > MAX_UNDECIDED:
-                    self.decide(UNKNOWN)
-                return
-            if offset == self.held_octets and offset < 8:
-                # No SYN was captured, but perhaps all that came after it.
-                self.hold(buf, start, end)
-                opening = self.held[0]
-                if self.held_octets >= 8:
-                    if opening.startswith(b"AMQP") and detect_header(opening) in _HEADER_ONLY:
-                        if detect_header(opening) != "amqp-unknown":
-                            self.decide(detect_header(opening))
-                            return
-                    self.held = []
-        elif probe is not None and self.protocol in _HEADER_ONLY:
-            self.hold(buf, start, end)
-            self.give_headers(probe)
-            return
-        self.search(buf, start, end)
-
-    def hold(self, buf: bytes, start: i64, end: i64) -> None:
-        """Keep octets, in one piece with those that are held."""
-        self.held.append(buf[start:end])
-        self.held_octets += end - start
-        if len(self.held) > 1:
-            self.held = [b"".join(self.held)]
-
-    def undecided_gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
-        """Octets missing while undecided: what follows is like a start in the middle."""
-        probe = self.probe
-        if self.resting:
-            if probe is not None:
-                self.evidence.add(offset, packet, time, -1)
-                self.evidence.thin(offset)
-                probe.gap(size)
-            return
-        if self.protocol in _HEADER_ONLY:
-            self.rest(False)
-            return
-        if not self.started:
-            self.begin(offset)
-        self.evidence.add(offset, packet, time, -1)
-        if self.protocol == MORE:
-            self.whole = False
-        self.search_held()
-        decoder = self.decoder
-        if decoder is not None:
-            decoder.gap(size)
-            self.collect(decoder)
-            return
-        probe = self.prober()
-        probe.gap(size)
-        self.evidence.thin(probe.offset + probe.skipped)
-
-    def prober(self) -> FrameDecoder:
-        """The decoder that searches for a frame while the protocol is unknown."""
-        probe = self.probe
-        if probe is None:
-            probe = FrameDecoder(True)
-            if self.whole:
-                probe.cause = "C-HDR-FORM"
-                probe.reason = "the stream does not begin with a protocol header, nor with a frame"
-            self.probe = probe
-        return probe
-
-    def found(self, probe: FrameDecoder) -> bool:
-        """Whether the search has come upon a frame, or its begin."""
-        return not probe.lost or any(frame.kind != "skipped" for frame in probe.frames)
-
-    def search(self, buf: bytes, start: i64, end: i64) -> None:
-        """Look for a frame in the middle of a stream, in so many of its octets."""
-        probe = self.prober()
-        most: i64 = MAX_UNDECIDED if self.whole else DETECT_OCTETS
-        stop: i64 = start + most - self.searched
-        if stop > end:
-            stop = end
-        probe.feed(buf, start, stop)
-        self.searched += stop - start
-        if self.found(probe):
-            self.decide("amqp10")
-            decoder = self.decoder
-            if decoder is not None and stop < end:
-                decoder.feed(buf, stop, end)
-                self.collect(decoder)
-            return
-        self.evidence.thin(probe.offset + probe.skipped)
-        if not self.whole:
-            self.decide(detect_midstream(buf, start, end))
-        if stop < end and not self.resting:
-            self.rest(True)
-            probe.skipped += end - stop
-
-    def search_held(self) -> None:
-        """What was held is searched, if that was not done already."""
-        held = self.held
-        self.held = []
-        if self.searched == 0:
-            for octets in held:
-                self.search(octets, 0, len(octets))
-
-    def decide(self, protocol: str) -> None:
-        """The octets say which protocol this is."""
-        if protocol == MORE or protocol == self.protocol:
-            return
-        self.protocol = protocol
-        if protocol == "amqp10":
-            self.decode()
-        elif protocol in _HEADER_ONLY and self.held and self.held[0].startswith(b"AMQP"):
-            headers = FrameDecoder(False)
-            self.probe = headers
-            self.give_headers(headers)
-        elif protocol != UNKNOWN:
-            self.rest(False)
+        protocol = detection.protocol
+        rested = detection.resting
+        if missing > 0:
+            detection.lose(missing)
         else:
-            self.search_held()
-            if self.protocol != UNKNOWN:
-                return
-        self.analysis.decided(self.direction)
+            detection.take(offset, buf, start, end)
+        told = detection.told
+        if told is not None:
+            detection.told = None
+            self.collect(told)
+        if detection.protocol == "amqp10":
+            self.decode()
+        elif detection.probe is not None:
+            self.evidence.thin(detection.probe.offset + detection.probe.skipped)
+        if detection.resting and not rested:
+            if detection.probe is None:
+                self.evidence.clear()
+            self.analysis.rested()
+        if detection.protocol != protocol:
+            self.analysis.decided(self.direction)
 
     def decode(self) -> None:
         """This direction is AMQP 1.0: decode it from where it began."""
         if self.decoder is not None:
             return
-        self.protocol = "amqp10"
-        self.resting = False
-        decoder = self.probe
-        self.probe = None
-        if decoder is None:
-            if not self.started:
-                # Nothing has come yet: its start will, if reassembly knows where that is.
-                stream = self.analysis.tcp.stream(self.direction)
-                self.whole = not stream.midstream and (stream.syn != 0 or self.analysis.tcp.opener() >= 0)
-            decoder = FrameDecoder(not self.whole)
-            for octets in self.held:
-                decoder.feed(octets, 0, len(octets))
-        self.held = []
+        # Nothing has come yet: its start will, if reassembly knows where that is.
+        tcp = self.analysis.tcp
+        stream = tcp.stream(self.direction)
+        decoder = self.detection.decoder(not stream.midstream and (stream.syn != 0 or tcp.opener() >= 0))
         if self.analysis.messages:
             assembler = MessageAssembler()
-            if not self.whole:
+            if not self.detection.whole:
                 assembler.joined_midstream()
             self.assembler = assembler
         self.decoder = decoder
@@ -374,93 +245,32 @@ class _Side(PlainStream):
             decoder.end(self.ended)
         self.collect(decoder)
 
-    def rest(self, count: bool) -> None:
-        """Look for nothing more; `count` what comes if the other direction may still turn out to be AMQP."""
-        self.resting = True
-        self.held = []
-        probe = self.probe
-        if count and probe is not None:
-            probe.drop_window(0)
-            if self.protocol == MORE:
-                self.decide(UNKNOWN)
-        else:
-            self.probe = None
-            self.evidence.clear()
-        self.analysis.rested()
-
-    def give_headers(self, headers: FrameDecoder) -> None:
-        """The protocol headers of a version that is not decoded, as many as follow one another."""
-        octets = self.held[0]
-        at: i64 = 0
-        while len(octets) - at >= 8 and octets.startswith(b"AMQP", at):
-            headers.feed(octets, at, at + 8)
-            at += 8
-        for frame in headers.frames:
-            frame.problems = []  # what AMQP 1.0 would have to say of them
-        self.collect(headers)
-        left = octets[at:]
-        if len(left) < 8 and b"AMQP".startswith(left[:4]):
-            self.held = [left]
-        else:
-            self.rest(False)
-
     # Between processes
 
     def release(self) -> None:
         """Let go of all that only further octets would need."""
         self.decoder = None
-        self.probe = None
         self.assembler = None
-        self.held = []
+        self.detection.release()
         self.evidence.clear()
-        self.resting = True
 
     def dump(self) -> tuple[object, ...]:
         decoder = self.decoder
         return (
-            self.protocol,
+            self.detection.dump(),
             None if decoder is None else decoder.dump(),
             self.evidence.dump(),
             None if self.assembler is None else self.assembler.dump(),
-            self.started,
-            self.whole,
-            b"".join(self.held),
-            self.held_octets,
-            None if self.probe is None else self.probe.dump(),
-            self.searched,
-            self.resting,
             (self.ended, int(self.end_packet), int(self.end_time)),
         )
 
     def restore(self, state: tuple[object, ...]) -> None:
-        (
-            protocol,
-            decoder,
-            evidence,
-            assembler,
-            started,
-            whole,
-            held,
-            octets,
-            probe,
-            searched,
-            resting,
-            ended,
-        ) = state
-        assert isinstance(evidence, tuple) and isinstance(held, bytes)
-        assert isinstance(octets, int) and isinstance(searched, int)
-        self.protocol = str(protocol)
+        detection, decoder, evidence, assembler, ended = state
+        assert isinstance(detection, tuple) and isinstance(evidence, tuple) and isinstance(ended, tuple)
+        self.detection = Detection.load(detection)
         self.decoder = FrameDecoder.load(decoder) if isinstance(decoder, tuple) else None
         self.evidence = Evidence.load(evidence)
         self.assembler = MessageAssembler.load(assembler) if isinstance(assembler, tuple) else None
-        self.started = bool(started)
-        self.whole = bool(whole)
-        self.held = [held] if held else []
-        self.held_octets = octets
-        self.probe = FrameDecoder.load(probe) if isinstance(probe, tuple) else None
-        self.searched = searched
-        self.resting = bool(resting)
-        assert isinstance(ended, tuple)
         self.ended, self.end_packet, self.end_time = ended
 
 
@@ -542,7 +352,9 @@ class ConnectionAnalysis(StreamSink):
             self.set_client(-1)
         self.give_waiting()
         self.conclude()
-        if connection.protocol == "" and (self.first.looked_at() or self.second.looked_at()):
+        if connection.protocol == "" and (
+            self.first.detection.looked_at() or self.second.detection.looked_at()
+        ):
             connection.protocol = UNKNOWN
         if connection.protocol.startswith("amqp"):
             for code, count in self.noted.items():
@@ -644,13 +456,13 @@ class ConnectionAnalysis(StreamSink):
         """A direction's protocol became known."""
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
-        protocol = own.protocol
+        protocol = own.detection.protocol
         connection = self.connection
         if protocol == "tls":
             connection.encrypted = True
         if not connection.protocol.startswith("amqp") and (protocol != UNKNOWN or connection.protocol == ""):
             connection.protocol = protocol
-        if protocol == "amqp10" and (other.protocol == MORE or other.protocol == UNKNOWN):
+        if protocol == "amqp10" and other.detection.protocol in (MORE, UNKNOWN):
             other.decode()
         if self.untold and connection.protocol.startswith("amqp"):
             self.notes += self.untold
@@ -658,7 +470,9 @@ class ConnectionAnalysis(StreamSink):
 
     def rested(self) -> None:
         """A direction is not looked at any more. If both are not, neither are their octets."""
-        if self.first.resting and self.second.resting and not self.connection.protocol.startswith("amqp"):
+        if not (self.first.detection.resting and self.second.detection.resting):
+            return
+        if not self.connection.protocol.startswith("amqp"):
             self.ignored = True
             self.first.release()
             self.second.release()

@@ -29,8 +29,8 @@ def octets(drive: Drive) -> int:
     """The octets kept of both directions, by detection and by the decoder."""
     kept = 0
     for side in (drive.analysis.first, drive.analysis.second):
-        kept += sum(len(piece) for piece in side.held)
-        for decoder in (side.probe, side.decoder):
+        kept += len(side.detection.held)
+        for decoder in (side.detection.probe, side.decoder):
             if decoder is not None:
                 dumped = decoder.dump()
                 kept += sum(len(value) for value in dumped if isinstance(value, bytes))
@@ -159,7 +159,7 @@ def test_the_search_gives_up() -> None:
     drive.segment(0, b"")
     drive.segment(1, b"")
     fill(drive, 0, DETECT_OCTETS + 200_000, 50_000)
-    assert (drive.analysis.first.resting, drive.analysis.ignored) == (True, False)
+    assert (drive.analysis.first.detection.resting, drive.analysis.ignored) == (True, False)
     fill(drive, 1, DETECT_OCTETS + 200_000, 50_000)
     assert drive.analysis.ignored
     drive.send(0, AMQP_HEADER + OPEN)
@@ -217,7 +217,7 @@ def test_an_undecided_opening_is_linear(opening: bytes) -> None:
     start = time.process_time()
     fill(drive, 0, MAX_UNDECIDED, 8, b"\x40" * 1000)
     assert time.process_time() - start < 5
-    assert drive.analysis.first.protocol == "unknown"
+    assert drive.analysis.first.detection.protocol == "unknown"
 
 
 def test_a_record_of_tls_is_no_evidence() -> None:

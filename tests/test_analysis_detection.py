@@ -231,7 +231,7 @@ def test_octets_that_were_not_looked_at_are_counted() -> None:
     drive = Drive()
     rubbish = b"rubbish " * 40_000
     drive.send(0, rubbish, each=1000)
-    assert drive.analysis.first.resting
+    assert drive.analysis.first.detection.resting
     drive.skip(0, 500)
     drive.send(0, rubbish, each=1000)
     drive.send(1, AMQP_HEADER)

@@ -412,7 +412,8 @@ def test_what_is_over_lets_go_of_its_state() -> None:
     table.finish()
     (analysis,) = table.connections
     for side in (analysis.first, analysis.second):
-        assert (side.decoder, side.assembler, side.probe, side.held) == (None, None, None, [])
+        assert (side.decoder, side.assembler) == (None, None)
+        assert (side.detection.probe, side.detection.held) == (None, b"")
     ends.say(0, frame(amqp.close()))  # and what comes all the same does no harm
     assert len(table.connections) == 2
 
