@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from support.judged import judged
 
+import amqpscope
 from amqpscope.rules.catalogue import severity
+from amqpscope.rules.profiles import weight
 
 CAPTURES = Path(__file__).resolve().parent.parent / "captures"
 FILES = sorted(CAPTURES.glob("*.pcap*"))
@@ -57,10 +59,34 @@ def test_the_key_is_of_captures_and_rules_that_there_are() -> None:
 
 
 def test_every_verified_finding_is_explained() -> None:
-    """Each rule that the key has of a capture stands in its row of the README, and none besides."""
+    """What the README lists, with packets, weight and profile, is what is found, and nothing besides.
+
+    A row: file, packets, rule, who, how sure, weight, why.
+    """
     text = (CAPTURES / "README.md").read_text(encoding="utf-8")
     verified = text.split("\n## Findings, verified by hand\n")[1].split("\n## ")[0]
-    explained: dict[str, set[str]] = {}
-    for file, rule in re.findall(r"^\| `([^`]+)` \|[^|]*\| `([^`]+)` \|", verified, re.MULTILINE):
-        explained.setdefault(file, set()).add(rule)
-    assert explained == {file: {rule for rule, *_ in rows} for file, rows in KEY.items()}
+    listed: Counter[tuple[str, Row, str]] = Counter()
+    for row in re.findall(r"^\| `[^`|]+` \|.*$", verified, re.MULTILINE):
+        file, packets, rule, who, why = [cell.strip() for cell in row.strip("|").split(" | ")]
+        peer, certainty, weighs = who.split(", ")
+        assert why
+        for packet in packets.split(", "):
+            listed[file.strip("`"), (rule.strip("`"), peer, int(packet), certainty), weighs] += 1
+    found: Counter[tuple[str, Row, str]] = Counter()
+    for file in FILES:
+        for finding in amqpscope.check(file):
+            certainty = "certain" if finding.certain else "possible"
+            row_of = (finding.rule, finding.peer, int(finding.packet), certainty)
+            weighs = weight(finding) + (f" ({finding.profile})" if finding.profile else "")
+            found[file.name, row_of, weighs] += 1
+    assert listed == found
+
+
+def test_products_are_listed_with_their_versions() -> None:
+    """Each table of findings stands below a product, which has a version in the table of captures, too."""
+    text = (CAPTURES / "README.md").read_text(encoding="utf-8")
+    recorded, verified = text.split("\n## Findings, verified by hand\n")
+    headings = re.findall(r"^### (\S+(?: \S+)*?) ([0-9]+(?:\.[0-9]+)+)", verified, re.MULTILINE)
+    assert len(headings) == 6
+    for product, version in headings:
+        assert f"{product.split()[-1]} {version}" in recorded.replace("python-qpid-proton", "Proton")
