@@ -663,7 +663,8 @@ class Reader(ValueReader):
                 if index >= count and count < owner.definition().size and self.pos < self.end:
                     # It may stand there, only not counted: `beyond` reports that.
                     continue
-                reason = f"{field.name} is mandatory and not set"
+                lack = "has no values" if code == "T-COMP-MULT-MAND" else "not set"
+                reason = f"{field.name} is mandatory and {lack}"
             walker = ValueReader(self.buf, first, self.end if count > 0 else first, self.origin)
             passed: i64 = 0
             while passed < index and passed < count and walker.pos < walker.end:

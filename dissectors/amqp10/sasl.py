@@ -43,8 +43,10 @@ class SaslMechanisms(Composite):
     def read(self, reader: Reader, count: i64) -> None:
         if count > 0:
             self.sasl_server_mechanisms = reader.symbols(self, 0)
-        if not self.sasl_server_mechanisms:
+        if self.sasl_server_mechanisms is None:
             reader.missing(self, 0, 'SA-MECH-NONEMPTY')
+        elif not self.sasl_server_mechanisms:
+            reader.missing(self, 0, 'T-COMP-MULT-MAND')
 
     def values(self) -> list[object]:
         return [self.sasl_server_mechanisms]

@@ -27,6 +27,9 @@ MODULES = {
     "transactions": "transactions.xml",
 }
 
+# The one that a mandatory field of several values breaks if it has none.
+NO_VALUES = "T-COMP-MULT-MAND"
+
 # The rule of the catalogue that a missing mandatory field breaks, by composite.
 MANDATORY_RULES = {
     "open": "P-OPEN-MAND",
@@ -246,8 +249,10 @@ class FieldSource:
         name = f"self.{self.attribute}"
         lines = []
         if self.mandatory:
-            test = f"{name} is None" if not self.multiple else f"not {name}"
-            lines += [f"if {test}:", f"    reader.missing(self, {self.index}, {mandatory_rule!r})"]
+            lines += [f"if {name} is None:", f"    reader.missing(self, {self.index}, {mandatory_rule!r})"]
+            if self.multiple:
+                # types.xml, "Composite Type Representation": null and an array of no values are both invalid.
+                lines += [f"elif not {name}:", f"    reader.missing(self, {self.index}, {NO_VALUES!r})"]
         rule = CLOSED_CHOICES.get(self.type, "")
         if self.choices and rule:
             if self.base == "symbol":

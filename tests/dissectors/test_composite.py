@@ -400,7 +400,7 @@ class TestMandatory:
 
 def test_mechanisms_may_not_be_an_empty_array() -> None:
     decoded, reader = read(amqp.sasl_mechanisms(sasl_server_mechanisms=[]))
-    assert problems(reader.problems) == [("SA-MECH-NONEMPTY", 6, "sasl-mechanisms.sasl-server-mechanisms")]
+    assert problems(reader.problems) == [("T-COMP-MULT-MAND", 6, "sasl-mechanisms.sasl-server-mechanisms")]
     assert decoded.sasl_server_mechanisms == []
 
 

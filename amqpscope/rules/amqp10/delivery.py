@@ -1,8 +1,11 @@
 """Deliveries: ids, tags, settlement (transport.xml, "Transferring a Message", performatives)."""
 
+from typing import Final
+
 from amqpscope.rules.amqp10 import resuming
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.amqp10.settlement import changes, sender_changes_its_outcome
+from amqpscope.rules.amqp10.types import serial_number_that_wraps_elsewhere
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -143,6 +146,10 @@ def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) 
     )
 
 
+# An id and the next one, of peers that wrap at 2^31, leave out 0, or wrap one too early.
+_WRAPS: Final = ((0x7FFFFFFF, 0), (0xFFFFFFFF, 1), (0xFFFFFFFE, 0))
+
+
 def _judge_delivery_id(case: Case, session: SessionEnd, body: Transfer) -> None:
     value = body.delivery_id
     last = session.last_delivery
@@ -154,6 +161,9 @@ def _judge_delivery_id(case: Case, session: SessionEnd, body: Transfer) -> None:
     other = session.unsettled.get(int(number))
     if other is not None:
         delivery_id_in_use(case, value, other)
+    elif (raw(last), value) in _WRAPS:
+        certainty = CERTAIN if number <= last else POSSIBLE
+        serial_number_that_wraps_elsewhere(case, value, int(raw(last)), certainty)
     else:
         delivery_id_out_of_sequence(case, value, number, last)
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from dissectors.interface import Problem
+from dissectors.wire import i64
 
-__all__ = ["PROBLEMS"]
+__all__ = ["PROBLEMS", "serial_number_that_wraps_elsewhere"]
 
 
 def value_with_unassigned_format_code(case: Case, problem: Problem) -> None:
@@ -241,6 +242,31 @@ def several_values_not_in_an_array(case: Case, problem: Problem) -> None:
     Silent when: the frame was not captured whole.
     """
     proved(case, "amqp10/T-COMP-MULT-ARRAY", problem)
+
+
+def mandatory_field_of_several_values_with_none(case: Case, problem: Problem) -> None:
+    """A field that is mandatory, and may hold several values, holds an array of none.
+
+    Why it matters: it says no more than a field that is missing: nothing can be chosen from it.
+    Silent when: the frame was not captured whole. If the field is missing altogether: SA-MECH-NONEMPTY, for
+    the mechanisms of a server are the only such field there is.
+    """
+    proved(case, "amqp10/T-COMP-MULT-MAND", problem)
+
+
+def serial_number_that_wraps_elsewhere(case: Case, value: int, last: int, certainty: i64) -> None:
+    """A delivery-id wraps, and not at 2^32 to 0.
+
+    Why it matters: ids are compared as serial numbers of 32 bits (RFC 1982); a receiver takes the next ones
+    for old, or waits for those that were left out.
+    Silent when: octets since the session's begin were not captured. Possible when an id is only left out.
+    """
+    case.report(
+        "amqp10/T-SERIAL",
+        f"delivery-id {value} follows {last}: ids wrap from 4294967295 to 0",
+        certainty,
+        {"last_delivery_id": last},
+    )
 
 
 def field_value_that_does_not_provide_its_archetype(case: Case, problem: Problem) -> None:
@@ -477,6 +503,7 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "T-COMP-TYPE": field_of_another_type,
     "T-COMP-DESC": composite_with_another_descriptor,
     "T-COMP-EXTRA": composite_with_too_many_fields,
+    "T-COMP-MULT-MAND": mandatory_field_of_several_values_with_none,
     "T-COMP-MULT-ARRAY": several_values_not_in_an_array,
     "T-COMP-REQUIRES": field_value_that_does_not_provide_its_archetype,
     "T-FIELDS-KEY": fields_map_with_key_that_is_no_symbol,
@@ -503,4 +530,7 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "P-SASLOUT-MAND": sasl_outcome_without_mandatory_field,
 }
 
-RULES = {"amqp10/" + code: rule for code, rule in PROBLEMS.items()}
+RULES: dict[str, Callable[..., None]] = {
+    **{"amqp10/" + code: rule for code, rule in PROBLEMS.items()},
+    "amqp10/T-SERIAL": serial_number_that_wraps_elsewhere,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scenarios.pairs import SAME, SILENT, add_pair, legal, told
+from scenarios.pairs import SAME, SILENT, add_pair, legal, pair, told
 from support import amqp10_encode as amqp
 from support.amqp10_encode import raw
 from support.dialogue import RECEIVER, SENDER, Dialogue, Said
@@ -274,11 +274,53 @@ def _sasl(rule: str, words: Callable[[Dialogue, bool], Said], turn: int) -> None
 
 
 _sasl("SA-MECH-NONEMPTY", lambda d, w: d.server.sasl_frame(amqp.sasl_mechanisms()), 0)
+_sasl(
+    "T-COMP-MULT-MAND",
+    lambda d, w: d.server.sasl_frame(amqp.sasl_mechanisms(sasl_server_mechanisms=raw("e0 02 00 a3"))),
+    0,
+)
 _sasl("P-SASLINIT-MAND", lambda d, w: d.client.init(mechanism=None), 1)  # type: ignore[arg-type]
 _sasl("P-SASLCHAL-MAND", lambda d, w: d.server.sasl_frame(amqp.sasl_challenge()), 2)
 _sasl("P-SASLRESP-MAND", lambda d, w: d.client.sasl_frame(amqp.sasl_response()), 3)
 _sasl("P-SASLOUT-MAND", lambda d, w: d.server.sasl_frame(amqp.sasl_outcome()), 4)
 _sasl("T-ENUM-SASLCODE", lambda d, w: d.server.sasl_frame(amqp.sasl_outcome(code=5)), 4)
+
+
+# ---- serial numbers --------------------------------------------------------------------------------------
+
+
+@pair("T-SERIAL")
+def ids_wrap_as_if_they_were_signed(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(delivery_id=0x7FFFFFFF)
+    said = d.client.transfer(delivery_id=0 if d.wrong else 0x80000000)
+    if d.wrong:
+        said.breaks("T-SERIAL")
+    d.goodbye()
+
+
+@told("ids wrap and leave one out")
+def ids_wrap_and_leave_one_out(d: Dialogue) -> None:
+    for channel, (before, after) in enumerate(((0xFFFFFFFF, 1), (0xFFFFFFFE, 0))):
+        if not channel:
+            d.linked()
+        else:
+            d.client.begin(channel=1)
+            d.server.begin(channel=1)
+            d.client.attach(SENDER, channel=1, name="r")
+            d.server.attach(RECEIVER, channel=1, name="r")
+            d.server.flow(handle=0, channel=1)
+        d.client.transfer(channel=channel, delivery_id=before)
+        d.client.transfer(channel=channel, delivery_id=after).may_break("T-SERIAL")
+    d.goodbye()
+
+
+@legal("ids wrap")
+def ids_wrap(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(delivery_id=0xFFFFFFFF)
+    d.client.transfer(delivery_id=0)
+    d.goodbye()
 
 
 # ---- guards ----------------------------------------------------------------------------------------------
