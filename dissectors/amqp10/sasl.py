@@ -18,13 +18,15 @@ __all__ = [
 ]
 
 SASL_MECHANISMS: Final = CompositeType(
-    "sasl-mechanisms",
+    'sasl-mechanisms',
     0x40,
-    "amqp:sasl-mechanisms:list",
-    ("sasl-frame",),
-    "security.xml sasl > sasl-mechanisms",
-    "SA-MECH-NONEMPTY",
-    (Field("sasl-server-mechanisms", "symbol", mandatory=True, multiple=True),),
+    'amqp:sasl-mechanisms:list',
+    ('sasl-frame',),
+    'security.xml sasl > sasl-mechanisms',
+    'SA-MECH-NONEMPTY',
+    (
+        Field('sasl-server-mechanisms', 'symbol', mandatory=True, multiple=True),
+    ),
 )
 
 
@@ -42,25 +44,25 @@ class SaslMechanisms(Composite):
         if count > 0:
             self.sasl_server_mechanisms = reader.symbols(self, 0)
         if self.sasl_server_mechanisms is None:
-            reader.missing(self, 0, "SA-MECH-NONEMPTY")
+            reader.missing(self, 0, 'SA-MECH-NONEMPTY')
         elif not self.sasl_server_mechanisms:
-            reader.missing(self, 0, "T-COMP-MULT-MAND")
+            reader.missing(self, 0, 'T-COMP-MULT-MAND')
 
     def values(self) -> list[object]:
         return [self.sasl_server_mechanisms]
 
 
 SASL_INIT: Final = CompositeType(
-    "sasl-init",
+    'sasl-init',
     0x41,
-    "amqp:sasl-init:list",
-    ("sasl-frame",),
-    "security.xml sasl > sasl-init",
-    "P-SASLINIT-MAND",
+    'amqp:sasl-init:list',
+    ('sasl-frame',),
+    'security.xml sasl > sasl-init',
+    'P-SASLINIT-MAND',
     (
-        Field("mechanism", "symbol", mandatory=True),
-        Field("initial-response", "binary", secret=True),
-        Field("hostname", "string"),
+        Field('mechanism', 'symbol', mandatory=True),
+        Field('initial-response', 'binary', secret=True),
+        Field('hostname', 'string'),
     ),
 )
 
@@ -85,20 +87,22 @@ class SaslInit(Composite):
         if count > 2:
             self.hostname = reader.string(self, 2)
         if self.mechanism is None:
-            reader.missing(self, 0, "P-SASLINIT-MAND")
+            reader.missing(self, 0, 'P-SASLINIT-MAND')
 
     def values(self) -> list[object]:
         return [self.mechanism, self.initial_response, self.hostname]
 
 
 SASL_CHALLENGE: Final = CompositeType(
-    "sasl-challenge",
+    'sasl-challenge',
     0x42,
-    "amqp:sasl-challenge:list",
-    ("sasl-frame",),
-    "security.xml sasl > sasl-challenge",
-    "P-SASLCHAL-MAND",
-    (Field("challenge", "binary", mandatory=True),),
+    'amqp:sasl-challenge:list',
+    ('sasl-frame',),
+    'security.xml sasl > sasl-challenge',
+    'P-SASLCHAL-MAND',
+    (
+        Field('challenge', 'binary', mandatory=True),
+    ),
 )
 
 
@@ -116,20 +120,22 @@ class SaslChallenge(Composite):
         if count > 0:
             self.challenge = reader.binary(self, 0)
         if self.challenge is None:
-            reader.missing(self, 0, "P-SASLCHAL-MAND")
+            reader.missing(self, 0, 'P-SASLCHAL-MAND')
 
     def values(self) -> list[object]:
         return [self.challenge]
 
 
 SASL_RESPONSE: Final = CompositeType(
-    "sasl-response",
+    'sasl-response',
     0x43,
-    "amqp:sasl-response:list",
-    ("sasl-frame",),
-    "security.xml sasl > sasl-response",
-    "P-SASLRESP-MAND",
-    (Field("response", "binary", mandatory=True, secret=True),),
+    'amqp:sasl-response:list',
+    ('sasl-frame',),
+    'security.xml sasl > sasl-response',
+    'P-SASLRESP-MAND',
+    (
+        Field('response', 'binary', mandatory=True, secret=True),
+    ),
 )
 
 
@@ -147,27 +153,22 @@ class SaslResponse(Composite):
         if count > 0:
             self.response = reader.binary(self, 0)
         if self.response is None:
-            reader.missing(self, 0, "P-SASLRESP-MAND")
+            reader.missing(self, 0, 'P-SASLRESP-MAND')
 
     def values(self) -> list[object]:
         return [self.response]
 
 
 SASL_OUTCOME: Final = CompositeType(
-    "sasl-outcome",
+    'sasl-outcome',
     0x44,
-    "amqp:sasl-outcome:list",
-    ("sasl-frame",),
-    "security.xml sasl > sasl-outcome",
-    "P-SASLOUT-MAND",
+    'amqp:sasl-outcome:list',
+    ('sasl-frame',),
+    'security.xml sasl > sasl-outcome',
+    'P-SASLOUT-MAND',
     (
-        Field(
-            "code",
-            "sasl-code",
-            mandatory=True,
-            choices={0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"},
-        ),
-        Field("additional-data", "binary"),
+        Field('code', 'sasl-code', mandatory=True, choices={0: 'ok', 1: 'auth', 2: 'sys', 3: 'sys-perm', 4: 'sys-temp'}),
+        Field('additional-data', 'binary'),
     ),
 )
 
@@ -189,9 +190,9 @@ class SaslOutcome(Composite):
         if count > 1:
             self.additional_data = reader.binary(self, 1)
         if self.code is None:
-            reader.missing(self, 0, "P-SASLOUT-MAND")
+            reader.missing(self, 0, 'P-SASLOUT-MAND')
         if self.code is not None and self.code > 4:
-            reader.choice(self, 0, "T-ENUM-SASLCODE", self.code)
+            reader.choice(self, 0, 'T-ENUM-SASLCODE', self.code)
 
     def values(self) -> list[object]:
         return [self.code, self.additional_data]
