@@ -14,6 +14,8 @@ Findings come while the capture is read and are shown by connection when it has 
 will be shown are kept.
 """
 
+import re
+
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection
 from amqpscope.report.brief import Line
@@ -22,6 +24,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.rules.catalogue import rule
+from amqpscope.rules.explanation import explanation
 from amqpscope.rules.profiles import habit_of, profile, weight
 
 __all__ = ["Tally", "Verdicts", "why_possible"]
@@ -33,6 +36,8 @@ _MARK = 4  # columns before a frame's line: the mark of the offending one
 _STYLES = {"error": "problem", "warning": "note", "note": "dim"}
 
 _KINDS = tuple(f"{how}{level}" for level in ("error", "warning", "note") for how in ("", "possible "))
+
+_NEVER_MORE = re.compile(r"[Nn]ever more than possible(?:: ([^.]*))?\.")
 
 _LONGEST = 300
 """Characters of one text of the wire that a line shows; JSON has all."""
@@ -57,6 +62,7 @@ _ASSIGNED = "A specification that is not known here may have assigned it."
 _CAME_SO = "It may stay for a message that came so by HTTP or mail."
 _HANDED_ON = "The {peer} may hand it on as it received it; an empty one may be meant for none."
 _AS_IT_STANDS = "The time may be meant as it stands, or handed on as the {peer} received it."
+# Of the other rules, the docstring of the rule.
 _WHY_POSSIBLE = {
     "amqp10/C-CLOSE-SENT": _STREAM_END,
     "amqp10/C-CLOSE-ANSWER": _STREAM_END,
@@ -64,6 +70,7 @@ _WHY_POSSIBLE = {
     "amqp10/S-END-ANSWER": _STREAM_END,
     "amqp10/L-ATTACH-ANSWER": _STREAM_END,
     "amqp10/L-CLOSE-ANSWER": _STREAM_END,
+    "amqp10/L-CLOSE-CROSS": _STREAM_END,
     "amqp10/L-DRAIN-ADVANCE": _STREAM_END,
     "amqp10/F-SIZE-TOTAL": "The {peer} may have been stopped in the middle of the frame.",
     "amqp10/S-BEGIN-REMOTESET": "Two sessions may begin at once: this begin may not be meant as the answer.",
@@ -108,7 +115,18 @@ _WHY_POSSIBLE = {
 
 def why_possible(finding: Finding) -> str:
     """Why a finding is not certain, in one sentence."""
-    return _WHY_POSSIBLE.get(finding.rule, _NOT_READ).format(peer=finding.peer, other=_other(finding))
+    own = "" if finding.rule in _WHY_POSSIBLE else _never_more(finding.rule)
+    return own or _WHY_POSSIBLE.get(finding.rule, _NOT_READ).format(peer=finding.peer, other=_other(finding))
+
+
+def _never_more(rule: str) -> str:
+    """Why breaking a rule is never certain, as its own words say it; "" if it can be."""
+    words = explanation(rule)
+    said = None if words is None else _NEVER_MORE.search(words.silent)
+    if said is None:
+        return ""
+    reason = said[1] or "No capture can prove it"
+    return f"{reason[0].upper()}{reason[1:]}."
 
 
 class Tally:
