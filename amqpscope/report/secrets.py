@@ -45,6 +45,10 @@ _SECRET_KEY = re.compile(_WORDS)
 _SECRET_OCTETS = re.compile(_WORDS.encode())
 _BETWEEN = re.compile("[-_. ]")
 
+# Octets that are searched at a time: each search takes two copies of them, and there may be megabytes.
+_PIECE = 256 * 1024
+_OVERLAP = 4096  # so that a name is found where two pieces meet, also one with zeros between its letters
+
 _URL_PASSWORD = re.compile(r"(://[^/@:]*):[^@]*@")
 
 # Where a path names a map's key (an index is digits only).
@@ -77,6 +81,15 @@ def is_secret_key(key: object) -> bool:
 
 def hides_octets(octets: bytes) -> bool:
     """Whether octets that were not told apart seem to hold a secret: the name of one stands in them."""
+    if len(octets) <= _PIECE:
+        return _names_secret(octets)
+    for start in range(0, len(octets), _PIECE):
+        if _names_secret(octets[max(start - _OVERLAP, 0) : start + _PIECE]):
+            return True
+    return False
+
+
+def _names_secret(octets: bytes) -> bool:
     return _SECRET_OCTETS.search(octets.lower().translate(None, b"-_. \0")) is not None
 
 
