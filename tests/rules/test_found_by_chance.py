@@ -303,7 +303,7 @@ def test_a_delivery_begun_within_another_is_one_that_its_receiver_may_settle() -
     d.client.transfer(MESSAGE[:6], more=True)
     d.client.transfer(delivery_id=1, delivery_tag=b"other")
     d.server.disposition(1)
-    assert found(d) == [("amqp10/D-ID-CONT", "client", True)]
+    assert found(d) == [("amqp10/D-NOINTERLEAVE", "client", True)]
 
 
 def test_which_flow_is_for_a_link_attached_again_too_soon_cannot_be_told() -> None:

@@ -183,6 +183,21 @@ def continuation_with_other_delivery_id(case: Case, delivery: Delivery, value: i
     )
 
 
+def deliveries_interleave(case: Case, delivery: Delivery, value: int) -> None:
+    """A delivery begins on a link while another one of the link is not complete.
+
+    Why it matters: what belongs to which a receiver cannot tell; it takes both for one.
+    Silent when: octets since the attach were not captured.
+    """
+    case.report(
+        "amqp10/D-NOINTERLEAVE",
+        f"delivery {value} begins while delivery {raw(delivery.number)} of the link is not complete",
+        CERTAIN,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
 def continuation_with_other_delivery_tag(case: Case, delivery: Delivery) -> None:
     """A transfer within a delivery has another delivery-tag than its first.
 
@@ -218,6 +233,9 @@ def _judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Tra
         return
     known = delivery.number != UNKNOWN
     if known and body.delivery_id is not None and body.delivery_id != raw(delivery.number):
+        if body.delivery_tag is not None and body.delivery_tag != delivery.tag:
+            deliveries_interleave(case, delivery, body.delivery_id)
+            return
         continuation_with_other_delivery_id(case, delivery, body.delivery_id)
     elif body.delivery_tag is not None and delivery.tag is not None and body.delivery_tag != delivery.tag:
         continuation_with_other_delivery_tag(case, delivery)
@@ -325,6 +343,7 @@ RULES = {
     "amqp10/D-ID-UNIQUE": delivery_id_in_use,
     "amqp10/D-ID-SEQ": delivery_id_out_of_sequence,
     "amqp10/D-ID-CONT": continuation_with_other_delivery_id,
+    "amqp10/D-NOINTERLEAVE": deliveries_interleave,
     "amqp10/D-TAG-CONT": continuation_with_other_delivery_tag,
     "amqp10/D-FMT-CONT": continuation_with_other_message_format,
     "amqp10/D-SNDMODE-UNSETTLED": settled_on_unsettled_link,

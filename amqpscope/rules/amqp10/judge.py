@@ -22,6 +22,7 @@ from amqpscope.rules.amqp10 import (
     link,
     message,
     negotiation,
+    outcome,
     reaction,
     resuming,
     sasl,
@@ -211,6 +212,7 @@ class Judge:
         case.found = 0
         ending.judge_end(case, reason, after_peer)
         transactional_work.judge_end(case, reason)
+        outcome.judge_end(case, reason)
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None

@@ -1,6 +1,6 @@
 """What both ends say of deliveries after them: dispositions (transport.xml, "Transferring a Message")."""
 
-from amqpscope.rules.amqp10 import resuming
+from amqpscope.rules.amqp10 import outcome, resuming
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.session import SessionEnd, among
@@ -197,20 +197,22 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
             if changes(session.stated[number], state):
                 receiver_changes_its_outcome(case, number)
                 break
+    if case.found == 0 and (session.aborted or isinstance(state, Received)):
+        outcome.judge_as_receiver(case, session, body, first, last)
     if not session.held:
         return
-    outcome = state.outcome if isinstance(state, TransactionalState) else state
+    said = state.outcome if isinstance(state, TransactionalState) else state
     for number in among(session.held, first, last):
         link = session.held[number]
         case.link = link
         if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
             settled_before_the_sender(case, number)
             return
-        if isinstance(outcome, Composite) and not _offers(link.peer_attach, outcome):
+        if isinstance(said, Composite) and not _offers(link.peer_attach, said):
             # Who speaks of a delivery has read it, and the attach before it; but not one behind it.
             again = link.peer_attaches > 1
             certainty = case.me.knowledge.certainty(link.peer_attach_end) if again else CERTAIN
-            outcome_not_offered(case, number, outcome.definition().name, certainty)
+            outcome_not_offered(case, number, said.definition().name, certainty)
             return
     case.link = None
 
@@ -218,9 +220,17 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
 def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None:
     """The rules about what a sender says of deliveries it has sent."""
     state = body.state
-    if state is None or body.first is None or not session.whole:
+    if body.first is None or not session.whole:
         return
-    for delivery in case.me.named(session, body):
+    named = case.me.named(session, body)
+    if state is not None:
+        _judge_states(case, state, named)
+    if case.found == 0 and (state is not None or not named):
+        outcome.judge_as_sender(case, session, body, named)
+
+
+def _judge_states(case: Case, state: object, named: list[Delivery]) -> None:
+    for delivery in named:
         if isinstance(state, Received):
             resuming.received_state_from_sender(case)
             return

@@ -29,6 +29,7 @@ from amqpscope.limits import (
     MAX_LINK_ACCOUNTS,
     MAX_PASSAGES,
     MAX_PASSED_OCTETS,
+    MAX_STATED,
     MAX_UNANSWERED,
 )
 from amqpscope.model import SERVER, FrameRecord, Spot
@@ -41,7 +42,7 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.roll import Roll
-from amqpscope.tracking.serial import nearest
+from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
@@ -390,6 +391,13 @@ class Endpoint:
             link.receiving = False
         if new and transfer.delivery_id is not None:
             session.receive_delivery(transfer.delivery_id, end)
+        if link is not None:
+            if new:
+                link.current = session.last_received()
+            elif not link.receiving:
+                link.current = UNKNOWN
+            if transfer.aborted and link.current != UNKNOWN and len(session.aborted) < MAX_STATED:
+                session.aborted[int(link.current)] = int(end)
         if link is not None and link.watched:
             session.hold(link, transfer, new)
         if link is not None and not link.receiving:
@@ -454,7 +462,7 @@ class Endpoint:
             if session is not None:
                 self.send_transfer(session, body, record)
         elif isinstance(body, Disposition):
-            self.send_disposition(channel, body)
+            self.send_disposition(channel, body, record.last_time)
         elif isinstance(body, Flow):
             session = self.session_on(channel)
             if session is not None:
@@ -601,6 +609,10 @@ class Endpoint:
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
         if record.message is not None and self.all_passages:
             self.pass_on(record, record.message, delivery)
+        if link.open is not None:
+            link.open_time = record.last_time
+        elif delivery.aborted and delivery.number != UNKNOWN and len(session.aborts) < MAX_STATED:
+            session.aborts.add(int(raw(delivery.number)))
         if begun and number != UNKNOWN and not delivery.settled:
             session.unsettled[int(number)] = delivery
         elif delivery.settled and delivery.number != UNKNOWN:
@@ -624,12 +636,12 @@ class Endpoint:
             self.passages.append(passed)
             self.allowance.left -= 1
 
-    def send_disposition(self, channel: int, body: Disposition) -> None:
+    def send_disposition(self, channel: int, body: Disposition, time: i64) -> None:
         session = self.session_on(channel)
         if session is None:
             return
         if body.role is True:
-            session.send_outcome(body)
+            session.send_outcome(body, time)
         if body.role is not False or body.first is None:
             return
         for delivery in self.named(session, body):

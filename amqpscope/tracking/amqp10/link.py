@@ -127,7 +127,7 @@ class LinkEnd:
         self.half_closed: Spot | None = None
         # An attach in the same role as the other end's, while that one's waited for its answer.
         self.misanswered: Spot | None = None
-        # Its attach answers the other end's; how many frames the endpoint had sent by then; and whether it was
+        # Its attach answers the other end's; how many frames the endpoint had sent by then; whether it was
         # told that no detach follows.
         self.answers: bool = False
         self.attach_frame: i64 = UNKNOWN
@@ -145,17 +145,21 @@ class LinkEnd:
         self.drain_limit: i64 = UNKNOWN
         # Deliveries that were aborted or resumed: whether they count nobody says.
         self.uncounted: i64 = 0
-        # The delivery under way, those whose tags may not be used again, and the tags that were resumed.
+        # The delivery under way, the time (ns) of its last transfer, those whose tags may not be used again,
+        # and the tags that were resumed.
         self.open: Delivery | None = None
+        self.open_time: i64 = 0
         self.tags: dict[bytes, Delivery] = {}
         self.resumed: set[bytes] = set()
         # Deliveries begun since its attach that it did not resume.
         self.anew: i64 = 0
         # Of deliveries from before it attached again: their octets, if they were complete.
         self.former: dict[bytes, int] = NOTHING
-        # The receiving end's: the most that it may have counted, of deliveries received at `could`.
+        # The receiving end's: the most that it may have counted, of deliveries received at `could`, and the
+        # newest's number.
         self.received: i64 = 0
         self.receiving: bool = False
+        self.current: i64 = UNKNOWN
         # As receiver: what it says of deliveries is limited, by its own settle mode or the source's outcomes.
         self.watched: bool = False
         # As receiver: what it lists as unsettled, and the sender's attach, which ends at `orphans_end`, not.
@@ -371,7 +375,7 @@ class LinkEnd:
             None if self.open is None else deliveries.number(self.open),
             tuple((tag, deliveries.number(delivery)) for tag, delivery in self.tags.items()),
             (tuple(sorted(self.resumed)), tuple(self.former.items()), int(self.anew)),
-            (int(self.received), self.receiving, int(self.holding)),
+            (int(self.received), self.receiving, int(self.holding), int(self.current), int(self.open_time)),
             (tuple(sorted(self.orphans)), int(self.orphans_end)),
         )
 
@@ -407,7 +411,7 @@ class LinkEnd:
         link.anew = resumed[2]
         link.orphans = set(orphans[0])
         link.orphans_end = orphans[1]
-        link.received, link.receiving, link.holding = received
+        link.received, link.receiving, link.holding, link.current, link.open_time = received
         link.watch()
         return link
 

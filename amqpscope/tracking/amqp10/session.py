@@ -80,6 +80,11 @@ class SessionEnd:
         self.stated: dict[int, object] = {}
         # Of links that limit what may be said of them: those that neither end has settled yet.
         self.held: dict[int, LinkEnd] = {}
+        # When (ns) it stated those. What was aborted: of the received where the abort ends, of the sent the
+        # raw ids.
+        self.stated_at: dict[int, int] = {}
+        self.aborted: dict[int, int] = {}
+        self.aborts: set[int] = set()
         # Whether a delivery that was resumed is among those it has received.
         self.resuming: bool = False
         # Links by this end's handle and by the peer's, and by name and whether this end sends.
@@ -247,8 +252,8 @@ class SessionEnd:
         for number in among(self.held, first, last):
             del self.held[number]
 
-    def send_outcome(self, body: Disposition) -> None:
-        """This end, as receiver, sends a disposition."""
+    def send_outcome(self, body: Disposition, time: i64) -> None:
+        """This end, as receiver, sends a disposition, at `time` (ns)."""
         if body.first is None:
             return
         first = self.received(body.first)
@@ -266,10 +271,12 @@ class SessionEnd:
             if stated:
                 for number in among(stated, first, last):
                     del stated[number]
+                    del self.stated_at[number]
         elif body.state is not None and 0 <= last - first < MAX_STATED:
             number = first
             while number <= last and len(stated) < MAX_STATED:
                 stated[int(number)] = body.state
+                self.stated_at[int(number)] = int(time)
                 number += 1
 
     def delivery_end(self, delivery_id: i64) -> i64:
@@ -339,7 +346,10 @@ class SessionEnd:
             (int(self.peer_initial_id), int(self.peer_next_id), tuple(self.received_ends)),
             (tuple(self.received_deliveries), tuple(self.received_delivery_ends)),
             (int(self.last_delivery), unsettled, self.settled.dump(), self.resuming),
-            tuple((number, dump_value(state)) for number, state in self.stated.items()),
+            tuple(
+                (number, dump_value(state), self.stated_at[number]) for number, state in self.stated.items()
+            ),
+            (tuple(self.aborted.items()), tuple(sorted(self.aborts))),
             tables,
             (int(self.lowest), self.high_told),
             tuple(dumped_links),
@@ -349,8 +359,8 @@ class SessionEnd:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "SessionEnd":
         """What `dump` gave, as an object again."""
-        about, begin, peer_begin, ends, ids, peer_ids, received, sent, stated = state[:9]
-        tables, lowest, links, deliveries = state[9:]
+        about, begin, peer_begin, ends, ids, peer_ids, received, sent = state[:8]
+        stated, aborted, tables, lowest, links, deliveries = state[8:]
         session = SessionEnd(about[0])
         _, session.state, session.whole, session.channel, session.peer_channel = about
         value = load_value(begin[0])
@@ -376,7 +386,10 @@ class SessionEnd:
         session.unsettled = {number: all_deliveries[at] for number, at in sent[1]}
         session.settled = Spans.load(sent[2])
         session.resuming = sent[3]
-        session.stated = {number: load_value(outcome) for number, outcome in stated}
+        session.stated = {number: load_value(outcome) for number, outcome, _ in stated}
+        session.stated_at = {number: time for number, _, time in stated}
+        session.aborted = dict(aborted[0])
+        session.aborts = set(aborted[1])
         handles, peer_handles, names, held, freed = tables
         session.handles = {handle: all_links[at] for handle, at in handles}
         session.peer_handles = {handle: all_links[at] for handle, at in peer_handles}

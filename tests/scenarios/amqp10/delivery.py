@@ -198,6 +198,7 @@ def sender_changes_its_outcome(d: Dialogue) -> None:
     d.linked(server={"rcv_settle_mode": 1})
     d.client.transfer()
     d.client.disposition(0, role=SENDER, settled=None, state=amqp.released())
+    d.server.disposition(0, settled=None, state=amqp.released())
     after = amqp.accepted() if d.wrong else amqp.released()
     said = d.client.disposition(0, role=SENDER, state=after)
     if d.wrong:

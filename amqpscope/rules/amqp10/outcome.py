@@ -1,0 +1,262 @@
+"""Outcomes and settlement of deliveries, as dispositions state them (messaging.xml, "delivery-state")."""
+
+from amqpscope.limits import ANSWER_PATIENCE
+from amqpscope.rules.amqp10.resuming import is_outcome
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
+from amqpscope.tracking.serial import raw
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.messaging import Received, Rejected
+from dissectors.amqp10.performatives import Disposition
+from dissectors.wire import i64
+
+__all__ = ["judge_as_receiver", "judge_as_sender", "judge_end"]
+
+# The least octets that a section takes: a described value of which the descriptor has three.
+_SMALLEST_SECTION = 4
+
+
+def outcome_of_an_aborted_delivery(case: Case, number: i64, state: object, certainty: i64) -> None:
+    """A receiver states an outcome of a delivery that its sender aborted.
+
+    Why it matters: what came of it is to be thrown away; so it was used.
+    Silent when: other deliveries are spoken of, too, or octets were not captured. Possible when the abort may
+    not have been read.
+    """
+    name = state.definition().name if isinstance(state, Composite) else "an outcome"
+    case.report(
+        "amqp10/D-ABORT-DISCARD",
+        f"{name} is stated of delivery {raw(number)}, which was aborted",
+        certainty,
+        {"delivery_id": int(raw(number))},
+    )
+
+
+def disposition_of_an_aborted_delivery(case: Case, number: i64, certainty: i64) -> None:
+    """A disposition speaks of a delivery that was aborted, and by that settled.
+
+    Why it matters: there is no such delivery any more.
+    Silent when: other deliveries are spoken of, too, or octets were not captured. Possible when the abort may
+    not have been read.
+    """
+    case.report(
+        "amqp10/D-ABORT-SETTLED",
+        f"a disposition names delivery {raw(number)}, which was aborted",
+        certainty,
+        {"delivery_id": int(raw(number))},
+    )
+
+
+def received_beyond_what_was_sent(case: Case, delivery: Delivery, state: Received) -> None:
+    """A receiver says that it has received more of a delivery than was sent.
+
+    Why it matters: resumed from there the message would lack what lies between.
+    Silent when: octets since the attach were not captured, or the delivery was resumed.
+    """
+    case.report(
+        "amqp10/M-RECEIVED-POS",
+        f"received says section {state.section_number}, octet {state.section_offset}; "
+        f"{delivery.octets} octets were sent",
+        CERTAIN,
+        {"octets": int(delivery.octets), "delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def _judge_aborted(case: Case, session: SessionEnd, first: i64, last: i64, state: object) -> None:
+    me = case.me
+    certainty: i64 = CERTAIN
+    number = first
+    while number <= last:
+        end = session.aborted.get(int(number), UNKNOWN)
+        if end == UNKNOWN:
+            return
+        certainty = min(certainty, me.knowledge.certainty(end))
+        number += 1
+    if is_outcome(state):
+        outcome_of_an_aborted_delivery(case, first, state, certainty)
+    else:
+        disposition_of_an_aborted_delivery(case, first, certainty)
+
+
+def judge_as_receiver(case: Case, session: SessionEnd, body: Disposition, first: i64, last: i64) -> None:
+    """The rules about what a receiver says of deliveries from `first` to `last`, as counts."""
+    state = body.state
+    if session.aborted and last - first < len(session.aborted):
+        _judge_aborted(case, session, first, last, state)
+    if isinstance(state, Received):
+        theirs = case.peer.sessions.get(int(session.peer_channel))
+        if theirs is None or state.section_number is None or state.section_offset is None:
+            return
+        least = int(state.section_number) * _SMALLEST_SECTION + int(state.section_offset)
+        for delivery in case.peer.named(theirs, body):
+            if delivery.link.whole and not delivery.resumed and least > delivery.octets:
+                received_beyond_what_was_sent(case, delivery, state)
+                return
+
+
+# The sender
+
+
+def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> None:
+    """A sender states something of a delivery by disposition before it has sent all of it.
+
+    Why it matters: the next transfer could say so; on its own the receiver may read it too late.
+    Silent when: complete deliveries are spoken of, too, or octets were not captured.
+    """
+    case.report(
+        "amqp10/D-DISP-PARTIAL",
+        "a sender's disposition names a delivery of which not all transfers were sent",
+        CERTAIN,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
+    """A sender states rejected of a delivery that its receiver did not reject.
+
+    Why it matters: to reject is the receiver's to say; a sender that takes a message back has modified.
+    Silent when: octets of either peer since the session's begin were not captured.
+    """
+    case.report(
+        "amqp10/M-REJ-SPONT",
+        "a sender states rejected of a delivery that its receiver did not reject",
+        CERTAIN,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def decided_by_its_sender(case: Case, delivery: Delivery, state: object) -> None:
+    """A sender settles a delivery with an outcome of its own, which its receiver has not confirmed.
+
+    Why it matters: the receiver may have acted on the delivery, and learns too late of what became of it.
+    Silent when: octets of either peer since the session's begin were not captured, or the receiver has stated
+    any outcome.
+    """
+    name = state.definition().name if isinstance(state, Composite) else "an outcome"
+    case.report(
+        "amqp10/D-SND-SPONT",
+        f"a sender settles a delivery with {name}, its receiver has stated no outcome",
+        CERTAIN,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def judge_as_sender(case: Case, session: SessionEnd, body: Disposition, named: list[Delivery]) -> None:
+    """The rules about what a sender says of deliveries."""
+    me = case.me
+    if not named:
+        if session.aborts and body.first is not None:
+            last = body.first if body.last is None else body.last
+            if body.first == last and body.first in session.aborts:
+                disposition_of_an_aborted_delivery(case, body.first, CERTAIN)
+        return
+    if not me.whole:
+        return
+    state = body.state
+    if all(delivery.link.open is delivery for delivery in named) and not named[0].resumed:
+        disposition_of_an_incomplete_delivery(case, named[0])
+        return
+    if not is_outcome(state):
+        return
+    for delivery in named:
+        if delivery.resumed or not delivery.link.whole or delivery.link.coordinator:
+            continue
+        theirs = delivery.receiver_state
+        if isinstance(state, Rejected):
+            if theirs is None or isinstance(theirs, Received) or is_outcome(theirs):
+                if not isinstance(theirs, Rejected):
+                    rejected_by_its_sender(case, delivery)
+                    return
+        elif body.settled and (theirs is None or isinstance(theirs, Received)):
+            decided_by_its_sender(case, delivery, state)
+            return
+
+
+# What is left
+
+
+def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
+    """A receiver states an outcome and does not settle, on a link with rcv-settle-mode first.
+
+    Why it matters: in that mode it is the receiver who settles, at once; the sender waits for that.
+    Silent when: either end has settled or left the link, or octets were not captured. Never more than
+    possible: no time is given.
+    """
+    case.report(
+        "amqp10/D-RCVMODE-FIRST",
+        f"an outcome of delivery {raw(number)} is stated, not settled, on a link with rcv-settle-mode first",
+        POSSIBLE,
+        {"seconds": int((case.me.last_time - since) // 1_000_000_000)},
+    )
+
+
+def delivery_never_finished(case: Case, link: LinkEnd, delivery: Delivery) -> None:
+    """A sender begins a delivery of several transfers and neither finishes nor aborts it.
+
+    Why it matters: the receiver keeps what it has of it, and the link can carry nothing else.
+    Silent when: the sender left the link, may not send, or octets were not captured. Never more than
+    possible: no time is given.
+    """
+    case.link = link
+    case.report(
+        "amqp10/D-MORE-COMPLETE",
+        f"a delivery (packet {delivery.packet}) is neither finished nor aborted",
+        POSSIBLE,
+        {"octets": int(delivery.octets)},
+        [int(delivery.packet)],
+    )
+
+
+def _judge_stated(case: Case, session: SessionEnd, since: i64) -> None:
+    theirs = case.peer.sessions.get(int(session.peer_channel))
+    if theirs is None or not theirs.whole:
+        return
+    for number, at in session.stated_at.items():
+        delivery = theirs.unsettled.get(number)
+        if at > since or delivery is None or not is_outcome(session.stated[number]) or delivery.settled:
+            continue
+        link = session.links.get((delivery.link.name, False))
+        if link is None or not link.whole or link.attach is None or link.state != "ATTACHED":
+            continue
+        if link.attach.rcv_settle_mode != 1 and delivery.rcv_settle_mode != 1 and not delivery.resumed:
+            waits_for_the_sender_to_settle(case, number, at)
+            return
+
+
+def judge_end(case: Case, reason: str) -> None:
+    """What a peer has left to do when a capture ends within a connection."""
+    me = case.me
+    if reason != "capture" or not me.whole or not case.peer.whole or me.closed or case.peer.closed:
+        return
+    since = me.last_time - ANSWER_PATIENCE
+    for session in me.sessions.values():
+        if session.state != "MAPPED" or not session.whole:
+            continue
+        case.session = session
+        _judge_stated(case, session, since)
+        for link in session.handles.values():
+            delivery = link.open
+            if delivery is None or not link.whole or link.state != "ATTACHED" or link.open_time > since:
+                continue
+            if session.limits.judge(session.next_id) == LEGAL:
+                delivery_never_finished(case, link, delivery)
+        case.link = None
+    case.session = None
+
+
+RULES = {
+    "amqp10/D-ABORT-DISCARD": outcome_of_an_aborted_delivery,
+    "amqp10/D-ABORT-SETTLED": disposition_of_an_aborted_delivery,
+    "amqp10/M-RECEIVED-POS": received_beyond_what_was_sent,
+    "amqp10/D-DISP-PARTIAL": disposition_of_an_incomplete_delivery,
+    "amqp10/M-REJ-SPONT": rejected_by_its_sender,
+    "amqp10/D-SND-SPONT": decided_by_its_sender,
+    "amqp10/D-RCVMODE-FIRST": waits_for_the_sender_to_settle,
+    "amqp10/D-MORE-COMPLETE": delivery_never_finished,
+}
