@@ -224,7 +224,7 @@ def list_profiles(form: Annotated[Format, _FORMAT] = Format.text) -> int:
                                 "rule": habit.rule,
                                 "does": habit.does,
                                 "source": habit.source,
-                                "frame": habit.frame or None,
+                                "frames": list(habit.frames) or None,
                                 "path": habit.path or None,
                             }
                             for habit in one.habits

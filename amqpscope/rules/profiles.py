@@ -56,8 +56,10 @@ _COMPLAINTS: Final = frozenset(
     (
         "amqp:decode-error",
         "amqp:illegal-state",
+        "amqp:internal-error",
         "amqp:invalid-field",
         "amqp:not-allowed",
+        "amqp:not-implemented",
         "amqp:frame-size-too-small",
         "amqp:connection:framing-error",
         "amqp:session:window-violation",
@@ -68,7 +70,7 @@ _COMPLAINTS: Final = frozenset(
         "amqp:link:message-size-exceeded",
     )
 )
-"""What a peer says that cannot go on because the other one broke the protocol."""
+"""What a peer says that cannot go on with what the other one has sent."""
 
 
 class Mark(NamedTuple):
@@ -86,14 +88,14 @@ class Mark(NamedTuple):
 class Habit(NamedTuple):
     """What a product does that breaks a rule.
 
-    rule: with its namespace. does: one sentence about the product. source: where that is public. frame: only
-    in this frame. path: only where the path of the offending value has this in it.
+    rule: with its namespace. does: one sentence about the product. source: where that is public. frames: only
+    in these frames. path: only where the path of the offending value has this in it.
     """
 
     rule: str
     does: str
     source: str
-    frame: str = ""
+    frames: tuple[str, ...] = ()
     path: str = ""
 
 
@@ -116,7 +118,13 @@ PROFILES: Final = (
                 "amqp10/L-CLOSE-ANSWER",
                 "answers a closing detach with one that does not close; mended in 4.0",
                 "https://github.com/rabbitmq/rabbitmq-server/issues/2594",
-                frame="detach",
+                frames=("detach",),
+            ),
+            Habit(
+                "amqp10/C-CLOSE-LAST",
+                "lets its sessions answer detach and end after its close",
+                "https://github.com/rabbitmq/rabbitmq-server/pull/13231",
+                frames=("detach", "end"),
             ),
         ),
     ),
@@ -171,7 +179,13 @@ PROFILES: Final = (
                 "begins its sessions on channel 1 and onwards without waiting for the open",
                 "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
                 "/azure/servicebus/_pyamqp/_connection.py",
-                frame="begin",
+                frames=("begin",),
+            ),
+            Habit(
+                "amqp10/L-HANDLE-LOWEST",
+                "takes no handle below 1",
+                "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
+                "/azure/servicebus/_pyamqp/session.py",
             ),
             Habit(
                 "amqp10/L-CREDIT-OWNER",
@@ -197,6 +211,25 @@ PROFILES: Final = (
                 "amqp10/D-RCVMODE-SECOND",
                 "settles every delivery with its first disposition, also in rcv-settle-mode second",
                 "https://github.com/Azure/azure-uamqp-c/blob/master/src/link.c",
+            ),
+        ),
+    ),
+    Profile(
+        "rhea",
+        "rhea (also in the Azure SDK for JavaScript)",
+        (Mark("user-agent", "(.* )?azsdk-js-.*"),),
+        (
+            Habit(
+                "amqp10/T-FIELDS-KEY",
+                "writes the keys of an error's info as strings",
+                "https://github.com/amqp/rhea/blob/main/lib/types.js",
+                path="error.info",
+            ),
+            Habit(
+                "amqp10/T-FIELDS-KEY",
+                "writes the keys of modified's message-annotations as strings; mended in later versions",
+                "https://github.com/amqp/rhea/pull/442",
+                path="state.message-annotations",
             ),
         ),
     ),
@@ -303,7 +336,7 @@ def which(finding: Finding, profiles: Iterable[Profile]) -> str:
 
 def _habit(finding: Finding, one: Profile) -> Habit | None:
     for habit in one.habits:
-        if habit.rule == finding.rule and habit.frame in ("", finding.frame):
+        if habit.rule == finding.rule and (not habit.frames or finding.frame in habit.frames):
             if habit.path in str(finding.evidence.get("path", "")):
                 return habit
     return None

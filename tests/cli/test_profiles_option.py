@@ -105,7 +105,14 @@ def test_the_list_of_profiles_as_json(capsys: pytest.CaptureFixture[str]) -> Non
             "rule": "amqp10/L-CLOSE-ANSWER",
             "does": "answers a closing detach with one that does not close; mended in 4.0",
             "source": "https://github.com/rabbitmq/rabbitmq-server/issues/2594",
-            "frame": "detach",
+            "frames": ["detach"],
             "path": None,
-        }
+        },
+        {
+            "rule": "amqp10/C-CLOSE-LAST",
+            "does": "lets its sessions answer detach and end after its close",
+            "source": "https://github.com/rabbitmq/rabbitmq-server/pull/13231",
+            "frames": ["detach", "end"],
+            "path": None,
+        },
     ]

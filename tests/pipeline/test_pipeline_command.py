@@ -27,10 +27,10 @@ def test_statuses(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (result.status, result.err) == (0, "")
     assert "nothing wrong found" in result.out and "1 file: 1 read" in result.out
 
-    result = run(capsys, "run", clean, CAPTURES / "rabbitmq-frames-after-close.pcap", "--out", lake)
+    result = run(capsys, "run", clean, CAPTURES / "rhea-transfer-before-attach.pcap", "--out", lake)
     assert result.status == 1 and "errors" in result.out
     result = run(
-        capsys, "run", CAPTURES / "rabbitmq-frames-after-close.pcap", "--out", lake, "--fail-on", "never"
+        capsys, "run", CAPTURES / "rhea-transfer-before-attach.pcap", "--out", lake, "--fail-on", "never"
     )
     assert result.status == 0
 

@@ -58,19 +58,24 @@ INTRODUCTIONS = {
         version="7.10.0",
         user_agent="azsdk-python-servicebus/7.10.0 uamqp/1.6.5 Python/3.11.7 (Linux)",
     ),
+    "rhea": properties(
+        product="MSJSClient",
+        version="7.9.5",
+        user_agent="azsdk-js-azureservicebus/7.9.5 Node/v20.20.2 OS/(x64-Linux)",
+    ),
     "amqpnetlite": {"container_id": "AMQPNetLite-6bb0aab7"},
     "qpid-proton": properties(product="qpid-dispatch-router", version="1.19.0"),
     "amqp10": {"container_id": "conn1740000000000"},
 }
 """What each product says of itself."""
 
-TOLD: dict[tuple[str, str], tuple[str, Tell]] = {}
-"""Peer and dialogue by profile and rule."""
+TOLD: dict[tuple[str, str, str], tuple[str, Tell]] = {}
+"""Peer and dialogue by profile, rule and path."""
 
 
-def habit(name: str, rule: str, peer: str) -> Callable[[Tell], Tell]:
+def habit(name: str, rule: str, peer: str, path: str = "") -> Callable[[Tell], Tell]:
     def keep(tell: Tell) -> Tell:
-        TOLD[name, f"amqp10/{rule}"] = (peer, tell)
+        TOLD[name, f"amqp10/{rule}", path] = (peer, tell)
         return tell
 
     return keep
@@ -84,6 +89,17 @@ def a_closing_detach_is_answered_by_one_that_does_not_close(d: Dialogue) -> None
     d.client.end_session()
     d.server.end_session()
     d.goodbye()
+
+
+@habit("rabbitmq-3", "C-CLOSE-LAST", "server")
+def a_detach_comes_after_the_close(d: Dialogue) -> None:
+    d.linked()
+    with d.on_their_way():
+        d.client.detach()
+        d.client.close()
+        d.server.close()
+        d.server.detach()
+    d.tcp.goodbye()
 
 
 @habit("azure-service", "D-TAG-PRESENT", "server")
@@ -112,17 +128,19 @@ def the_requests_to_cbs_go_on_a_link_without_initial_delivery_count(d: Dialogue)
     d.goodbye()
 
 
-def session(name: str = "com.microsoft:session-filter") -> bytes:
+SESSION = "com.microsoft:session-filter"
+
+
+def session(name: str = SESSION) -> bytes:
     return amqp.source(address="q", filter=[(name, amqp.string("orders-7"))])
 
 
 def described_session() -> bytes:
-    wanted = amqp.described("com.microsoft:session-filter", amqp.string("orders-7"))
-    return amqp.source(address="q", filter=[("com.microsoft:session-filter", wanted)])
+    return amqp.source(address="q", filter=[(SESSION, amqp.described(SESSION, amqp.string("orders-7")))])
 
 
-@habit("azure-net", "M-FILTER-VALUE", "client")
-@habit("azure-python", "M-FILTER-VALUE", "client")
+@habit("azure-net", "M-FILTER-VALUE", "client", SESSION)
+@habit("azure-python", "M-FILTER-VALUE", "client", SESSION)
 def a_session_is_asked_for_by_a_bare_string(d: Dialogue) -> None:
     d.begun()
     d.client.attach(RECEIVER, source=session())
@@ -130,7 +148,7 @@ def a_session_is_asked_for_by_a_bare_string(d: Dialogue) -> None:
     d.goodbye()
 
 
-@habit("azure-service", "M-FILTER-VALUE", "server")
+@habit("azure-service", "M-FILTER-VALUE", "server", SESSION)
 def the_session_is_told_as_a_bare_string(d: Dialogue) -> None:
     d.begun()
     d.client.attach(RECEIVER, source=described_session())
@@ -146,6 +164,14 @@ def a_session_begins_on_channel_1_before_the_open(d: Dialogue) -> None:
         d.client.begin(1)
     d.server.open()
     d.server.begin(0, remote_channel=1)
+    d.goodbye()
+
+
+@habit("azure-python", "L-HANDLE-LOWEST", "client")
+def the_first_link_has_handle_1(d: Dialogue) -> None:
+    d.begun()
+    d.client.attach(SENDER, handle=1)
+    d.server.attach(RECEIVER, handle=0)
     d.goodbye()
 
 
@@ -170,6 +196,24 @@ def the_properties_of_a_dynamic_node_are_an_empty_map(d: Dialogue) -> None:
     d.begun()
     d.client.attach(SENDER, target=amqp.target(address="q", dynamic_node_properties=[]))
     d.server.attach(RECEIVER)
+    d.goodbye()
+
+
+@habit("rhea", "T-FIELDS-KEY", "client", "error.info")
+def an_error_s_info_has_strings_for_keys(d: Dialogue) -> None:
+    reason = [(amqp.string("DeadLetterReason"), amqp.string("too old"))]
+    d.subscribed()
+    d.server.transfer()
+    d.client.disposition(0, state=amqp.rejected(error=amqp.error(condition="x:dead-letter", info=reason)))
+    d.goodbye()
+
+
+@habit("rhea", "T-FIELDS-KEY", "client", "state.message-annotations")
+def modified_has_strings_for_keys_of_annotations(d: Dialogue) -> None:
+    noted = [(amqp.string("x-opt-tries"), amqp.uint(3))]
+    d.subscribed()
+    d.server.transfer()
+    d.client.disposition(0, state=amqp.modified(delivery_failed=True, message_annotations=noted))
     d.goodbye()
 
 
@@ -208,13 +252,15 @@ def verdicts(findings: list[Finding]) -> list[tuple[str, str, int, bool]]:
 
 
 def test_every_habit_is_told_and_every_product_introduces_itself() -> None:
-    assert set(TOLD) == {(one.name, habit.rule) for one in PROFILES for habit in one.habits}
+    assert set(TOLD) == {(one.name, habit.rule, habit.path) for one in PROFILES for habit in one.habits}
     assert set(INTRODUCTIONS) == {one.name for one in PROFILES}
 
 
-@pytest.mark.parametrize(("name", "rule"), list(TOLD))
-def test_a_habit_is_a_note_to_its_product_and_has_its_full_weight_to_anybody(name: str, rule: str) -> None:
-    peer, tell = TOLD[name, rule]
+@pytest.mark.parametrize(("name", "rule", "path"), list(TOLD))
+def test_a_habit_is_a_note_to_its_product_and_has_its_full_weight_to_anybody(
+    name: str, rule: str, path: str
+) -> None:
+    peer, tell = TOLD[name, rule, path]
     anybody = found(tell)
     product = found(tell, peer, **INTRODUCTIONS[name])
     assert [(one.rule, one.peer) for one in anybody] == [(rule, peer)]
@@ -222,12 +268,12 @@ def test_a_habit_is_a_note_to_its_product_and_has_its_full_weight_to_anybody(nam
     assert [(one.profile, weight(one)) for one in anybody] == [("", severity(rule))]
     assert [(one.profile, weight(one)) for one in product] == [(name, "note")]
     habit = habit_of(product[0])
-    assert habit is not None and habit.rule == rule and habit_of(anybody[0]) is None
+    assert habit is not None and (habit.rule, habit.path) == (rule, path) and habit_of(anybody[0]) is None
 
 
-@pytest.mark.parametrize(("name", "rule"), list(TOLD))
-def test_it_is_nobodys_excuse_that_the_other_peer_is_that_product(name: str, rule: str) -> None:
-    peer, tell = TOLD[name, rule]
+@pytest.mark.parametrize(("name", "rule", "path"), list(TOLD))
+def test_it_is_nobodys_excuse_that_the_other_peer_is_that_product(name: str, rule: str, path: str) -> None:
+    peer, tell = TOLD[name, rule, path]
     other = "server" if peer == "client" else "client"
     assert [one.profile for one in found(tell, other, **INTRODUCTIONS[name])] == [""]
 
@@ -241,7 +287,7 @@ def test_a_habit_breaks_a_rule_that_is_checked_and_has_a_public_source() -> None
 
 @pytest.mark.parametrize("version", ["4.0.0", "4.1.0-beta.2", "40.1", "", "three"])
 def test_what_was_mended_is_no_habit_any_more(version: str) -> None:
-    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER"]
+    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     said = properties(product="RabbitMQ", version=version)
     assert [one.profile for one in found(tell, peer, **said)] == [""]
     assert [one.profile for one in found(tell, peer, **properties(product="RabbitMQ"))] == [""]
@@ -249,7 +295,7 @@ def test_what_was_mended_is_no_habit_any_more(version: str) -> None:
 
 @pytest.mark.parametrize("product", ["rabbitmq", "RabbitMQ-like", "not RabbitMQ", "RabbitMQ\n"])
 def test_all_of_a_product_s_name_has_to_be_there(product: str) -> None:
-    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER"]
+    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     assert [one.profile for one in found(tell, peer, **properties(product=product, version="3.9"))] == [""]
 
 
@@ -257,7 +303,7 @@ def test_all_of_a_product_s_name_has_to_be_there(product: str) -> None:
     "container", ["4bff8d529a594560809195a8f9700345", "x4bff8d529a594560809195a8f9700345_G1", "AMQPNetLite-"]
 )
 def test_all_of_a_container_id_has_to_have_the_form(container: str) -> None:
-    peer, tell = TOLD["azure-service", "amqp10/D-TAG-PRESENT"]
+    peer, tell = TOLD["azure-service", "amqp10/D-TAG-PRESENT", ""]
     assert [one.profile for one in found(tell, peer, container_id=container)] == [""]
 
 
@@ -273,6 +319,19 @@ def test_a_detach_that_is_never_answered_is_no_habit() -> None:
 
     findings = [one for one in found(tell, "server", **RABBITMQ) if one.peer == "server"]
     assert [(one.rule, one.profile) for one in findings] == [("amqp10/L-CLOSE-ANSWER", "")]
+
+
+def test_a_transfer_after_the_close_is_no_habit() -> None:
+    def tell(d: Dialogue) -> None:
+        d.subscribed()
+        with d.on_their_way():
+            d.client.close()
+            d.server.close()
+            d.server.transfer()
+        d.tcp.goodbye()
+
+    findings = found(tell, "server", **RABBITMQ)
+    assert [(one.rule, one.profile) for one in findings] == [("amqp10/C-CLOSE-LAST", "")]
 
 
 def test_another_filter_that_is_a_bare_string_is_no_habit() -> None:
@@ -291,6 +350,7 @@ def test_another_filter_that_is_a_bare_string_is_no_habit() -> None:
     [
         ("amqp:session:window-violation", ""),
         ("amqp:invalid-field", ""),
+        ("amqp:internal-error", ""),
         ("amqp:resource-limit-exceeded", "amqpnetlite"),
         ("amqp:resource-locked", "amqpnetlite"),
     ],
@@ -310,7 +370,7 @@ def test_a_habit_that_the_other_peer_complains_of_is_no_excuse(condition: str, e
 
 
 def test_who_is_who_is_asked_anew_when_the_connection_is_used_again() -> None:
-    _peer, _tell = TOLD["amqpnetlite", "amqp10/S-FLOW-NEXTIN-UNSET"]
+    _peer, _tell = TOLD["amqpnetlite", "amqp10/S-FLOW-NEXTIN-UNSET", ""]
     d = Dialogue()
     d.client.introduction = INTRODUCTIONS["amqpnetlite"]
     d.opened()
@@ -335,7 +395,7 @@ def test_who_is_who_is_asked_anew_when_the_connection_is_used_again() -> None:
 
 
 def test_a_choice_of_profiles() -> None:
-    _, tell = TOLD["amqp10", "amqp10/D-RCVMODE-SECOND"]
+    _, tell = TOLD["amqp10", "amqp10/D-RCVMODE-SECOND", ""]
     said = INTRODUCTIONS["amqp10"]
     assert [one.profile for one in under(found(tell, "client", **said), AUTO)] == ["amqp10"]
     assert [weight(one) for one in under(found(tell, "client", **said), NONE)] == ["error"]
@@ -354,7 +414,7 @@ def test_a_name_that_no_profile_has() -> None:
 
 
 def test_a_hostile_open_costs_little_and_says_nothing() -> None:
-    _, tell = TOLD["amqp10", "amqp10/D-RCVMODE-SECOND"]
+    _, tell = TOLD["amqp10", "amqp10/D-RCVMODE-SECOND", ""]
     agent = "azsdk-python-" * 4000 + " uamqp"
     many = [(f"p{number}", amqp.string("x")) for number in range(2000)]
     odd = [("product", amqp.list_([])), ("user-agent", amqp.string(agent)), ("version", amqp.uint(3))]
@@ -365,7 +425,7 @@ def test_a_hostile_open_costs_little_and_says_nothing() -> None:
 
 
 def test_the_first_of_two_values_counts() -> None:
-    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER"]
+    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     twice = [("product", amqp.string("RabbitMQ")), ("version", amqp.string("3.1"))] * 2
     assert "rabbitmq-3" in [one.profile for one in found(tell, peer, properties=twice)]
     twice[0] = ("product", amqp.string("other"))
