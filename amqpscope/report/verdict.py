@@ -77,6 +77,7 @@ _WHY_POSSIBLE = {
     "amqp10/L-NAME-UNIQUE": _OWN_LINK,
     "amqp10/S-LINK-ONE": _OWN_LINK,
     "amqp10/L-CREDIT": _NOT_READ + _UNCOUNTED,
+    "amqp10/L-TGT-NULL": _NOT_READ + " Nor if the {other} asked for the link: it grants credit.",
     "amqp10/D-RCVMODE-RAISE": _NOT_READ + " Nor if a later transfer settles the delivery.",
     "amqp10/D-ABORT-ONLYOPEN": "The examples in the specification do it.",
     "amqp10/D-ID-SEQ": "Ids were left out, none is used twice; the text can be read as allowing that.",

@@ -238,7 +238,8 @@ def transfer_without_target(case: Case, link: LinkEnd, certainty: i64) -> None:
 
     Why it matters: the link is refused; there is nothing that the message could go to.
     Silent when: the receiver's attach was not captured, or may not have been received. Possible when it may
-    not have been read. Of one attach only the first transfer is told.
+    not have been read, or when it was the receiver who asked for the link: its credit says that it wants the
+    messages. Of one attach only the first transfer is told.
     """
     case.report(
         "amqp10/L-TGT-NULL",
@@ -270,7 +271,7 @@ def judge_first_transfer(case: Case, link: LinkEnd, resumes: bool, certainty: i6
     theirs = link.peer_attach
     if theirs is not None and link.whole and theirs.target is None:
         if theirs.odd is None or _TARGET not in theirs.odd:
-            transfer_without_target(case, link, certainty)
+            transfer_without_target(case, link, POSSIBLE if link.answers else certainty)
     own = link.attach
     if own is not None and own.incomplete_unsettled and not resumes:
         if theirs is None or not theirs.incomplete_unsettled:
