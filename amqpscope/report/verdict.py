@@ -59,6 +59,7 @@ _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
 _LEGAL_READING = "These octets can also be read as legal: the text leaves room, or a newer one defines them."
 _ANOTHER_MESSAGE = "The two are one message by their message-id; who sent the second may have made it."
 _ASSIGNED = "A specification that is not known here may have assigned it."
+_ANOTHER_REASON = "The {peer} may have another reason for the error."
 _CAME_SO = "It may stay for a message that came so by HTTP or mail."
 _HANDED_ON = "The {peer} may hand it on as it received it; an empty one may be meant for none."
 _AS_IT_STANDS = "The time may be meant as it stands, or handed on as the {peer} received it."
@@ -100,6 +101,11 @@ _WHY_POSSIBLE = {
     "amqp10/T-UUID-4122": "Sixteen octets at random are a uuid to some.",
     "amqp10/T-TIME-MS": _AS_IT_STANDS,
     "amqp10/T-BYTEORDER": _AS_IT_STANDS,
+    "amqp10/M-ANN-XOPT-IGNORE": _ANOTHER_REASON,
+    "amqp10/M-HDR-DURABLE-REJECT": _ANOTHER_REASON,
+    "amqp10/M-OUTCOMES-ACCEPTED": _ANOTHER_REASON,
+    "amqp10/T-COMP-MULT-EMPTY": _ANOTHER_REASON,
+    "amqp10/M-ANN-UNKNOWN-DETACH": "The {peer} may know the annotation's key.",
     "amqp10/M-DYN-NAME": "They may be in it in a form that only its maker recognizes.",
     "amqp10/M-FMT-ZERO": "Another format may have the same sections.",
     "amqp10/M-LIFETIME-VALUE": "Its type may provide a lifetime-policy of somebody's own.",

@@ -7,20 +7,30 @@ brought them; `sections()` joins and decodes them, and `problems` then holds wha
 from typing import Final
 
 from dissectors.amqp10.composite import Composite, Reader, TypeTable, sent_name
-from dissectors.amqp10.outline import outline, section_ends
+from dissectors.amqp10.messaging import Header
+from dissectors.amqp10.outline import MARKED_DURABLE, OPTIONAL, outline, section_ends
 from dissectors.amqp10.registry import FINAL, SECTIONS
 from dissectors.amqp10.types import type_name
-from dissectors.amqp10.values import Described, Raw, Symbol, ULong
+from dissectors.amqp10.values import Described, Map, Raw, Symbol, ULong
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
-__all__ = ["BATCH_FORMAT", "Message", "Section"]
+__all__ = ["BATCH_FORMAT", "DURABLE", "OPTED", "RESERVED", "Message", "Section"]
 
 # Event Hubs and Service Bus: the body is data sections, each holding one encoded message of format 0.
 BATCH_FORMAT = 0x80013700
 
 # One list for all messages of which nothing is left to join: nobody writes to it.
 NO_PARTS: Final[list[bytes]] = []
+
+OPTED: Final = 1
+"""Of `Message.traits`: there are annotations, and all their keys begin with `x-opt-`."""
+DURABLE: Final = 2
+"""Of `Message.traits`: it has to survive a crash."""
+RESERVED: Final = 4
+"""Of `Message.traits`: an annotation has a key that no specification known here assigns."""
+
+_ANNOTATIONS: Final = ("delivery-annotations", "message-annotations", "footer")
 
 _SECTION_CODES: dict[str, int] = {symbol: code for code, (_, symbol, _) in SECTIONS.items()}
 
@@ -54,6 +64,7 @@ class Message:
         self.size: i64 = size
         self.complete: bool = complete
         self.problems: list[Problem] = []
+        self._outline: i64 = -1
         self._sections: list[Section] | None = None
         # The payload: buffer[start:end], in the parts of it that are not joined yet, or in none.
         self._parts: list[bytes] = parts
@@ -84,8 +95,40 @@ class Message:
 
     def outline(self) -> i64:
         """Its sections, if they can be seen to be sound; see `outline`."""
-        self._join()
-        return outline(self._buffer, self._start, self._end)
+        if self._outline < 0:
+            self._join()
+            self._outline = outline(self._buffer, self._start, self._end)
+        return self._outline
+
+    def traits(self) -> i64:
+        """What it asks of its receiver: OPTED, DURABLE, RESERVED. Only of a complete one of format 0."""
+        known = self.outline()
+        traits: i64 = 0
+        if known > 0:
+            if known & MARKED_DURABLE:
+                traits = traits | DURABLE
+            if known & OPTIONAL:
+                traits = traits | OPTED
+            return traits
+        opted = False
+        required = False
+        for section in self.sections():
+            value = section.value
+            if isinstance(value, Header):
+                if value.durable:
+                    traits = traits | DURABLE
+            elif isinstance(value, Map) and section.name in _ANNOTATIONS:
+                for key, _ in value:
+                    if isinstance(key, Symbol) and key.startswith("x-"):
+                        if key.startswith("x-opt-"):
+                            opted = True
+                        else:
+                            required = True
+                    elif isinstance(key, (Symbol, ULong)) and key != "rejected":
+                        traits = traits | RESERVED
+        if opted and not required and traits & RESERVED == 0:
+            traits = traits | OPTED
+        return traits
 
     def section_octets(self) -> list[bytes]:
         """The octets of each section of a message whose outline is known, its descriptor included."""

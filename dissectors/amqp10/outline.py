@@ -11,10 +11,29 @@ from typing import Final
 
 from dissectors.wire import i64, u32
 
-__all__ = ["TYPED", "is_media_type", "is_uuid", "message_id", "outline", "section_ends"]
+__all__ = [
+    "MARKED_DURABLE",
+    "OPTIONAL",
+    "SECTIONS",
+    "TYPED",
+    "is_media_type",
+    "is_uuid",
+    "message_id",
+    "outline",
+    "section_ends",
+]
 
 TYPED: Final = 1 << 60
 """Beside the sections: properties has a content-type, which only data has."""
+
+OPTIONAL: Final = 1 << 61
+"""Beside the sections: there are annotations, and all their keys begin with `x-opt-`."""
+
+MARKED_DURABLE: Final = 1 << 62
+"""Beside the sections: the header says that the message is durable."""
+
+SECTIONS: Final = (1 << 60) - 1
+"""The bits of the sections."""
 
 _MOST_SECTIONS: Final = 15  # what 60 bits hold
 _MOST_KEYS: Final = 16
@@ -60,10 +79,11 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
     """The sections of the message octets[pos:end], or 0: decode it to know.
 
     Four bits a section, the last one lowest: its descriptor less 0x6F (header 1, to footer 9). Above them
-    TYPED.
+    TYPED, OPTIONAL and MARKED_DURABLE.
     """
     sections: i64 = 0
-    typed: i64 = 0
+    traits: i64 = 0
+    required = False
     count: i64 = 0
     while pos < end:
         if end - pos < 4 or octets[pos] != 0 or octets[pos + 1] != 0x53 or count >= _MOST_SECTIONS:
@@ -72,16 +92,25 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
         first: i64 = octets[pos + 3]
         pos += 3
         if code == 0x70:
+            # The first field of a list that is not empty.
+            if _durable(octets, pos, end):
+                traits = traits | MARKED_DURABLE
             pos = _fields(octets, pos, end, _HEADER)
         elif code == 0x73:
             pos = _fields(octets, pos, end, _PROPERTIES)
             if pos >= TYPED:
                 pos -= TYPED
-                typed = TYPED
+                traits = traits | TYPED
         elif code == 0x74:
             pos = _map(octets, pos, end, 0xA1, True, False, 0)
         elif code == 0x71 or code == 0x72 or code == 0x78:
             pos = _map(octets, pos, end, 0xA3, False, True, 0)
+            if pos >= OPTIONAL:
+                pos -= OPTIONAL
+                traits = traits | OPTIONAL
+            elif pos >= TYPED:
+                pos -= TYPED
+                required = True
         elif code == 0x75:
             if first == 0x40:
                 return 0
@@ -98,7 +127,9 @@ def outline(octets: bytes, pos: i64, end: i64) -> i64:
             return 0
         sections = sections << 4 | (code - 0x6F)
         count += 1
-    return sections | typed
+    if required:
+        traits = traits & ~OPTIONAL
+    return sections | traits
 
 
 def section_ends(octets: bytes, pos: i64, end: i64) -> list[int]:
@@ -326,10 +357,24 @@ def _fields(octets: bytes, pos: i64, end: i64, kinds: bytes) -> i64:
     return stop + typed
 
 
+def _durable(octets: bytes, pos: i64, end: i64) -> bool:
+    """Whether the header whose list stands at `pos` has true in its first field."""
+    if end - pos < 4 or (octets[pos] != 0xC0 and octets[pos] != 0xD0):
+        return False
+    stop = _stop(octets, pos, end)
+    if stop < 0 or _count(octets, pos) == 0:
+        return False
+    at = _items(octets, pos)
+    if at >= stop:
+        return False
+    return octets[at] == 0x41 or (octets[at] == 0x56 and stop - at > 1 and octets[at + 1] == 1)
+
+
 def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, private: bool, depth: i64) -> i64:
     """A map whose keys are short names of one format code, all different.
 
-    simple: no compound values. private: all keys begin with `x-`.
+    simple: no compound values. private: all keys begin with `x-`; to what it gives OPTIONAL is added if all
+    begin with `x-opt-`, else TYPED, if there are any.
     """
     if pos >= end or (octets[pos] != 0xC1 and octets[pos] != 0xD1):
         return -1
@@ -342,13 +387,19 @@ def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, private
     first = _items(octets, pos)
     at = first
     done: i64 = 0
+    optional = True
     while done < count:
         if at >= stop or octets[at] != key_code or stop - at < 2:
             return -1
         if _repeats(octets, first, at, stop, depth):
             return -1
-        if private and (octets[at + 1] < 2 or octets[at + 2] != 0x78 or octets[at + 3] != 0x2D):
-            return -1
+        if private:
+            if octets[at + 1] < 2 or octets[at + 2] != 0x78 or octets[at + 3] != 0x2D:
+                return -1
+            if octets[at + 1] < 6 or octets[at + 4] != 0x6F or octets[at + 5] != 0x70:
+                optional = False
+            elif octets[at + 6] != 0x74 or octets[at + 7] != 0x2D:
+                optional = False
         at = _variable(octets, at, stop)
         if at < 0 or at >= stop:
             return -1
@@ -360,6 +411,10 @@ def _map(octets: bytes, pos: i64, end: i64, key_code: i64, simple: bool, private
         done += 2
     if at != stop:
         return -1
+    if private and count > 0:
+        if optional:
+            return stop + OPTIONAL
+        return stop + TYPED
     return stop
 
 

@@ -13,7 +13,7 @@ from support.decoded import expected, meaning, problems
 from support.strategies import MessageSample
 
 from dissectors.amqp10.composite import TypeTable
-from dissectors.amqp10.message import BATCH_FORMAT, Message, Section
+from dissectors.amqp10.message import BATCH_FORMAT, DURABLE, OPTED, RESERVED, Message, Section
 from dissectors.amqp10.messaging import Header, Properties
 from dissectors.amqp10.values import Described, Map, Raw, Symbol, UInt, ULong
 from dissectors.limits import MAX_PROBLEMS, MAX_VALUES
@@ -358,3 +358,31 @@ def check(decoded: Message, octets: bytes) -> None:
     assert offset == (len(octets) if decoded.message_format in (0, BATCH_FORMAT) else 0)
     for inner in decoded.batch():
         inner.sections()
+
+
+@pytest.mark.parametrize(
+    ("before", "traits"),
+    [
+        (b"", 0),
+        (amqp.header(durable=True), DURABLE),
+        (amqp.header(durable=True, choice="widest"), DURABLE),
+        (amqp.header(durable=False, priority=4), 0),
+        (amqp.header(priority=4), 0),
+        (amqp.header(), 0),
+        (amqp.message_annotations({"x-opt-a": "b"}), OPTED),
+        (amqp.delivery_annotations({"x-opt-a": "b", "x-opt-b": "c"}) + amqp.message_annotations({}), OPTED),
+        (amqp.delivery_annotations({"x-opt-a": "b"}) + amqp.message_annotations({"x-opt": "c"}), 0),
+        (amqp.delivery_annotations({"x-a": "b"}) + amqp.message_annotations({"x-opt-b": "c"}), 0),
+        (
+            amqp.header(durable=True) + amqp.message_annotations({"x-opt-a": "b", "a": "c"}),
+            DURABLE | RESERVED,
+        ),
+        (amqp.message_annotations([(amqp.ulong(1), "b")]), RESERVED),
+        (amqp.delivery_annotations({"rejected": amqp.error(condition="x:y")}), 0),
+    ],
+)
+def test_what_a_message_asks_of_its_receiver(before: bytes, traits: int) -> None:
+    """The same whether it can be seen at a glance, or has to be decoded."""
+    assert message(before + amqp.data(b"x")).traits() == traits
+    undescribed = amqp.amqp_value(amqp.described("x:y", None))
+    assert message(before + undescribed).traits() == traits

@@ -9,7 +9,7 @@ from support import amqp10_encode as amqp
 from support.strategies import MessageSample, messages
 
 from dissectors.amqp10.message import Message
-from dissectors.amqp10.outline import TYPED, is_media_type, outline
+from dissectors.amqp10.outline import SECTIONS, TYPED, is_media_type, outline
 
 NAMES = [
     "header",
@@ -32,7 +32,7 @@ def decoded(octets: bytes) -> tuple[list[str], list[str]]:
 
 
 def outlined(octets: bytes) -> list[str] | None:
-    sections = outline(b"\xff" + octets + b"\xff", 1, len(octets) + 1) & (TYPED - 1)
+    sections = outline(b"\xff" + octets + b"\xff", 1, len(octets) + 1) & SECTIONS
     names: list[str] = []
     while sections:
         names.insert(0, NAMES[(sections & 15) - 1])
@@ -42,7 +42,7 @@ def outlined(octets: bytes) -> list[str] | None:
 
 def typed(octets: bytes) -> bool:
     """Whether it says that there is a content-type."""
-    return outline(octets, 0, len(octets)) >= TYPED
+    return outline(octets, 0, len(octets)) & TYPED != 0
 
 
 def agree(octets: bytes) -> bool:

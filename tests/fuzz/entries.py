@@ -43,7 +43,7 @@ from amqpscope.report.verdict import Verdicts
 from dissectors.amqp10.delivery import MessageAssembler
 from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.message import BATCH_FORMAT, Message
-from dissectors.amqp10.outline import TYPED, outline
+from dissectors.amqp10.outline import SECTIONS, outline
 from dissectors.amqp10.types import ValueReader
 from dissectors.interface import Frame, Problem
 from dissectors.limits import MAX_PROBLEMS
@@ -298,7 +298,7 @@ def messages(octets: bytes) -> None:
         at += section.size
     assert at == len(payload) or message.problems
     _sound(message.problems, len(payload))
-    known = int(outline(b"\x40" * 3 + payload + b"\xa1", 3, 3 + len(payload))) & (TYPED - 1)
+    known = int(outline(b"\x40" * 3 + payload + b"\xa1", 3, 3 + len(payload))) & SECTIONS
     if known and complete:
         assert message.problems == []
         assert [section.name for section in sections] == _names(known)

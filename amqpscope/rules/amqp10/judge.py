@@ -24,6 +24,7 @@ from amqpscope.rules.amqp10 import (
     negotiation,
     outcome,
     reaction,
+    refusal,
     resuming,
     sasl,
     session,
@@ -297,6 +298,8 @@ class Judge:
             if ends is not None:
                 case.session = ends
                 self.disposition(case, ends, body)
+                if case.peer.reserved:
+                    refusal.judge_disposition(case, ends, body)
                 settlement.judge_disposition(case, ends, body)
         elif isinstance(body, Flow):
             self.flow(case, body)
@@ -319,6 +322,8 @@ class Judge:
                     link.detach_on_unattached_handle(case, ends, body.handle)
                 elif body.error is None and body.handle is not None:
                     resuming.judge_leaving(case, ends, body.handle)
+                elif body.error is not None and body.handle is not None:
+                    refusal.judge_detach(case, ends, ends.handles[body.handle], body.error)
                 attachment.judge_detach(case, ends, body)
             if body.error is not None:
                 condition.judge_error(case, body.error)
@@ -348,6 +353,7 @@ class Judge:
                 case.session = None
             if body.error is not None:
                 condition.judge_error(case, body.error)
+                refusal.judge_close(case, body.error)
 
     def resumes(self, case: Case, body: object) -> bool:
         """Whether a transfer completes a resumed delivery: it may carry a part of the message only."""

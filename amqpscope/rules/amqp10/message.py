@@ -8,7 +8,7 @@ from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.message import BATCH_FORMAT, Message
-from dissectors.amqp10.outline import TYPED
+from dissectors.amqp10.outline import SECTIONS, TYPED
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
@@ -44,9 +44,8 @@ def plainly_sound(message: Message) -> bool:
     if not message.complete or message.message_format != 0:
         return False
     sections = message.outline()
-    typed = sections >= TYPED
-    if typed:
-        sections -= TYPED
+    typed = sections & TYPED != 0
+    sections = sections & SECTIONS
     # From the last to the first.
     after: i64 = 15
     body: i64 = 0

@@ -44,7 +44,8 @@ from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.frame import ProtocolHeader
-from dissectors.amqp10.message import Message
+from dissectors.amqp10.message import RESERVED, Message
+from dissectors.amqp10.messaging import Accepted
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -158,6 +159,11 @@ class Endpoint:
         self.unasked_end: i64 = UNKNOWN
         # Its sessions, by the channel it sends on and by the one the peer sends on.
         self.sessions: dict[int, SessionEnd] = {}
+        # The link of its own, by name, on which a delivery was last accepted, and where that was said.
+        self.accepted_on: str = ""
+        self.accepted_end: i64 = UNKNOWN
+        # It has sent messages with reserved annotations.
+        self.reserved: bool = False
         self.peer_sessions: dict[int, SessionEnd] = {}
         self.ended: dict[int, SessionEnd] = {}
         # Those asked for last, by either: nearly every frame is on the channel of the one before.
@@ -268,7 +274,7 @@ class Endpoint:
         elif isinstance(body, Disposition):
             session = self.peer_session_on(arrival.channel)
             if session is not None:
-                self.receive_disposition(session, body)
+                self.receive_disposition(session, body, end)
         elif isinstance(body, Flow):
             session = self.peer_session_on(arrival.channel)
             if session is not None:
@@ -409,14 +415,18 @@ class Endpoint:
         if transfer.resume:
             session.resuming = True
 
-    def receive_disposition(self, session: SessionEnd, body: Disposition) -> None:
+    def receive_disposition(self, session: SessionEnd, body: Disposition, end: i64) -> None:
         if body.role is False and body.settled and session.held:
             session.release(body)
         if body.role is not True or body.first is None:
             return
+        accepted = isinstance(body.state, Accepted)
         for delivery in self.named(session, body):
             if body.state is not None:
                 delivery.receiver_state = body.state
+            if accepted:
+                self.accepted_on = delivery.link.name
+                self.accepted_end = end
             if body.settled:
                 delivery.settled_by_receiver = True
                 session.unsettled.pop(int(delivery.number), None)
@@ -607,8 +617,15 @@ class Endpoint:
         frame = record.frame
         begun = link.open is None
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
-        if record.message is not None and self.all_passages:
-            self.pass_on(record, record.message, delivery)
+        message = record.message
+        if message is not None:
+            if message.complete and message.message_format == 0 and not delivery.settled:
+                if not delivery.resumed:
+                    delivery.traits = message.traits()
+                    if delivery.traits & RESERVED:
+                        self.reserved = True
+            if self.all_passages:
+                self.pass_on(record, message, delivery)
         if link.open is not None:
             link.open_time = record.last_time
         elif delivery.aborted and delivery.number != UNKNOWN and len(session.aborts) < MAX_STATED:
@@ -769,6 +786,7 @@ class Endpoint:
             ),
             (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
             (self.close_stands, self.peer_closed, int(self.late)),
+            (self.accepted_on, int(self.accepted_end), self.reserved),
             tuple(offence.dump() for offence in self.offences),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
             tables,
@@ -782,7 +800,7 @@ class Endpoint:
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
         about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, others = state[:10]
-        offences, unasked, tables, begun, accounts, passages, dumped = state[10:]
+        accepted, offences, unasked, tables, begun, accounts, passages, dumped = state[10:]
         endpoint = Endpoint(about[0])
         endpoint.whole = about[1]
         endpoint.knowledge = Knowledge.load(about[2])
@@ -805,6 +823,7 @@ class Endpoint:
         _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
         endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
         endpoint.close_stands, endpoint.peer_closed, endpoint.late = others
+        endpoint.accepted_on, endpoint.accepted_end, endpoint.reserved = accepted
         endpoint.offences = [Offence.load(offence) for offence in offences]
         endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])
         endpoint.unasked_end = unasked[1]

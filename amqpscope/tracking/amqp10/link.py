@@ -56,6 +56,8 @@ class Delivery:
         self.aborted: bool = False
         self.resumed: bool = False
         self.octets: i64 = 0
+        # What its message asks of the receiver, `dissectors.amqp10.message.Message.traits`.
+        self.traits: i64 = 0
         self.rcv_settle_mode: int | None = None
         self.first_state: object = None
         self.state: object = None
@@ -65,7 +67,8 @@ class Delivery:
         """All of it as plain values, its link by number."""
         return (
             links.number(self.link),
-            (int(self.number), self.tag, int(self.packet), self.message_format, int(self.octets)),
+            (int(self.number), self.tag, int(self.packet), self.message_format),
+            (int(self.octets), int(self.traits)),
             (self.settled, self.settled_by_receiver, self.complete, self.aborted, self.resumed),
             self.rcv_settle_mode,
             dump_value(self.first_state),
@@ -76,11 +79,11 @@ class Delivery:
     @staticmethod
     def load(state: tuple[Any, ...], links: "list[LinkEnd]") -> "Delivery":
         """What `dump` gave, as an object again, of one of these links."""
-        link, about, flags, rcv_settle_mode, first_state, sender_state, receiver_state = state
-        number, tag, packet, message_format, octets = about
+        link, about, content, flags, rcv_settle_mode, first_state, sender_state, receiver_state = state
+        number, tag, packet, message_format = about
         delivery = Delivery(links[link], number, tag, packet)
         delivery.message_format = message_format
-        delivery.octets = octets
+        delivery.octets, delivery.traits = content
         settled, settled_by_receiver, complete, aborted, resumed = flags
         delivery.settled = settled
         delivery.settled_by_receiver = settled_by_receiver

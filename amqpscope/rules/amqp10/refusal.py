@@ -1,0 +1,222 @@
+"""What a peer takes for an error and may not, or accepts and may not: told by its answer.
+
+Why a peer refuses shows only in the condition it gives and in what came just before; so nothing here is more
+than possible. Sources: messaging.xml, "message-format" and "addressing"; types.xml, "composite-types".
+"""
+
+from typing import Final
+
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.knowledge import POSSIBLE
+from amqpscope.tracking.serial import raw
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.message import DURABLE, OPTED, RESERVED
+from dissectors.amqp10.messaging import Accepted, Source
+from dissectors.amqp10.performatives import Disposition, Error
+from dissectors.wire import i64
+
+__all__ = ["judge_close", "judge_detach", "judge_disposition"]
+
+_NOT_IMPLEMENTED: Final = "amqp:not-implemented"
+_PRECONDITION_FAILED: Final = "amqp:precondition-failed"
+
+# What a peer says of a field that it cannot take.
+_OF_A_FIELD: Final = ("amqp:decode-error", "amqp:invalid-field", "amqp:not-implemented")
+
+# What a peer says of an outcome that it cannot take.
+_OF_AN_OUTCOME: Final = (
+    "amqp:illegal-state",
+    "amqp:invalid-field",
+    "amqp:not-allowed",
+    "amqp:not-implemented",
+)
+
+
+def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> None:
+    """A receiver detaches with not-implemented, and the annotations that it received all begin with `x-opt-`.
+
+    Why it matters: such annotations may be ignored by whoever does not know them; senders count on that.
+    Silent when: another delivery that it has not answered has other annotations; by the final text always, it
+    only implies the rule. Never more than possible: something else may not be implemented.
+    """
+    case.report(
+        "amqp10/M-ANN-XOPT-IGNORE",
+        "a receiver detaches with not-implemented; all annotations that it received begin with x-opt-",
+        POSSIBLE,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
+    """A receiver accepts a message with an annotation that no specification known here assigns.
+
+    Why it matters: a receiver that does not know such a key has to detach with not-implemented, so that
+    nothing is lost that the annotation asks for.
+    Silent when: the key begins with `x-`, the sender settled the delivery, or the message was not captured
+    whole. Never more than possible: the receiver may know the key.
+    """
+    case.report_once(
+        "amqp10/M-ANN-UNKNOWN-DETACH",
+        "a receiver accepts a message with a reserved annotation that no specification known here assigns",
+        POSSIBLE,
+        {"delivery_id": int(raw(delivery.number)), "packet": int(delivery.packet)},
+    )
+
+
+def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
+    """A receiver of a durable message detaches with precondition-failed, and might have rejected it.
+
+    Why it matters: a rejected message leaves the link to the other ones.
+    Silent when: the sender's source does not list rejected among its outcomes, or the receiver has stated an
+    outcome. Never more than possible: the condition may be meant of something else.
+    """
+    case.report(
+        "amqp10/M-HDR-DURABLE-REJECT",
+        "a receiver detaches with precondition-failed over a durable message that it could reject",
+        POSSIBLE,
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
+    )
+
+
+def accepted_refused(case: Case, condition: str) -> None:
+    """A sender whose source lists no outcomes detaches with an error when a delivery was accepted.
+
+    Why it matters: with neither outcomes nor a default-outcome accepted is the one outcome that everybody can
+    count on.
+    Silent when: the disposition did not come just before. Never more than possible: the error may be about
+    something else.
+    """
+    case.report(
+        "amqp10/M-OUTCOMES-ACCEPTED",
+        "a sender without outcomes detaches with an error just after accepted",
+        POSSIBLE,
+        {"condition": condition},
+    )
+
+
+def empty_array_refused(case: Case, field: str, condition: str) -> None:
+    """A peer answers an array of no values with an error about a field.
+
+    Why it matters: null and an empty array say the same; encoders choose either.
+    Silent when: anything was sent on the link, or the connection, that could be meant as well. Never more
+    than possible: the error may be about another field.
+    """
+    case.report(
+        "amqp10/T-COMP-MULT-EMPTY",
+        f"{field} is an empty array, and is answered with an error",
+        POSSIBLE,
+        {"field": field, "condition": condition},
+    )
+
+
+def judge_detach(case: Case, session: SessionEnd, link: LinkEnd, error: Error) -> None:
+    """A detach with an error."""
+    condition = error.condition
+    if condition is None:
+        return
+    if link.sender:
+        if condition in _OF_AN_OUTCOME and _just_accepted(case, link) and _lists_none(link):
+            accepted_refused(case, str(condition))
+    elif condition in (_NOT_IMPLEMENTED, _PRECONDITION_FAILED):
+        _judge_receiver(case, session, link, condition)
+    theirs = link.peer_attach
+    if condition in _OF_A_FIELD and theirs is not None and link.count == link.initial_count:
+        if link.received == link.initial_count and not link.receiving:
+            field = _empty_array(theirs)
+            if field:
+                empty_array_refused(case, field, str(condition))
+
+
+def judge_close(case: Case, error: Error) -> None:
+    """A close with an error."""
+    opened = case.me.peer_open
+    condition = error.condition
+    if condition is not None and condition in _OF_A_FIELD and opened is not None and case.me.begun == 0:
+        field = _empty_array(opened)
+        if field:
+            empty_array_refused(case, field, str(condition))
+
+
+def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """A disposition of a receiver, whose sender has sent messages with reserved annotations."""
+    if body.role is not True or body.first is None or not isinstance(body.state, Accepted):
+        return
+    theirs = case.peer.sessions.get(int(session.peer_channel))
+    if theirs is None:
+        return
+    for delivery in case.peer.named(theirs, body):
+        if delivery.traits & RESERVED:
+            reserved_annotation_accepted(case, delivery)
+            return
+
+
+def _judge_receiver(case: Case, session: SessionEnd, link: LinkEnd, condition: str) -> None:
+    theirs = case.peer.sessions.get(int(session.peer_channel))
+    if theirs is None:
+        return
+    sender = theirs.links.get((link.name, True))
+    if sender is None:
+        return
+    wanted: i64 = OPTED if condition == _NOT_IMPLEMENTED else DURABLE
+    found: Delivery | None = None
+    for delivery in sender.tags.values():
+        if session.delivery_end(raw(delivery.number)) < 0 or _answered(session, delivery):
+            continue
+        if wanted == OPTED and delivery.traits & RESERVED:
+            return
+        if delivery.traits & wanted:
+            found = delivery
+    if found is None:
+        return
+    if wanted == OPTED:
+        annotation_that_may_be_ignored_refused(case, found)
+        return
+    attach = link.peer_attach
+    source = None if attach is None else attach.source
+    if isinstance(source, Source) and source.outcomes and "amqp:rejected:list" in source.outcomes:
+        durable_message_refused_by_detach(case, found)
+
+
+def _answered(session: SessionEnd, delivery: Delivery) -> bool:
+    """Whether this receiver has settled a delivery, or stated what becomes of it."""
+    number = delivery.number
+    return session.settled.cover(number, number) or int(number) in session.stated
+
+
+def _just_accepted(case: Case, link: LinkEnd) -> bool:
+    """Whether accepted is the last outcome that came, on this link, and nothing was sent since."""
+    me = case.me
+    return me.accepted_on == link.name and me.accepted_end > me.last_acknowledged >= 0
+
+
+def _lists_none(link: LinkEnd) -> bool:
+    attach = link.attach
+    source = None if attach is None else attach.source
+    if not isinstance(source, Source) or source.odd:
+        return False
+    return not source.outcomes and source.default_outcome is None
+
+
+def _empty_array(composite: Composite) -> str:
+    """The path of a field that holds an array of no values, "" if none does."""
+    for field, value in composite.fields():
+        if field.multiple and value == []:
+            return f"{composite.definition().name}.{field.name}"
+        if isinstance(value, Composite):
+            inner = _empty_array(value)
+            if inner:
+                return inner
+    return ""
+
+
+RULES = {
+    "amqp10/M-ANN-XOPT-IGNORE": annotation_that_may_be_ignored_refused,
+    "amqp10/M-ANN-UNKNOWN-DETACH": reserved_annotation_accepted,
+    "amqp10/M-HDR-DURABLE-REJECT": durable_message_refused_by_detach,
+    "amqp10/M-OUTCOMES-ACCEPTED": accepted_refused,
+    "amqp10/T-COMP-MULT-EMPTY": empty_array_refused,
+}
