@@ -7,6 +7,7 @@ from amqpscope.report.brief import Line
 from amqpscope.rules.catalogue import LAYERS, Rule, editions, severity
 from amqpscope.rules.editions import EDITIONS
 from amqpscope.rules.explanation import Explanation
+from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.registry import checked
 
 __all__ = ["coverage_lines", "list_lines", "rule_lines"]
@@ -75,6 +76,10 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
         when = "" if words.silent.startswith("never") else "when "
         lines.append(_labelled("silent", f"{when}{words.silent}"))
         lines.append(_labelled("code", f"rules/{words.file}, {words.function}"))
+    for one in PROFILES:
+        for habit in one.habits:
+            if habit.rule == row.id:
+                lines.append(_labelled("habit", f"{one.name}: {one.product} {habit.does} ({habit.source})"))
     return lines
 
 

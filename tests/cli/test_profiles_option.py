@@ -83,6 +83,16 @@ def test_from_python() -> None:
         profiles(profile="rabbit")
 
 
+def test_a_rule_is_explained_with_the_habits_that_break_it(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = amqpscope(capsys, "rules", "explain", "T-FIELDS-KEY").lines
+    assert [line[:90] for line in lines if line.startswith("  habit ")] == [
+        "  habit     rhea: rhea (also in the Azure SDK for JavaScript) writes the keys of an error'",
+        "  habit     rhea: rhea (also in the Azure SDK for JavaScript) writes the keys of modified'",
+    ]
+    lines = amqpscope(capsys, "rules", "explain", "L-CREDIT").lines
+    assert not [line for line in lines if line.startswith("  habit ")]
+
+
 def test_the_list_of_profiles(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "rules", "profiles")
     assert (result.status, result.err) == (0, "")
