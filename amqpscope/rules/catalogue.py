@@ -33,6 +33,9 @@ _REACTIONS = ("S-ERR-END", "L-ERR-DETACH", "L-ERR-PIPELINED")
 # Of two texts each asks for what the other one forbids.
 _CONTRADICTED = ("M-CT-NONDATA",)
 
+# A peer's own policy decides.
+_NOTES = ("S-WIN-OUT",)
+
 # What weakens a rule to a warning, whatever word the text uses.
 _WEAK_BASES = ("inferred", "csd-only")
 
@@ -129,6 +132,8 @@ def severity(name: str, edition: str = "final") -> str:
     row = rule(name, edition)
     short = name.partition("/")[2]
     if short.endswith("-REACT") or short in _REACTIONS or short in _CONTRADICTED:
+        return "note"
+    if short in _NOTES:
         return "note"
     if row.requirement.startswith("SHOULD") or row.requirement == "MAY-limits":
         return "warning"

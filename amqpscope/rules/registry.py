@@ -12,6 +12,7 @@ from amqpscope.rules.amqp10 import (
     connection,
     content,
     coordinator,
+    counting,
     delivery,
     ending,
     framing,
@@ -32,6 +33,7 @@ from amqpscope.rules.amqp10 import (
     transaction,
     transactional_work,
     types,
+    window,
 )
 
 __all__ = ["SUBJECTS", "checked"]
@@ -40,6 +42,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "attachment": attachment.RULES,
     "condition": condition.RULES,
     "connection": connection.RULES,
+    "counting": counting.RULES,
     "content": content.RULES,
     "coordinator": coordinator.RULES,
     "delivery": delivery.RULES,
@@ -62,6 +65,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "transaction": transaction.RULES,
     "transactional_work": transactional_work.RULES,
     "types": types.RULES,
+    "window": window.RULES,
 }
 """The rules of each file in `amqpscope/rules/amqp10/`."""
 

@@ -13,6 +13,7 @@ from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import POSSIBLE
+from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_end_of_session"]
 
@@ -258,6 +259,22 @@ def link_never_drained(case: Case, link: LinkEnd) -> None:
     )
 
 
+def echo_never_answered(case: Case, packet: i64) -> None:
+    """A peer read a flow that asks for one in return, and never sent one.
+
+    Why it matters: the other side asks because it needs to know how far the peer is.
+    Silent when: it may not have read it, less than a minute passed, the link or session is over, or octets
+    were not captured.
+    """
+    case.report(
+        "amqp10/S-FLOW-ECHO",
+        f"the flow in packet {packet} has echo set and is never answered by a flow",
+        POSSIBLE,
+        {"echo": True},
+        [int(packet)],
+    )
+
+
 def _judge_answers(case: Case) -> None:
     """What was read and not answered for long, on a connection that nobody has closed."""
     me = case.me
@@ -277,8 +294,15 @@ def _judge_answers(case: Case) -> None:
         if session.state != "MAPPED" or not session.whole:
             continue
         case.session = session
+        if session.echo_end >= 0 and session.echo_end <= must and session.echo_time <= since:
+            echo_never_answered(case, session.echo_packet)
         for link in session.links.values():
-            if not link.whole or link.asked > since:
+            if not link.whole:
+                continue
+            if link.state == "ATTACHED" and 0 <= link.echo_end <= must and link.echo_time <= since:
+                case.link = link
+                echo_never_answered(case, link.echo_packet)
+            if link.asked > since:
                 continue
             if link.state == "ATTACH_RCVD" and link.handle == UNKNOWN and link.peer_attach_end <= must:
                 attach_never_answered(case, link)
@@ -341,6 +365,7 @@ RULES = {
     "amqp10/S-END-ANSWER": end_never_answered,
     "amqp10/L-ATTACH-ANSWER": attach_never_answered,
     "amqp10/L-CLOSE-ANSWER": detach_never_answered,
+    "amqp10/S-FLOW-ECHO": echo_never_answered,
     "amqp10/L-ATTACH-ROLE": attach_answered_in_the_same_role,
     "amqp10/L-CLOSE-CROSS": closing_detach_never_told,
     "amqp10/L-DRAIN-ADVANCE": link_never_drained,

@@ -33,6 +33,7 @@ from amqpscope.rules.amqp10 import (
     transaction,
     transactional_work,
     types,
+    window,
 )
 from amqpscope.rules.case import NO_RECORD, Case
 from amqpscope.rules.context import Context
@@ -381,7 +382,7 @@ class Judge:
         if ends is None:
             return
         case.session = ends
-        session.judge_transfer(case, ends)
+        window.judge_transfer(case, ends)
         if body.handle is None:
             return
         attached = ends.handles.get(body.handle)

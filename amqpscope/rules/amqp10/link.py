@@ -1,6 +1,6 @@
 """Links: handles, attaches and credit (transport.xml, "links", "Flow Control")."""
 
-from amqpscope.rules.amqp10 import attachment
+from amqpscope.rules.amqp10 import attachment, counting
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -220,7 +220,9 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
     certainty = limits.judge(link.count)
     if certainty == CERTAIN and link.uncounted > 0 and limits.judge(link.count - link.uncounted) != CERTAIN:
         certainty = POSSIBLE
-    if certainty != LEGAL:
+    if certainty != LEGAL and link.bare_limit > link.count:
+        counting.credit_counted_from_nothing(case, link, certainty)
+    elif certainty != LEGAL:
         credit = limits.newest() - link.count
         case.report(
             "amqp10/L-CREDIT",
@@ -360,7 +362,9 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
     least = link.count - link.uncounted
     if link.open is not None:
         least -= 1  # whether a delivery counts when it begins or when it is complete nobody says
-    if count > most or count < least:
+    if count > most and count == link.count + link.continued:
+        counting.pieces_counted(case, link, value)
+    elif count > most or count < least:
         case.report(
             "amqp10/L-DC-SENDER",
             f"delivery-count is {value}, the sender's is {raw(link.count)}",
@@ -432,12 +436,14 @@ def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
         sender_with_other_delivery_count(case, link, body)
         found = case.found
         drained_with_credit_left(case, link, body)
-        if case.found == found:
+        if case.found == found and not counting.judge_stated_credit(case, link, body):
             sender_with_credit_of_its_own(case, link, body)
         sender_with_drain_of_its_own(case, link, body)
     else:
         receiver_with_delivery_count_too_soon(case, link, body)
         receiver_with_delivery_count_never_reached(case, link, body)
+        if body.available:
+            counting.judge_available(case, link, body)
 
 
 RULES = {

@@ -2,16 +2,17 @@
 
 from amqpscope.limits import MAX_SESSIONS_SEARCHED
 from amqpscope.model import Spot
+from amqpscope.rules.amqp10 import window
 from amqpscope.rules.amqp10.reaction import offend
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.offence import DETACH
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Attach, Begin, Flow
 
-__all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_flow_alone", "judge_transfer", "on_session"]
+__all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_flow_alone", "on_session"]
 
 
 def frame_without_session(case: Case) -> None:
@@ -90,14 +91,16 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     if number in case.me.peer_unanswered:
         return
     asked = case.me.peer_sessions.get(number)
-    if asked is None:
+    if asked is None and not case.me.peer_unanswered:
+        remote_channel_of_a_new_session(case, number)
+    elif asked is None:
         case.report(
             "amqp10/S-BEGIN-REMOTEVALID",
             f"begin answers channel {number}, on which the peer has begun no session",
             CERTAIN,
             {"remote_channel": number},
         )
-    elif asked.begin is not None and asked.whole:
+    elif asked is not None and asked.begin is not None and asked.whole:
         case.report(
             "amqp10/S-BEGIN-REMOTEVALID",
             f"begin answers channel {number}, which is answered since packet {asked.begin_packet}",
@@ -105,6 +108,46 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
             {"remote_channel": number},
             [int(asked.begin_packet)],
         )
+
+
+def remote_channel_of_a_new_session(case: Case, number: int) -> None:
+    """A begin has a remote-channel, and no begin of the peer's waits for an answer.
+
+    Why it matters: a begin that starts a session leaves it unset; the peer takes this one for an answer.
+    Silent when: octets of the peer's were not captured.
+    """
+    case.report(
+        "amqp10/S-BEGIN-LOCALNULL",
+        f"begin has remote-channel {number}, but no begin of the peer's waits for an answer",
+        CERTAIN,
+        {"remote_channel": number},
+    )
+
+
+def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
+    """A session is begun on a channel although a lower one is unused.
+
+    Why it matters: receivers keep tables as large as the highest channel; the lowest unused one is
+    recommended.
+    Silent when: the begin answers another, octets were not captured, or it was told of the connection before.
+    A channel whose end the other side has not answered counts as used.
+    """
+    me = case.me
+    if body.remote_channel is not None or me.high_told or not me.whole or case.found > 0:
+        return
+    channel = int(case.record.frame.channel)
+    if len(me.sessions) + len(me.ended) > MAX_SESSIONS_SEARCHED:
+        return
+    for lower in range(channel):
+        if lower not in me.sessions and (lower not in me.ended or me.ended[lower].state == "UNMAPPED"):
+            me.high_told = True
+            case.report(
+                "amqp10/S-CH-LOWEST",
+                f"channel {channel} is used, {lower} is unused",
+                CERTAIN,
+                {"channel": channel, "lowest_unused": lower},
+            )
+            return
 
 
 def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
@@ -123,37 +166,7 @@ def judge_begin(case: Case, body: Begin) -> None:
     _remember_begin_beside_the_one_to_answer(case, body)
     begin_on_used_channel(case)
     remote_channel_of_no_begin(case, body)
-
-
-def transfer_beyond_window(case: Case, session: SessionEnd) -> None:
-    """A transfer is sent beyond the peer's incoming-window.
-
-    Why it matters: the receiver may have no room; it ends the session with window-violation.
-    Silent when: the begins were not captured, or octets since. Possible when only the newest of several
-    windows that the sender may have known is exceeded.
-    """
-    limits = session.limits
-    if not session.whole or len(limits) == 0:
-        return
-    certainty = limits.judge(session.next_id)
-    if certainty != LEGAL:
-        bound = limits.largest() if certainty == CERTAIN else limits.newest()
-        case.report(
-            "amqp10/S-WIN-IN",
-            f"transfer-id {raw(session.next_id)} is sent, the peer's incoming-window allows those before "
-            f"{raw(bound)}",
-            certainty,
-            {
-                "next_outgoing_id": int(raw(session.next_id)),
-                "remote_incoming_window": int(limits.newest() - session.next_id),
-            },
-            [int(limits.newest_packet())],
-        )
-
-
-def judge_transfer(case: Case, session: SessionEnd) -> None:
-    """The session's rules about transfer."""
-    transfer_beyond_window(case, session)
+    channel_that_is_not_the_lowest(case, body)
 
 
 def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow) -> None:
@@ -286,6 +299,7 @@ def judge_flow_alone(case: Case, body: Flow) -> None:
 
 def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
     """The session's rules about flow."""
+    window.judge_flow(case, session, body)
     flow_with_other_next_outgoing_id(case, session, body)
     flow_without_next_incoming_id(case, session, body)
     flow_with_next_incoming_id_too_soon(case, session, body)
@@ -355,7 +369,8 @@ RULES = {
     "amqp10/S-END-LAST": frame_after_end,
     "amqp10/S-BEGIN-REUSE": begin_on_used_channel,
     "amqp10/S-BEGIN-REMOTEVALID": remote_channel_of_no_begin,
-    "amqp10/S-WIN-IN": transfer_beyond_window,
+    "amqp10/S-BEGIN-LOCALNULL": remote_channel_of_a_new_session,
+    "amqp10/S-CH-LOWEST": channel_that_is_not_the_lowest,
     "amqp10/S-FLOW-NEXTOUT": flow_with_other_next_outgoing_id,
     "amqp10/S-FLOW-NEXTIN-SET": flow_without_next_incoming_id,
     "amqp10/S-FLOW-NEXTIN-UNSET": flow_with_next_incoming_id_too_soon,

@@ -149,8 +149,9 @@ class Endpoint:
         self.close_condition: str = ""
         # Nothing is missing since: it cannot have begun anew.
         self.close_stands: bool = False
-        # How often it was silent for too long.
+        # How often it was silent for too long. It was told that a channel is not the lowest unused one.
         self.late: i64 = 0
+        self.high_told: bool = False
         self.peer_closed: bool = False
         # What the peer did wrong that it still has to answer.
         self.offences: list[Offence] = []
@@ -279,6 +280,8 @@ class Endpoint:
             session = self.peer_session_on(arrival.channel)
             if session is not None:
                 session.receive_flow(body, end, arrival.packet)
+                if body.echo:
+                    _ask_echo(session, body, arrival)
                 if body.handle is not None:
                     link = session.peer_handles.get(body.handle)
                     if link is not None:
@@ -616,6 +619,8 @@ class Endpoint:
             session.last_delivery = number
         frame = record.frame
         begun = link.open is None
+        if not begun:
+            session.continued += 1
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
         message = record.message
         if message is not None:
@@ -785,7 +790,7 @@ class Endpoint:
                 int(self.peer_open_time),
             ),
             (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
-            (self.close_stands, self.peer_closed, int(self.late)),
+            (self.close_stands, self.peer_closed, int(self.late), self.high_told),
             (self.accepted_on, int(self.accepted_end), self.reserved),
             tuple(offence.dump() for offence in self.offences),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
@@ -822,8 +827,8 @@ class Endpoint:
         endpoint.peer_open = opened if isinstance(opened, Open) else None
         _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
         endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
-        endpoint.close_stands, endpoint.peer_closed, endpoint.late = others
         endpoint.accepted_on, endpoint.accepted_end, endpoint.reserved = accepted
+        endpoint.close_stands, endpoint.peer_closed, endpoint.late, endpoint.high_told = others
         endpoint.offences = [Offence.load(offence) for offence in offences]
         endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])
         endpoint.unasked_end = unasked[1]
@@ -886,6 +891,21 @@ def _oldest(waiting: dict[int, list[SessionEnd]], channel: int) -> SessionEnd | 
     if not queue:
         del waiting[channel]
     return session
+
+
+def _ask_echo(session: SessionEnd, flow: Flow, arrival: Arrival) -> None:
+    """The peer asks for a flow of the session, or of a link, in return; of several the first counts."""
+    if flow.handle is None:
+        if session.echo_end == UNKNOWN:
+            session.echo_end = arrival.end
+            session.echo_time = arrival.time
+            session.echo_packet = arrival.packet
+        return
+    link = session.peer_handles.get(flow.handle)
+    if link is not None and link.echo_end == UNKNOWN:
+        link.echo_end = arrival.end
+        link.echo_time = arrival.time
+        link.echo_packet = arrival.packet
 
 
 def _doubt(session: SessionEnd) -> None:

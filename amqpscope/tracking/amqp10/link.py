@@ -122,6 +122,10 @@ class LinkEnd:
         # What each end lists as unsettled in its attach, by tag; None if its map is null.
         self.listed: dict[bytes, object] | None = None
         self.peer_listed: dict[bytes, object] | None = None
+        # A flow of the other end's that asks for one in return: its end, time (ns) and packet.
+        self.echo_end: i64 = UNKNOWN
+        self.echo_time: i64 = 0
+        self.echo_packet: i64 = 0
         # How the last detach of each end was: closed, and with an error.
         self.closed: bool = False
         self.peer_closed: bool = False
@@ -148,6 +152,14 @@ class LinkEnd:
         self.drain_limit: i64 = UNKNOWN
         # Deliveries that were aborted or resumed: whether they count nobody says.
         self.uncounted: i64 = 0
+        # Transfers that were not the first of their delivery. Up to where credit would reach that came without
+        # a delivery-count, if it counted from there. What this end's last flow told: delivery-count, what that
+        # and the credit made (if it was right), and the end of the flow that had granted it.
+        self.continued: i64 = 0
+        self.bare_limit: i64 = UNKNOWN
+        self.told_count: i64 = 0
+        self.told_total: i64 = UNKNOWN
+        self.told_end: i64 = UNKNOWN
         # The delivery under way, the time (ns) of its last transfer, those whose tags may not be used again,
         # and the tags that were resumed.
         self.open: Delivery | None = None
@@ -163,6 +175,8 @@ class LinkEnd:
         self.received: i64 = 0
         self.receiving: bool = False
         self.current: i64 = UNKNOWN
+        # The most messages that the sending end has told to be available.
+        self.available: i64 = UNKNOWN
         # As receiver: what it says of deliveries is limited, by its own settle mode or the source's outcomes.
         self.watched: bool = False
         # As receiver: what it lists as unsettled, and the sender's attach, which ends at `orphans_end`, not.
@@ -185,6 +199,7 @@ class LinkEnd:
         self.tags = {}
         self.resumed = set()
         self.uncounted = 0
+        self.continued = 0
         self.anew = 0
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
         self.attach = attach
@@ -222,6 +237,7 @@ class LinkEnd:
         self.peer_failed = False
         self.watch()
         self.compare()
+        self.available = UNKNOWN
         if not self.sender and attach.initial_delivery_count is not None:
             self.initial_count = attach.initial_delivery_count
             self.received = self.initial_count
@@ -253,6 +269,8 @@ class LinkEnd:
     def forget_credit(self) -> None:
         """Credit belongs to one attachment."""
         self.limits = Limits()
+        self.bare_limit = UNKNOWN
+        self.told_total = UNKNOWN
         self.drain = False
         self.drain_end = UNKNOWN
         self.drain_limit = UNKNOWN
@@ -276,17 +294,30 @@ class LinkEnd:
 
     def send_flow(self, flow: Flow) -> None:
         """This end sends a flow for the link. A sender may raise its delivery-count by one (drain)."""
+        self.echo_end = UNKNOWN
         if self.sender and flow.delivery_count is not None:
             count = nearest(flow.delivery_count, self.count)
             if count > self.count:
                 self.count = count
+            self.told_total = UNKNOWN
+            size: i64 = len(self.limits)
+            if flow.link_credit is not None and size > 0:
+                if int(count + flow.link_credit) in self.limits.bounds:
+                    self.told_count = count
+                    self.told_total = count + flow.link_credit
+                    self.told_end = self.limits.ends[size - 1]
 
     def receive_flow(self, flow: Flow, end: i64, packet: i64) -> None:
         """This end received the other end's flow for the link."""
+        if flow.available is not None and flow.available > self.available:
+            self.available = flow.available
         if self.sender:
             if flow.link_credit is not None:
                 # Before the own attach nothing is counted yet; it says from where.
                 base: i64 = UNBASED if self.handle == UNKNOWN else self.initial_count
+                self.bare_limit = UNKNOWN
+                if flow.delivery_count is None and self.handle != UNKNOWN:
+                    self.bare_limit = self.count + flow.link_credit
                 if flow.delivery_count is not None:
                     base = nearest(flow.delivery_count, self.count)
                 bound = base + flow.link_credit
@@ -329,8 +360,10 @@ class LinkEnd:
                 again = delivery.resumed or (self.listed and transfer.delivery_tag in self.listed)
                 if again and len(self.resumed) < MAX_STATED:
                     self.resumed.add(transfer.delivery_tag)
-        elif transfer.aborted and not delivery.resumed:
-            self.uncounted += 1
+        else:
+            self.continued += 1
+            if transfer.aborted and not delivery.resumed:
+                self.uncounted += 1
         delivery.octets += octets
         if transfer.settled:
             delivery.settled = True
@@ -369,10 +402,12 @@ class LinkEnd:
                 int(self.peer_handle),
             ),
             (self.closed, self.peer_closed, int(self.peer_detach_end), int(self.asked)),
-            (self.failed, self.peer_failed),
+            (self.failed, self.peer_failed, int(self.echo_end), int(self.echo_time), int(self.echo_packet)),
             None if self.half_closed is None else self.half_closed.dump(),
             None if self.misanswered is None else self.misanswered.dump(),
             (self.answers, int(self.attach_frame), self.refusal_told),
+            (int(self.continued), int(self.bare_limit), int(self.available)),
+            (int(self.told_count), int(self.told_total), int(self.told_end)),
             (int(self.initial_count), int(self.count), self.limits.dump()),
             (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
             None if self.open is None else deliveries.number(self.open),
@@ -386,7 +421,7 @@ class LinkEnd:
     def load(state: tuple[Any, ...]) -> "LinkEnd":
         """What `dump` gave, as an object again, as yet without its deliveries."""
         about, attach, peer_attach, ends, failed, half_closed, misanswered, answers = state[:8]
-        count, drain, _, _, resumed, received, orphans = state[8:]
+        counted, told, count, drain, _, _, resumed, received, orphans = state[8:]
         name, sender, _, _, handle = about
         link = LinkEnd(name, sender, handle)
         _, _, link.state, link.whole, _ = about
@@ -401,10 +436,12 @@ class LinkEnd:
         link.peer_attaches = peer_attach[2]
         link.peer_handle = peer_attach[3]
         link.closed, link.peer_closed, link.peer_detach_end, link.asked = ends
-        link.failed, link.peer_failed = failed
+        link.failed, link.peer_failed, link.echo_end, link.echo_time, link.echo_packet = failed
         link.half_closed = None if half_closed is None else Spot.load(half_closed)
         link.misanswered = None if misanswered is None else Spot.load(misanswered)
         link.answers, link.attach_frame, link.refusal_told = answers
+        link.continued, link.bare_limit, link.available = counted
+        link.told_count, link.told_total, link.told_end = told
         link.initial_count = count[0]
         link.count = count[1]
         link.limits = Limits.load(count[2])
@@ -420,10 +457,10 @@ class LinkEnd:
 
     def restore(self, state: tuple[Any, ...], deliveries: list[Delivery]) -> None:
         """Give it its deliveries, as `dump` told them."""
-        under_way = state[10]
+        under_way = state[12]
         if under_way is not None:
             self.open = deliveries[under_way]
-        self.tags = {tag: deliveries[number] for tag, number in state[11]}
+        self.tags = {tag: deliveries[number] for tag, number in state[13]}
 
 
 def _listed(attach: Attach) -> dict[bytes, object] | None:

@@ -17,7 +17,7 @@ Sources: transport.xml, "Sessions", "Session Flow Control".
 """
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.limits import MAX_STATED, MAX_UNPROVED
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
@@ -30,7 +30,10 @@ from dissectors.amqp10.performatives import Begin, Disposition, End, Flow, Trans
 from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.wire import i64
 
-__all__ = ["SessionEnd", "among"]
+__all__ = ["FAR", "SessionEnd", "among"]
+
+FAR: Final = 1 << 60
+"""A limit that nothing reaches."""
 
 
 def among(numbers: Collection[int], first: i64, last: i64) -> list[int]:
@@ -66,6 +69,22 @@ class SessionEnd:
         self.initial_id: i64 = 0
         self.next_id: i64 = 0
         self.limits: Limits = Limits()
+        # The bound that its own outgoing-window sets, and whether it was told that it went beyond.
+        self.own_limit: i64 = FAR
+        self.own_told: bool = False
+        # Up to where the peer's newest window would reach if it counted from this end's next transfer, and
+        # whether the flow that set it said not from where; the transfers since that went on with a delivery.
+        self.hasty_limit: i64 = UNKNOWN
+        self.hasty_bare: bool = False
+        self.continued: i64 = 0
+        # A flow of the peer's that raised its own counter: its end, packet, and the id that it set.
+        self.sync_end: i64 = UNKNOWN
+        self.sync_packet: i64 = 0
+        self.sync_id: i64 = 0
+        # A flow of the peer's that asks for one in return: its end, time (ns) and packet.
+        self.echo_end: i64 = UNKNOWN
+        self.echo_time: i64 = 0
+        self.echo_packet: i64 = 0
         # What it has received, at `could`: the peer's transfer-ids, and where they ended.
         self.peer_initial_id: i64 = 0
         self.peer_next_id: i64 = 0
@@ -106,6 +125,8 @@ class SessionEnd:
         if begin.next_outgoing_id is not None:
             self.initial_id = begin.next_outgoing_id
             self.next_id = self.initial_id
+            if begin.outgoing_window is not None:
+                self.own_limit = self.initial_id + begin.outgoing_window
         self.limits.rebase(self.initial_id)
 
     def receive_begin(self, begin: Begin, channel: i64, end: i64, packet: i64) -> None:
@@ -158,6 +179,9 @@ class SessionEnd:
         """This end sends a flow. What it says of its next-outgoing-id is taken for its own counter."""
         if flow.next_outgoing_id is not None:
             self.next_id = nearest(flow.next_outgoing_id, self.next_id)
+        self.echo_end = UNKNOWN
+        if flow.outgoing_window is not None and not self.own_told:
+            self.own_limit = self.next_id + flow.outgoing_window
 
     def receive_flow(self, flow: Flow, end: i64, packet: i64) -> None:
         """This end received the peer's flow."""
@@ -166,6 +190,9 @@ class SessionEnd:
             if flow.next_incoming_id is not None:
                 base = nearest(flow.next_incoming_id, self.next_id)
             bound = base + flow.incoming_window
+            self.continued = 0
+            self.hasty_limit = self.next_id + flow.incoming_window
+            self.hasty_bare = flow.next_incoming_id is None
             if len(self.limits) > 0 and flow.next_outgoing_id is not None:
                 if nearest(flow.next_outgoing_id, self.peer_next_id) != self.peer_next_id:
                     # A wrong flow need not be obeyed.
@@ -178,6 +205,9 @@ class SessionEnd:
             if following > self.peer_next_id:
                 self.received_ends = []
                 self.peer_next_id = following
+                self.sync_end = end
+                self.sync_packet = packet
+                self.sync_id = following
 
     def receive_transfer(self, end: i64) -> None:
         """This end received a transfer frame, which ends at `end` of the peer's stream."""
@@ -352,6 +382,9 @@ class SessionEnd:
             (tuple(self.aborted.items()), tuple(sorted(self.aborts))),
             tables,
             (int(self.lowest), self.high_told),
+            (int(self.own_limit), self.own_told, int(self.hasty_limit), self.hasty_bare, int(self.continued)),
+            (int(self.sync_end), int(self.sync_packet), int(self.sync_id)),
+            (int(self.echo_end), int(self.echo_time), int(self.echo_packet)),
             tuple(dumped_links),
             tuple(dumped_deliveries),
         )
@@ -360,7 +393,7 @@ class SessionEnd:
     def load(state: tuple[Any, ...]) -> "SessionEnd":
         """What `dump` gave, as an object again."""
         about, begin, peer_begin, ends, ids, peer_ids, received, sent = state[:8]
-        stated, aborted, tables, lowest, links, deliveries = state[8:]
+        stated, aborted, tables, lowest, windows, sync, echo, links, deliveries = state[8:]
         session = SessionEnd(about[0])
         _, session.state, session.whole, session.channel, session.peer_channel = about
         value = load_value(begin[0])
@@ -397,4 +430,8 @@ class SessionEnd:
         session.held = {number: all_links[at] for number, at in held}
         session.freed = {handle: all_links[at] for handle, at in freed}
         session.lowest, session.high_told = lowest
+        session.own_limit, session.own_told, session.hasty_limit, session.hasty_bare = windows[:4]
+        session.continued = windows[4]
+        session.sync_end, session.sync_packet, session.sync_id = sync
+        session.echo_end, session.echo_time, session.echo_packet = echo
         return session

@@ -108,8 +108,8 @@ def pipelined_frame_larger_than_512_octets(d: Dialogue) -> None:
 
 @pair("C-CHMAX", "C-CHMAX-REACT", cut=without("server open"))
 def channel_beyond_agreed(d: Dialogue) -> None:
-    d.opened(server={"channel_max": 3})
-    channel = 4 if d.wrong else 3
+    d.opened(server={"channel_max": 0})
+    channel = 1 if d.wrong else 0
     said = d.client.begin(channel=channel)
     if d.wrong:
         said.breaks("C-CHMAX")
