@@ -88,8 +88,8 @@ def test_two_sessions_begun_at_once_of_which_one_is_answered() -> None:
     d = Dialogue()
     d.opened()
     d.client.begin(0)
-    d.server.begin(1, remote_channel=None)
-    d.client.begin(1, remote_channel=1)
+    d.server.begin(0, remote_channel=None)
+    d.client.begin(1, remote_channel=0)
     assert found(d) == []
 
 

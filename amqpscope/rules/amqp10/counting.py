@@ -29,7 +29,7 @@ def credit_counted_from_nothing(case: Case, link: LinkEnd, certainty: i64) -> No
     credit = limits.newest() - link.count
     case.report(
         "amqp10/L-CREDIT-NODC",
-        f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so that its "
+        f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so its "
         f"credit counts from {raw(link.initial_count)}; delivery-count is {raw(link.count)}",
         certainty,
         {"link_credit": int(credit), "delivery_count": int(raw(link.count))},
@@ -45,7 +45,7 @@ def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
     """
     case.report(
         "amqp10/L-DC-UNIT",
-        f"delivery-count is {value}, the sender's is {raw(link.count)}: transfers are counted, not deliveries",
+        f"delivery-count is {value}, the sender's is {raw(link.count)}: transfers are counted, no deliveries",
         CERTAIN,
         {"delivery_count": int(raw(link.count)), "further_transfers": int(link.continued)},
     )
@@ -72,12 +72,13 @@ def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: 
 
     Why it matters: the receiver's delivery-count and credit say how much is left; who computes it otherwise
     stops too early.
-    Silent when: octets of either peer since the attach were not captured. Possible when it says none at all,
-    or deliveries were aborted, resumed or are under way: whether these count nobody says.
+    Silent when: it tells of none at all, as many do that count nothing here, or octets of either peer since
+    the attach were not captured. Possible when deliveries were aborted, resumed or are under way: whether
+    these count nobody says.
     """
     case.report(
         "amqp10/L-CREDIT-FORMULA",
-        f"delivery-count and link-credit make {raw(total)}, the receiver's limit is {raw(link.limits.newest())}",
+        f"delivery-count and link-credit make {raw(total)}, the limit is {raw(link.limits.newest())}",
         certainty,
         {"delivery_limit": int(raw(link.limits.newest()))},
         [int(link.limits.newest_packet())],
@@ -89,20 +90,23 @@ def judge_stated_credit(case: Case, link: LinkEnd, body: Flow) -> bool:
     limits = link.limits
     if body.link_credit is None or body.delivery_count is None or len(limits) == 0 or not link.whole:
         return False
+    if body.link_credit == 0:
+        return False  # said by many that count nothing here
     count = nearest(body.delivery_count, link.count)
     total = count + body.link_credit
     sure = link.uncounted == 0 and link.open is None
     if (
         sure
         and link.told_total != UNKNOWN
-        and link.told_end == limits.ends[len(limits) - 1]
+        and len(limits) == 1
+        and link.told_end == limits.ends[0]
         and total != link.told_total
         and count == link.count > link.told_count
     ):
         credit_not_counted_down(case, link, total)
         return True
     if total < limits.largest() and len(limits) < MAX_LIMITS - 1 and int(total) not in limits.bounds:
-        credit_computed_otherwise(case, link, total, CERTAIN if sure and body.link_credit > 0 else POSSIBLE)
+        credit_computed_otherwise(case, link, total, CERTAIN if sure else POSSIBLE)
         return True
     return False
 

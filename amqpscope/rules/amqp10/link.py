@@ -433,10 +433,11 @@ def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
     """The link's rules about flow."""
     attachment.judge_flow(case, link, body)
     if link.sender:
+        before = case.found
         sender_with_other_delivery_count(case, link, body)
         found = case.found
         drained_with_credit_left(case, link, body)
-        if case.found == found and not counting.judge_stated_credit(case, link, body):
+        if case.found == found and (found > before or not counting.judge_stated_credit(case, link, body)):
             sender_with_credit_of_its_own(case, link, body)
         sender_with_drain_of_its_own(case, link, body)
     else:

@@ -152,8 +152,8 @@ class LinkEnd:
         self.drain_limit: i64 = UNKNOWN
         # Deliveries that were aborted or resumed: whether they count nobody says.
         self.uncounted: i64 = 0
-        # Transfers that were not the first of their delivery. Up to where credit would reach that came without
-        # a delivery-count, if it counted from there. What this end's last flow told: delivery-count, what that
+        # Transfers that were not the first of their delivery. Up to where credit would reach that came
+        # without a delivery-count, if it counted from there. Told by the last flow: the count, what that
         # and the credit made (if it was right), and the end of the flow that had granted it.
         self.continued: i64 = 0
         self.bare_limit: i64 = UNKNOWN
@@ -300,12 +300,12 @@ class LinkEnd:
             if count > self.count:
                 self.count = count
             self.told_total = UNKNOWN
-            size: i64 = len(self.limits)
-            if flow.link_credit is not None and size > 0:
-                if int(count + flow.link_credit) in self.limits.bounds:
+            if flow.link_credit is not None and len(self.limits) == 1:
+                # It can have known of one grant only: this is counted from that.
+                if count + flow.link_credit == self.limits.bounds[0]:
                     self.told_count = count
                     self.told_total = count + flow.link_credit
-                    self.told_end = self.limits.ends[size - 1]
+                    self.told_end = self.limits.ends[0]
 
     def receive_flow(self, flow: Flow, end: i64, packet: i64) -> None:
         """This end received the other end's flow for the link."""
