@@ -123,7 +123,7 @@ PROFILES: Final = (
             Habit(
                 "amqp10/C-CLOSE-LAST",
                 "lets its sessions answer detach and end after its close",
-                "https://github.com/rabbitmq/rabbitmq-server/pull/13231",
+                "https://github.com/rabbitmq/rabbitmq-server/pull/13247",
                 frames=("detach", "end"),
             ),
         ),
@@ -140,7 +140,7 @@ PROFILES: Final = (
             ),
             Habit(
                 "amqp10/L-ATTACH-IDC",
-                "attaches as the sender of $cbs without initial-delivery-count",
+                "attaches as a sender, of $cbs above all, without initial-delivery-count",
                 "https://github.com/Azure/azure-uamqp-c/issues/247",
             ),
             Habit(

@@ -121,7 +121,7 @@ def test_the_list_of_profiles_as_json(capsys: pytest.CaptureFixture[str]) -> Non
         {
             "rule": "amqp10/C-CLOSE-LAST",
             "does": "lets its sessions answer detach and end after its close",
-            "source": "https://github.com/rabbitmq/rabbitmq-server/pull/13231",
+            "source": "https://github.com/rabbitmq/rabbitmq-server/pull/13247",
             "frames": ["detach", "end"],
             "path": None,
         },

@@ -228,7 +228,7 @@ def test_octets_that_are_no_frame_have_a_line_of_their_own() -> None:
 def test_packets_rise_downwards_also_where_something_is_known_only_later() -> None:
     rows = drawn(Pairs().octets("amqp10/C-HDR-FORM", VIOLATING))
     packets = [int(row[:3]) for row in rows[1:] if row[:3].strip()]
-    assert packets == sorted(packets) and len(packets) > 4
+    assert packets == sorted(packets) and len(packets) > 2
 
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
