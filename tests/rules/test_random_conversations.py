@@ -68,7 +68,7 @@ def test_legal_conversations_are_not_accused(batch: int) -> None:
 def test_the_conversations_have_everything_in_them() -> None:
     """Else the property above would say little."""
     said: Counter[str] = Counter()
-    for n in range(200):
+    for n in range(300):
         conversation = converse(f"all {n}")
         said["conversations with races"] += conversation.races
         for each in conversation.said():

@@ -378,6 +378,7 @@ class Peer:
         self.awaiting: dict[int, list[Session]] = {}
         self.unsafe: set[int] = set()
         self.tags = 0
+        self.messages = 0
         # Transactions: the control link and what is declared on it (client); how many there were, and whether
         # those that are over were committed (server).
         self.control: Link | None = None
@@ -899,7 +900,9 @@ class Peer:
         if self.chance(0.3):
             parts.append(amqp.header(durable=True))
         if self.chance(0.3):
-            parts.append(amqp.properties(message_id="m", subject="s"))
+            # Of its own, each: what comes from elsewhere with the same id may be held against it.
+            self.messages += 1
+            parts.append(amqp.properties(message_id=f"{NAMES[self.side]}-{self.messages}", subject="s"))
         if self.chance(0.2):
             parts.append(amqp.application_properties({"k": "v"}))
         size = random.choice([0, 1, 20, 200, 900, 2500]) if self.character.big else random.choice([0, 1, 20])

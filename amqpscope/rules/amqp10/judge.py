@@ -24,6 +24,7 @@ from amqpscope.rules.amqp10 import (
     negotiation,
     outcome,
     reaction,
+    redelivery,
     refusal,
     resuming,
     sasl,
@@ -395,6 +396,9 @@ class Judge:
         transaction.judge_transfer(case, ends, attached, body)
         if case.ledger.active:
             transactional_work.judge_transfer(case, ends, attached, body)
+        whole = case.record.message
+        if whole is not None and case.me.all_passages and case.me.fates and not self.resumes(case, body):
+            redelivery.judge_message(case, ends, attached, whole)
         if said is not None:
             message.judge_message(case, said)
 

@@ -38,6 +38,7 @@ from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.offence import Offence
 from amqpscope.tracking.amqp10.passage import Allowance, Passage, passage
+from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.knowledge import Knowledge
@@ -45,7 +46,7 @@ from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import RESERVED, Message
-from dissectors.amqp10.messaging import Accepted
+from dissectors.amqp10.messaging import Accepted, Source
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -181,6 +182,8 @@ class Endpoint:
         self.passed: i64 = 0
         self.all_passages: bool = True
         self.allowance: Allowance = Allowance()
+        # What was said of them so far, by message-id, if they may be a distribution node's.
+        self.fates: dict[bytes, Fate] = {}
         # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
         # session may be begun, ended and begun again before the first answer comes.
         self.unanswered: dict[int, list[SessionEnd]] = {}
@@ -298,6 +301,7 @@ class Endpoint:
                 link = session.peer_handles.pop(body.handle, None)
                 if link is not None:
                     link.receive_detach(body, end)
+                    self.leave_link(session, link.name)
                     link.asked = arrival.time
                     link.peer_handle = UNKNOWN
                     if session.freed:
@@ -309,6 +313,7 @@ class Endpoint:
             self._their_channel = _NO_CHANNEL
             if session is not None:
                 session.receive_end(end)
+                self.leave_link(session, "")
                 session.asked = arrival.time
         elif isinstance(body, Open):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
@@ -430,6 +435,13 @@ class Endpoint:
             if accepted:
                 self.accepted_on = delivery.link.name
                 self.accepted_end = end
+            if delivery.identity:
+                fate = self.fates.get(delivery.identity)
+                if fate is not None and fate.number == delivery.number and fate.session == session.number:
+                    if body.state is not None:
+                        fate.state = body.state
+                    if body.settled:
+                        fate.settled = True
             if body.settled:
                 delivery.settled_by_receiver = True
                 session.unsettled.pop(int(delivery.number), None)
@@ -494,6 +506,7 @@ class Endpoint:
                 link = session.handles.pop(body.handle, None)
                 if link is not None:
                     link.send_detach(body, Spot.of(record))
+                    self.leave_link(session, link.name)
                     link.handle = UNKNOWN
                     session.free(body.handle, link)
         elif isinstance(body, Begin):
@@ -503,6 +516,7 @@ class Endpoint:
             self._own_channel = _NO_CHANNEL
             if session is not None:
                 session.send_end(body)
+                self.leave_link(session, "")
                 self.settle_accounts(session)
                 self.ended[channel] = session
         elif isinstance(body, Open):
@@ -630,7 +644,7 @@ class Endpoint:
                     if delivery.traits & RESERVED:
                         self.reserved = True
             if self.all_passages:
-                self.pass_on(record, message, delivery)
+                self.pass_on(record, message, delivery, session)
         if link.open is not None:
             link.open_time = record.last_time
         elif delivery.aborted and delivery.number != UNKNOWN and len(session.aborts) < MAX_STATED:
@@ -640,7 +654,7 @@ class Endpoint:
         elif delivery.settled and delivery.number != UNKNOWN:
             session.unsettled.pop(int(delivery.number), None)
 
-    def pass_on(self, record: FrameRecord, message: Message, delivery: Delivery) -> None:
+    def pass_on(self, record: FrameRecord, message: Message, delivery: Delivery, session: SessionEnd) -> None:
         """A message that may be sent on elsewhere, or came from there."""
         sound = message.complete and message.message_format == 0 and not delivery.resumed
         self.passed += 1
@@ -657,6 +671,20 @@ class Endpoint:
         if passed is not None:
             self.passages.append(passed)
             self.allowance.left -= 1
+            if self.peer == SERVER and delivery.number != UNKNOWN:
+                attach = delivery.link.attach
+                source = None if attach is None else attach.source
+                address = source.address if isinstance(source, Source) else None
+                self.fates[passed.message_id] = Fate(
+                    passed, session.number, delivery.number, address, delivery.settled
+                )
+                delivery.identity = passed.message_id
+
+    def leave_link(self, session: SessionEnd, name: str) -> None:
+        """A link was detached, or ("") all: what was sent there and not settled is its node's again."""
+        for fate in self.fates.values():
+            if fate.session == session.number and name in (fate.link, ""):
+                fate.gone = True
 
     def send_disposition(self, channel: int, body: Disposition, time: i64) -> None:
         session = self.session_on(channel)
@@ -671,6 +699,8 @@ class Endpoint:
                 delivery.state = body.state
             if body.settled:
                 delivery.settled = True
+                if delivery.identity and delivery.identity in self.fates:
+                    self.fates[delivery.identity].settled = True
                 session.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
 
@@ -797,7 +827,12 @@ class Endpoint:
             tables,
             int(self.begun),
             tuple(account.dump() for account in self.accounts.values()),
-            (tuple(passed.dump() for passed in self.passages), int(self.passed), self.all_passages),
+            (
+                tuple(passed.dump() for passed in self.passages),
+                int(self.passed),
+                self.all_passages,
+                tuple(fate.dump() for fate in self.fates.values()),
+            ),
             tuple(_session(session).dump() for session in sessions.objects),
         )
 
@@ -841,7 +876,8 @@ class Endpoint:
         endpoint.begun = begun
         endpoint.accounts = {account.name: account for account in map(LinkAccount.load, accounts)}
         endpoint.passages = [Passage.load(passed) for passed in passages[0]]
-        endpoint.passed, endpoint.all_passages = passages[1:]
+        endpoint.passed, endpoint.all_passages, fates = passages[1:]
+        endpoint.fates = {fate.message_id: fate for fate in map(Fate.load, fates)}
         return endpoint
 
 

@@ -50,6 +50,8 @@ class Delivery:
         self.tag: bytes | None = tag
         self.packet: i64 = packet
         self.message_format: int | None = None
+        # The id of its message, if it is kept what becomes of that.
+        self.identity: bytes = b""
         self.settled: bool = False
         self.settled_by_receiver: bool = False
         self.complete: bool = False
@@ -68,7 +70,7 @@ class Delivery:
         return (
             links.number(self.link),
             (int(self.number), self.tag, int(self.packet), self.message_format),
-            (int(self.octets), int(self.traits)),
+            (int(self.octets), int(self.traits), self.identity),
             (self.settled, self.settled_by_receiver, self.complete, self.aborted, self.resumed),
             self.rcv_settle_mode,
             dump_value(self.first_state),
@@ -83,7 +85,7 @@ class Delivery:
         number, tag, packet, message_format = about
         delivery = Delivery(links[link], number, tag, packet)
         delivery.message_format = message_format
-        delivery.octets, delivery.traits = content
+        delivery.octets, delivery.traits, delivery.identity = content
         settled, settled_by_receiver, complete, aborted, resumed = flags
         delivery.settled = settled
         delivery.settled_by_receiver = settled_by_receiver

@@ -1,0 +1,78 @@
+"""What became of a message that an endpoint sent, in case it sends it again on the same connection.
+
+A distribution node sends a message to one receiver and, by what that says of it, to another one or never
+again. Of the first messages that a server sent with an id (see `passage`) it is kept what was said of them:
+a message that comes again with the same id and the same bare message is held against it. Clients are no
+distribution nodes: what they send again they may mean to.
+
+Sources: messaging.xml, "Message States", "delivery-state"; "addressing", source.
+"""
+
+from typing import Any
+
+from amqpscope.model import Spot
+from amqpscope.tracking.amqp10.passage import Passage
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.messaging import Header
+from dissectors.amqp10.portable import dump_value, load_value
+from dissectors.wire import i64
+
+__all__ = ["Fate", "delivery_count"]
+
+
+def delivery_count(header: bytes) -> int:
+    """The delivery-count of an encoded header section, 0 if it says none."""
+    if not header:
+        return 0
+    for section in Message(0, [header], len(header), True).sections():
+        value = section.value
+        if isinstance(value, Header) and value.delivery_count is not None:
+            return int(value.delivery_count)
+    return 0
+
+
+class Fate:
+    """A message that was sent, on one link of one session.
+
+    number: of its delivery, as a count. count: its delivery-count. state: that its receiver stated, once
+    received. settled: by either end. gone: its link was left before.
+    """
+
+    def __init__(self, passed: Passage, session: i64, number: i64, address: object, settled: bool) -> None:
+        self.message_id: bytes = passed.message_id
+        self.sections: bytes = passed.sections
+        self.sums: tuple[int, ...] = passed.sums
+        self.link: str = passed.link
+        self.packet: i64 = passed.spot.packet
+        self.count: i64 = delivery_count(passed.header)
+        self.session: i64 = session
+        self.number: i64 = number
+        self.address: object = address
+        self.state: object = None
+        self.settled: bool = settled
+        self.presettled: bool = settled
+        self.gone: bool = False
+
+    def is_of(self, passed: Passage) -> bool:
+        """Whether a message that is sent now is the same one."""
+        return self.sections == passed.sections and self.sums == passed.sums
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            (self.message_id, self.sections, self.sums, self.link, int(self.packet), int(self.count)),
+            (int(self.session), int(self.number), dump_value(self.address)),
+            (dump_value(self.state), self.settled, self.presettled, self.gone),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Fate":
+        """What `dump` gave, as an object again."""
+        about, where, told = state
+        fate = Fate(Passage(Spot(0, 0, 0, 0, "", -1), b"", b"", b"", b"", (), ""), 0, 0, None, False)
+        fate.message_id, fate.sections, fate.sums, fate.link, fate.packet, fate.count = about
+        fate.session, fate.number = where[:2]
+        fate.address = load_value(where[2])
+        fate.state = load_value(told[0])
+        fate.settled, fate.presettled, fate.gone = told[1:]
+        return fate
