@@ -75,6 +75,8 @@ class Frame:
     @property
     def raw(self) -> bytes:
         """The frame's octets, as far as they were captured in one piece from its start."""
+        if self._start == 0 and self._end == len(self.buffer):
+            return self.buffer  # it may be megabytes: not copied
         return self.buffer[self._start : self._end]
 
     @property

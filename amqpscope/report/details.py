@@ -152,7 +152,8 @@ def octets(frame: Frame, guarded: bool) -> list[Line]:
     """The octets of a malformed frame, without the message in it."""
     if frame.kind == "skipped":
         return []
-    shown = frame.raw[: len(frame.raw) - int(frame.payload_size)]
+    raw = frame.raw  # a copy, perhaps of megabytes
+    shown = raw[: len(raw) - int(frame.payload_size)]
     if guarded or hides_raw(frame) or hides_octets(shown):
         return [[_margin(0), ("dim", f"{frame.size} octets, not shown: they may hold a credential")]]
     return [[_margin(0), ("dim", row)] for row in hexdump(shown)]
