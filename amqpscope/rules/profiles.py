@@ -263,6 +263,19 @@ PROFILES: Final = (
         ),
     ),
     Profile(
+        "artemis",
+        "ActiveMQ Artemis",
+        (Mark("product", "apache-activemq-artemis"),),
+        (
+            Habit(
+                "amqp10/M-DYN-NAME",
+                "gives dynamic nodes a random uuid for an address",
+                "https://github.com/apache/artemis/blob/main/artemis-protocols/artemis-amqp-protocol/src/main/java"
+                "/org/apache/activemq/artemis/protocol/amqp/proton/ProtonServerSenderContext.java",
+            ),
+        ),
+    ),
+    Profile(
         "amqp10",
         "amqp10 for Node.js",
         (Mark("container-id", "conn[0-9]{13}"),),

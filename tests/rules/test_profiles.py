@@ -65,6 +65,7 @@ INTRODUCTIONS = {
     ),
     "amqpnetlite": {"container_id": "AMQPNetLite-6bb0aab7"},
     "qpid-proton": properties(product="qpid-dispatch-router", version="1.19.0"),
+    "artemis": properties(product="apache-activemq-artemis", version="2.31.2"),
     "amqp10": {"container_id": "conn1740000000000"},
 }
 """What each product says of itself."""
@@ -100,6 +101,15 @@ def a_detach_comes_after_the_close(d: Dialogue) -> None:
         d.server.close()
         d.server.detach()
     d.tcp.goodbye()
+
+
+@habit("artemis", "M-DYN-NAME", "server")
+def a_dynamic_node_has_a_random_address(d: Dialogue) -> None:
+    made = amqp.source(dynamic=True, address="3f0c26f3-f9c6-4120-8f22-d1b0b3349062")
+    d.begun()
+    d.client.attach(RECEIVER, name="replies", source=amqp.source(dynamic=True))
+    d.server.attach(SENDER, name="replies", source=made)
+    d.goodbye()
 
 
 @habit("azure-service", "D-TAG-PRESENT", "server")
