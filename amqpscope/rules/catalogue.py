@@ -33,8 +33,8 @@ _REACTIONS = ("S-ERR-END", "L-ERR-DETACH", "L-ERR-PIPELINED")
 # Of two texts each asks for what the other one forbids.
 _CONTRADICTED = ("M-CT-NONDATA",)
 
-# A peer's own policy decides.
-_NOTES = ("S-WIN-OUT",)
+# A peer's own policy decides, or one of two passages of the text that disagree.
+_NOTES = ("S-WIN-OUT", "L-HANDLE-REUSE")
 
 # What weakens a rule to a warning, whatever word the text uses.
 _WEAK_BASES = ("inferred", "csd-only")

@@ -96,38 +96,16 @@ def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
     )
 
 
-def reattached_with_unsettled_map(case: Case, link: LinkEnd) -> None:
-    """A link is attached again right behind its detach, before that is answered, with an unsettled map.
-
-    Why it matters: a link that is only reattached is as it was; with the map the other side takes it for one
-    to be resumed, and goes through deliveries that are under way.
-    Silent when: the other side had detached the link, either had closed it or detached it with an error, or
-    octets were not captured. Never more than possible: whether the end of the link survived its detach does
-    not show.
-    """
-    case.report(
-        "amqp10/L-REATTACH-NULL",
-        "the link is attached again before its detach is answered, with an unsettled map",
-        POSSIBLE,
-        {"link_state": link.state},
-        [int(link.attach_packet)],
-    )
-
-
 def _judge_again(case: Case, session: SessionEnd, body: Attach) -> None:
-    """The rules about an attach of a link that was attached on the session before."""
-    if body.name is None or body.role is None or (body.odd is not None and _UNSETTLED in body.odd):
+    """The rules about an attach without unsettled map of a link that was attached on the session before."""
+    if body.name is None or body.role is None or body.unsettled is not None:
+        return
+    if body.odd is not None and _UNSETTLED in body.odd:
         return
     link = session.links.get((body.name, not body.role))
     if link is not None and link.attach is not None and link.handle == UNKNOWN and link.whole:
-        if body.unsettled is None:
-            if link.peer_failed and not link.peer_closed and not link.closed:
-                resumed_without_unsettled_map(case, link)
-        elif link.state == "DETACH_SENT" and link.peer_attach is not None:
-            if not (link.failed or link.peer_failed or link.closed or link.peer_closed):
-                reattached_with_unsettled_map(case, link)
-    if body.unsettled is not None:
-        return
+        if link.peer_failed and not link.peer_closed and not link.closed:
+            resumed_without_unsettled_map(case, link)
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if theirs is None or theirs.peer_channel != session.channel:
         return
@@ -282,7 +260,6 @@ RULES = {
     "amqp10/L-HANDLE-LOWEST": handle_that_is_not_the_lowest,
     "amqp10/L-HANDLE-REUSE": handle_not_free_for_both,
     "amqp10/L-ERR-RESUME-UNSETTLED": resumed_without_unsettled_map,
-    "amqp10/L-REATTACH-NULL": reattached_with_unsettled_map,
     "amqp10/L-REFUSE-NULL": refused_with_a_terminus,
     "amqp10/L-REFUSE-DETACH": credit_on_a_refused_link,
     "amqp10/L-ERRANT-INPUT": input_for_a_failed_link,

@@ -17,13 +17,13 @@ __all__ = ["credit_counted_from_nothing", "judge_available", "judge_stated_credi
 _BELOW_ZERO: Final = 0xFFFF0000
 
 
-def credit_counted_from_nothing(case: Case, link: LinkEnd, certainty: i64) -> None:
+def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
     """A sender takes the credit of a flow without delivery-count as counted from where it is.
 
     Why it matters: without it the credit counts from the initial delivery-count; what was sent since has used
     some of it.
-    Silent when: octets since the attach were not captured. Possible when only the newest of several credits
-    that the sender may have known is exceeded.
+    Silent when: octets since the attach were not captured, or an older credit that the sender may have known
+    is not exceeded.
     """
     limits = link.limits
     credit = limits.newest() - link.count
@@ -31,7 +31,7 @@ def credit_counted_from_nothing(case: Case, link: LinkEnd, certainty: i64) -> No
         "amqp10/L-CREDIT-NODC",
         f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so its "
         f"credit counts from {raw(link.initial_count)}; delivery-count is {raw(link.count)}",
-        certainty,
+        CERTAIN,
         {"link_credit": int(credit), "delivery_count": int(raw(link.count))},
         [int(limits.newest_packet())],
     )

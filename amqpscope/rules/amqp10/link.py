@@ -220,8 +220,8 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
     certainty = limits.judge(link.count)
     if certainty == CERTAIN and link.uncounted > 0 and limits.judge(link.count - link.uncounted) != CERTAIN:
         certainty = POSSIBLE
-    if certainty != LEGAL and link.bare_limit > link.count:
-        counting.credit_counted_from_nothing(case, link, certainty)
+    if certainty == CERTAIN and link.bare_limit > link.count:
+        counting.credit_counted_from_nothing(case, link)
     elif certainty != LEGAL:
         credit = limits.newest() - link.count
         case.report(

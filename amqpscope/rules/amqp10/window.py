@@ -22,36 +22,36 @@ def transfer_beyond_window(case: Case, session: SessionEnd, certainty: i64) -> N
     _tell(case, "amqp10/S-WIN-IN", session, certainty, "")
 
 
-def window_counted_from_its_own_id(case: Case, session: SessionEnd, certainty: i64) -> None:
+def window_counted_from_its_own_id(case: Case, session: SessionEnd) -> None:
     """A sender takes the peer's incoming-window as counted from its own next-outgoing-id.
 
     Why it matters: it counts from the next-incoming-id of the same flow; what was on its way has used some of
     it.
-    Silent when: the begins were not captured, or octets since. Possible when only the newest of several
-    windows that the sender may have known is exceeded.
+    Silent when: the begins were not captured, or octets since, or an older window that the sender may have
+    known is not exceeded.
     """
-    _tell(case, "amqp10/S-WIN-FORMULA", session, certainty, ", which counts from its next-incoming-id")
+    _tell(case, "amqp10/S-WIN-FORMULA", session, CERTAIN, ", which counts from its next-incoming-id")
 
 
-def window_counted_from_nothing(case: Case, session: SessionEnd, certainty: i64) -> None:
+def window_counted_from_nothing(case: Case, session: SessionEnd) -> None:
     """A sender takes the window of a flow without next-incoming-id as counted from its own next-outgoing-id.
 
     Why it matters: without it the window counts from the sender's first transfer on; what was sent since has
     used some of it.
-    Silent when: the begins were not captured, or octets since. Possible when only the newest of several
-    windows that the sender may have known is exceeded.
+    Silent when: the begins were not captured, or octets since, or an older window that the sender may have
+    known is not exceeded.
     """
-    _tell(case, "amqp10/S-WIN-FORMULA-INIT", session, certainty, ", which counts from the first transfer")
+    _tell(case, "amqp10/S-WIN-FORMULA-INIT", session, CERTAIN, ", which counts from the first transfer")
 
 
-def further_transfers_not_counted(case: Case, session: SessionEnd, certainty: i64) -> None:
+def further_transfers_not_counted(case: Case, session: SessionEnd) -> None:
     """A sender exceeds the peer's incoming-window by as many transfers as were not the first of a delivery.
 
     Why it matters: each transfer uses one of the window, also one that goes on with a delivery.
-    Silent when: the begins were not captured, or octets since. Possible when only the newest of several
-    windows that the sender may have known is exceeded.
+    Silent when: the begins were not captured, or octets since, or an older window that the sender may have
+    known is not exceeded.
     """
-    _tell(case, "amqp10/S-WIN-DECR", session, certainty, "; transfers that go on with a delivery count, too")
+    _tell(case, "amqp10/S-WIN-DECR", session, CERTAIN, "; transfers that go on with a delivery count, too")
 
 
 def _tell(case: Case, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
@@ -99,13 +99,15 @@ def judge_transfer(case: Case, session: SessionEnd) -> None:
     certainty = limits.judge(session.next_id)
     if certainty == LEGAL:
         return
-    if session.next_id < session.hasty_limit:
+    if certainty != CERTAIN:
+        transfer_beyond_window(case, session, certainty)
+    elif session.next_id < session.hasty_limit:
         if session.hasty_bare:
-            window_counted_from_nothing(case, session, certainty)
+            window_counted_from_nothing(case, session)
         else:
-            window_counted_from_its_own_id(case, session, certainty)
+            window_counted_from_its_own_id(case, session)
     elif session.continued > 0 and session.next_id - session.continued < limits.newest():
-        further_transfers_not_counted(case, session, certainty)
+        further_transfers_not_counted(case, session)
     else:
         transfer_beyond_window(case, session, certainty)
 

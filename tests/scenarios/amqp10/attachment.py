@@ -111,19 +111,6 @@ def transfer_without_target(d: Dialogue) -> None:
     d.goodbye()
 
 
-@pair("L-REATTACH-NULL", cut=without("client attach"))
-def reattached_with_unsettled_map(d: Dialogue) -> None:
-    d.linked()
-    with d.on_their_way():
-        d.client.detach(closed=False)
-        said = d.client.attach(SENDER, unsettled={b"\0": None} if d.wrong else None)
-    if d.wrong:
-        said.may_break("L-REATTACH-NULL")
-    d.server.detach(closed=False)
-    d.server.attach(RECEIVER)
-    d.goodbye()
-
-
 @pair("L-INCOMPLETE-SUSPEND", cut=without("client attach"))
 def new_delivery_before_the_map_is_complete(d: Dialogue) -> None:
     d.linked(
