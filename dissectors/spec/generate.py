@@ -1,4 +1,4 @@
-"""Generate the typed tables of `dissectors/amqp10` from the specification's XML.
+"""Generate the typed tables of `dissectors/amqp10` and `dissectors/amqp091` from the specifications' XML.
 
     python -m dissectors.spec.generate            write the modules
     python -m dissectors.spec.generate --check    exit 1 if any differs from what would be written
@@ -6,7 +6,7 @@
 A composite type becomes a class: one attribute a field, and a `read` that calls the `Reader` method
 for the field's type. A restricted type is followed to its source; its choices, if the set is closed,
 are checked. What the XML cannot say (the rule a missing field breaks, which fields hold credentials)
-stands in the tables below.
+stands in the tables below. AMQP 0-9-1 has an XML of another kind, see `methods`.
 """
 
 import argparse
@@ -15,8 +15,11 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from dissectors.spec import methods
+
 HERE = Path(__file__).parent
 TARGET = HERE.parent / "amqp10"
+TARGET_091 = HERE.parent / "amqp091"
 NS = "{http://www.amqp.org/schema/amqp.xsd}"
 
 # Module of dissectors.amqp10 -> XML file.
@@ -393,7 +396,7 @@ def sources() -> dict[Path, str]:
     spec = Specification(HERE / "amqp10")
     result = {TARGET / f"{module}.py": module_source(spec, module) for module in MODULES}
     result[TARGET / "registry.py"] = registry_source(spec)
-    return result
+    return result | methods.sources(HERE / "amqp091", TARGET_091)
 
 
 def main() -> int:

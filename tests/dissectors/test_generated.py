@@ -219,10 +219,15 @@ def test_the_check_from_the_command_line(tmp_path: Path) -> None:
 def test_the_check_sees_a_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    other = tmp_path / "amqp091"
+    other.mkdir()
     monkeypatch.setattr(generate, "TARGET", tmp_path)
+    monkeypatch.setattr(generate, "TARGET_091", other)
     monkeypatch.setattr(sys, "argv", ["generate"])
     assert generate.main() == 0
+    assert sorted(path.name for path in other.iterdir()) == ["methods.py", "registry.py"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "amqp091",
         "messaging.py",
         "performatives.py",
         "registry.py",
@@ -234,8 +239,9 @@ def test_the_check_sees_a_difference(
     with (tmp_path / "sasl.py").open("a") as file:
         file.write("\n")
     (tmp_path / "registry.py").unlink()
+    (other / "methods.py").unlink()
     assert generate.main() == 1
-    assert capsys.readouterr().err == "not as generated: sasl.py, registry.py\n"
+    assert capsys.readouterr().err == "not as generated: sasl.py, registry.py, methods.py\n"
 
 
 def test_the_xml_is_the_specifications(tmp_path: Path) -> None:
