@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.model import CLIENT
 from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.passage import Passage
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.composite import sent_name
 from dissectors.amqp10.message import Section
@@ -17,7 +18,7 @@ from dissectors.amqp10.performatives import Error
 from dissectors.amqp10.values import Map, Raw, Symbol
 from dissectors.wire import i64
 
-__all__ = ["judge_content"]
+__all__ = ["judge_content", "judge_ids"]
 
 # HTTP content codings registered at IANA, with the older names that RFC 9110 (section 8.4.1) keeps for them.
 _CODINGS: Final = (
@@ -211,6 +212,34 @@ def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
     )
 
 
+def message_id_used_twice(case: Case, first: Passage) -> None:
+    """Two different messages on one link have the same message-id.
+
+    Why it matters: who drops duplicates, or looks for an answer, by the id takes the second for the first.
+    Silent when: properties, application-properties and body are the same, as of a message that is sent again;
+    or the message is not among the first of its direction. Never more than possible: the sender may hand on
+    what others have made.
+    """
+    case.report_once(
+        "amqp10/M-ID-UNIQUE",
+        f"the message has the message-id of another one (packet {first.spot.packet})",
+        POSSIBLE,
+        {"first_packet": int(first.spot.packet), "link_name": first.link},
+    )
+
+
+def judge_ids(case: Case) -> None:
+    """The messages of a peer that are kept, when its stream has ended."""
+    known: dict[tuple[str, bytes], Passage] = {}
+    end = case.spot
+    for passage in case.me.passages:
+        first = known.setdefault((passage.link, passage.message_id), passage)
+        if (first.sections, first.sums) != (passage.sections, passage.sums):
+            case.spot = passage.spot
+            message_id_used_twice(case, first)
+    case.spot = end
+
+
 def judge_content(case: Case, sections: list[Section]) -> None:
     """The rules about what a message's annotations and properties say; its sections are in order."""
     properties: Properties | None = None
@@ -299,6 +328,7 @@ RULES = {
     "amqp10/M-CE-REGISTERED": unregistered_content_encoding,
     "amqp10/M-ANN-RESERVED": reserved_annotation,
     "amqp10/M-DA-REJECTED-TYPE": rejected_annotation_that_is_no_error,
+    "amqp10/M-ID-UNIQUE": message_id_used_twice,
     "amqp10/T-TIME-MS": time_in_another_unit,
     "amqp10/T-BYTEORDER": time_with_its_octets_reversed,
 }

@@ -14,9 +14,11 @@ from amqpscope.rules.amqp10 import (
     attachment,
     condition,
     connection,
+    content,
     coordinator,
     delivery,
     ending,
+    filtering,
     framing,
     idle,
     link,
@@ -214,6 +216,7 @@ class Judge:
         case.link = None
         case.found = 0
         ending.judge_end(case, reason, after_peer)
+        content.judge_ids(case)
         transactional_work.judge_end(case, reason)
         outcome.judge_end(case, reason)
         if self.context is not None:
@@ -316,6 +319,7 @@ class Judge:
                 link.judge_attach(case, ends, body)
                 resuming.judge_attach(case, ends, body)
                 terminus.judge_request(case, ends, body)
+                terminus.judge_kept(case, ends, body)
         elif isinstance(body, Detach):
             ends = session.on_session(case)
             if ends is not None:
@@ -401,6 +405,8 @@ class Judge:
             redelivery.judge_message(case, ends, attached, whole)
         if said is not None:
             message.judge_message(case, said)
+        if attached.filters and case.record.message is not None and case.record.message.complete:
+            filtering.judge_message(case, attached, case.record.message)
 
     def disposition(self, case: Case, ends: SessionEnd, body: Disposition) -> None:
         """A disposition: what it says of transactions."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.composite import Composite, sent_name
@@ -15,7 +16,7 @@ from dissectors.amqp10.values import Array, Map, Raw, Symbol
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
-__all__ = ["PROBLEMS", "judge_attach", "judge_request"]
+__all__ = ["PROBLEMS", "judge_attach", "judge_kept", "judge_request"]
 
 # The distribution modes of the specification (messaging.xml, "std-dist-mode").
 _MODES = ("move", "copy")
@@ -258,6 +259,44 @@ def judge_request(case: Case, session: SessionEnd, body: Attach) -> None:
             dynamic_target_requested_by_address(case)
 
 
+def terminus_lost(case: Case, what: str, policy: str) -> None:
+    """A peer attaches a link again, and the terminus that it kept is gone although it had not expired.
+
+    Why it matters: what was unsettled there is lost, and a subscription may be, too.
+    Silent when: the link was closed, its session is another one, the terminus expires with the link, the
+    other peer asks for another address, or anything was not captured. Never more than possible: the terminus
+    may have been refused for another reason.
+    """
+    case.report(
+        "amqp10/M-TERM-EXPIRY",
+        f"the link is attached again with a null {what}, which expires by {policy}",
+        POSSIBLE,
+        {"expiry_policy": policy},
+    )
+
+
+def judge_kept(case: Case, session: SessionEnd, body: Attach) -> None:
+    """The rules about the attach of a link that was detached before."""
+    if body.name is None or body.role is None or not case.me.whole:
+        return
+    link = session.links.get((body.name, not body.role))
+    if link is None or link.attach is None or link.peer_attach is None or not link.whole:
+        return
+    if link.closed or link.half_closed is not None or link.failed or link.peer_failed:
+        return
+    if link.handle != UNKNOWN or link.peer_attaches <= link.attaches:
+        return
+    what = "target" if body.role else "source"
+    now, before, asked = body.source, link.attach.source, link.peer_attach.source
+    if body.role:
+        now, before, asked = body.target, link.attach.target, link.peer_attach.target
+    if now is not None or not isinstance(before, (Source, Target)) or not isinstance(asked, (Source, Target)):
+        return
+    policy = before.expiry_policy or "session-end"
+    if policy != "link-detach" and asked.address == before.address and asked.address is not None:
+        terminus_lost(case, what, str(policy))
+
+
 # What the dissector's problems break, by their code.
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "M-ADDR-TYPE": address_of_another_type,
@@ -281,5 +320,6 @@ RULES = {
     "amqp10/M-SUPPDIST-VALUE": supported_modes_that_are_no_symbols,
     "amqp10/M-DISTMODE-VALUE": unknown_distribution_mode,
     "amqp10/M-OUTCOMES-SYMBOL": outcomes_with_symbol_that_stands_for_none,
+    "amqp10/M-TERM-EXPIRY": terminus_lost,
     "amqp10/M-DYN-NAME": generated_address_that_tells_nothing,
 }

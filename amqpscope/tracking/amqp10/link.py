@@ -117,6 +117,8 @@ class LinkEnd:
         self.attach_packet: i64 = 0
         self.attaches: i64 = 0
         self.coordinator: bool = False
+        # This end sends, and says that it applies filters.
+        self.filters: bool = False
         self.peer_attach: Attach | None = None
         self.peer_attach_end: i64 = UNKNOWN
         self.peer_attaches: i64 = 0
@@ -208,6 +210,7 @@ class LinkEnd:
         self.listed = _listed(attach)
         self.attach_packet = packet
         self.coordinator = isinstance(attach.target, Coordinator)
+        self.filters = self.sender and _filters(attach)
         self.closed = False
         self.failed = False
         self.watch()
@@ -432,6 +435,7 @@ class LinkEnd:
         link.attach_packet = attach[1]
         link.attaches = attach[2]
         link.coordinator = link.attach is not None and isinstance(link.attach.target, Coordinator)
+        link.filters = link.sender and link.attach is not None and _filters(link.attach)
         link.peer_attach = _attach(peer_attach[0])
         link.peer_listed = None if link.peer_attach is None else _listed(link.peer_attach)
         link.peer_attach_end = peer_attach[1]
@@ -470,6 +474,11 @@ def _listed(attach: Attach) -> dict[bytes, object] | None:
     if attach.unsettled is None:
         return None
     return {tag: state for tag, state in attach.unsettled.pairs if isinstance(tag, bytes)}
+
+
+def _filters(attach: Attach) -> bool:
+    source = attach.source
+    return isinstance(source, Source) and source.filter is not None and len(source.filter) > 0
 
 
 def _attach(state: object) -> Attach | None:

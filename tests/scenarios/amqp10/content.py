@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import add_pair, legal, pair, told
+from scenarios.pairs import add_pair, legal, pair, told, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -195,3 +195,36 @@ def rejected_annotation_in_the_final_text(d: Dialogue) -> None:
 @told("by the drafts a content-type is for data only", spec="csd01")
 def wrapped_content_type_in_a_draft(d: Dialogue) -> None:
     _each(d, ((typed("message/x-amqp+map") + VALUE, "M-CT-NONDATA", True), (typed("a/b") + DATA, "", True)))
+
+
+# ---- message-ids -------------------------------------------------------------------------------------------
+
+
+def _letter(identity: object, body: bytes) -> bytes:
+    return amqp.properties(message_id=identity) + amqp.data(body)
+
+
+@pair("M-ID-UNIQUE", cut=without("first"))
+def message_id_used_twice(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(_letter("order-1", b"two pounds of tea")).called("first")
+    said = d.client.transfer(_letter("order-1" if d.wrong else "order-2", b"three pounds of tea"))
+    if d.wrong:
+        said.may_break("M-ID-UNIQUE")
+    d.goodbye()
+
+
+@legal("a message is sent again, and ids of another link or another type are others")
+def message_ids_that_may_be_repeated(d: Dialogue) -> None:
+    d.linked()
+    d.client.attach(handle=1, name="r")
+    d.server.attach(RECEIVER, handle=1, name="r")
+    d.server.flow(handle=1)
+    d.client.transfer(_letter("order-1", b"tea"))
+    d.client.transfer(amqp.header(delivery_count=1) + _letter("order-1", b"tea"))
+    d.client.transfer(_letter("order-1", b"coffee"), handle=1)
+    d.client.transfer(_letter(amqp.ulong(1), b"tea"))
+    d.client.transfer(_letter(amqp.binary(b"order-1"), b"coffee"))
+    d.client.transfer(amqp.data(b"no id"))
+    d.client.transfer(amqp.data(b"nor this one"))
+    d.goodbye()

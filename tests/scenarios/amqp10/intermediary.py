@@ -101,12 +101,12 @@ for _rule, _way in ON_THE_WAY.items():
     )
 
 
-@legal("a message-id that two messages have")
+@told("a message-id that two messages have")
 def a_message_id_that_two_messages_have(d: Dialogue) -> None:
     """Which of them was sent on is not known."""
     d.linked()
     d.client.transfer(MESSAGE)
-    d.client.transfer(PROPERTIES + DATA)
+    d.client.transfer(PROPERTIES + DATA).may_break("M-ID-UNIQUE")
     d.server.disposition(0, 1, settled=True, state=amqp.accepted())
     d.goodbye()
     d.wait(seconds=5)

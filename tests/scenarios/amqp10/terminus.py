@@ -246,3 +246,50 @@ def lifetime_policies_in_the_final_text(d: Dialogue) -> None:
     said = d.client.attach(SENDER, target=amqp.target(dynamic=True, dynamic_node_properties=wish))
     said.breaks("M-LIFETIME-VALUE")
     d.goodbye()
+
+
+def _attached_again(d: Dialogue, **source: object) -> None:
+    """A subscription is detached, and attached again."""
+    d.begun()
+    d.client.attach(RECEIVER, source=amqp.source(address="news", **source))
+    d.server.attach(SENDER, source=amqp.source(address="news", **source)).called("attached")
+    d.client.detach(closed=None)
+    d.server.detach(closed=None)
+    d.client.attach(RECEIVER, source=amqp.source(address="news", **source))
+
+
+@pair("M-TERM-EXPIRY", cut=without("attached"))
+def terminus_lost(d: Dialogue) -> None:
+    _attached_again(d, durable=2, expiry_policy="never")
+    if d.wrong:
+        d.server.attach(SENDER, source=None).may_break("M-TERM-EXPIRY")
+    else:
+        d.server.attach(SENDER, source=amqp.source(address="news", durable=2, expiry_policy="never"))
+    d.goodbye()
+
+
+@told("a target that expires when the session ends is lost before")
+def target_lost(d: Dialogue) -> None:
+    d.linked()
+    d.client.detach(closed=None)
+    d.server.detach(closed=None)
+    d.client.attach()
+    d.server.attach(RECEIVER, target=None).may_break("M-TERM-EXPIRY")
+    d.goodbye()
+
+
+@legal("termini that may be gone")
+def termini_that_may_be_gone(d: Dialogue) -> None:
+    _attached_again(d, expiry_policy="link-detach")
+    d.server.attach(SENDER, source=None)
+    d.server.detach(error="amqp:not-found")
+    d.client.detach()
+    d.client.attach(name="closed")
+    d.server.attach(RECEIVER, name="closed")
+    d.client.detach()
+    d.server.detach()
+    d.client.attach(name="closed")
+    d.server.attach(RECEIVER, name="closed", target=None)
+    d.server.detach(error="amqp:not-found")
+    d.client.detach()
+    d.goodbye()

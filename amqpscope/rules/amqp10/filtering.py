@@ -1,0 +1,102 @@
+"""Filters: what a sender says that it applies, held against what it sends (messaging.xml, "filter-set").
+
+Only filters whose meaning is beyond doubt are looked at, and of those only what a message cannot pass: a
+name or property that is there, and has another value than the filter asks for.
+"""
+
+import re
+from typing import Final
+
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.link import LinkEnd
+from amqpscope.tracking.knowledge import POSSIBLE
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.messaging import Properties, Source
+from dissectors.amqp10.values import Described, Map, Symbol, ULong
+
+__all__ = ["judge_message"]
+
+# Registered at amqp.org for Apache (legacy exchanges, JMS), and AMQP Filter Expressions 1.0 (OASIS, csd01).
+_SUBJECT: Final = ("apache.org:legacy-amqp-direct-binding:string", 0x468C_0000_0000)
+_SELECTOR: Final = ("apache.org:selector-filter:string", 0x468C_0000_0004)
+_PROPERTIES: Final = ("amqp:properties-filter", 0x173)
+_APPLICATION: Final = ("amqp:application-properties-filter", 0x174)
+
+# A selector that compares one property with one text. Names that stand for something else have a dot or JMS.
+_EQUALS: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*'([^']*)'\s*\Z", re.ASCII)
+
+_LONGEST: Final = 256
+"""Characters of a selector that are looked at."""
+
+
+def message_that_fails_its_filter(case: Case, what: str, wanted: str, sent: str) -> None:
+    """A sender sends a message that the filter in its own attach does not let pass.
+
+    Why it matters: the attach shows the filter that is in force; a receiver that relies on it takes messages
+    that are not for it.
+    Silent when: the sender's attach or the message was not captured whole, or the filter is not simply
+    understood. Never more than possible: a node may read the filter otherwise.
+    """
+    case.report_once(
+        "amqp10/M-FILTER-ACTUAL",
+        f"{what} of the message is not what the filter in the sender's attach asks for",
+        POSSIBLE,
+        {"field": what, "filter": wanted[:64], "sent": sent[:64]},
+    )
+
+
+def judge_message(case: Case, link: LinkEnd, message: Message) -> None:
+    """A complete message on a link whose sending end has filters."""
+    attach = link.attach
+    source = None if attach is None else attach.source
+    if message.message_format != 0 or not isinstance(source, Source) or source.filter is None:
+        return
+    properties: Properties | None = None
+    application: Map | None = None
+    for section in message.sections():
+        value = section.value
+        if isinstance(value, Properties):
+            properties = value
+        elif section.name == "application-properties" and isinstance(value, Map):
+            application = value
+    for _, described in source.filter:
+        if isinstance(described, Described):
+            _judge_filter(case, described, properties, application)
+
+
+def _judge_filter(
+    case: Case, described: Described, properties: Properties | None, application: Map | None
+) -> None:
+    value = described.value
+    if _is(described, _SUBJECT) and isinstance(value, str):
+        if properties is not None and properties.subject is not None:
+            _compare(case, "the subject", value, properties.subject)
+    elif _is(described, _SELECTOR) and isinstance(value, str):
+        equals = _EQUALS.match(value[:_LONGEST]) if len(value) <= _LONGEST else None
+        if equals is not None and application is not None and not equals[1].startswith("JMS"):
+            _compare(case, "an application property", equals[2], application.get(equals[1]))
+    elif _is(described, _APPLICATION) and isinstance(value, Map):
+        for name, wanted in value:
+            if application is not None and isinstance(name, str):
+                _compare(case, "an application property", wanted, application.get(name))
+    elif _is(described, _PROPERTIES) and isinstance(value, Map):
+        if properties is not None and properties.subject is not None:
+            _compare(case, "the subject", value.get("subject"), properties.subject)
+
+
+def _is(described: Described, filter_type: tuple[str, int]) -> bool:
+    descriptor = described.descriptor
+    if isinstance(descriptor, ULong):
+        return int(descriptor) == filter_type[1]
+    return isinstance(descriptor, Symbol) and str(descriptor) == filter_type[0]
+
+
+def _compare(case: Case, what: str, wanted: object, sent: object) -> None:
+    """Texts only; one that begins with & or $ asks for a beginning or an end."""
+    if isinstance(wanted, str) and isinstance(sent, str) and wanted != sent and wanted[:1] not in ("&", "$"):
+        message_that_fails_its_filter(case, what, str(wanted), str(sent))
+
+
+RULES = {
+    "amqp10/M-FILTER-ACTUAL": message_that_fails_its_filter,
+}
