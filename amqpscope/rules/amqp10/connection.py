@@ -5,8 +5,9 @@ from amqpscope.rules.case import Case
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
+from dissectors.amqp10.values import Map, UInt
 
-__all__ = ["judge_any", "judge_close", "judge_open"]
+__all__ = ["judge_any", "judge_close", "judge_open", "speaks_the_draft"]
 
 
 def frame_before_header(case: Case) -> None:
@@ -318,6 +319,36 @@ def other_host_than_in_sasl(case: Case, body: Open) -> None:
         case.report("amqp10/C-OPEN-HOST", "open.hostname is another than that of sasl-init")
 
 
+def speaks_the_draft(case: Case, body: Open) -> bool:
+    """A peer announces AMQP 1.0 and speaks the draft of April 2011: each of its lists begins with `options`.
+
+    Why it matters: the draft has the same protocol header; all its fields stand one place further on, and
+    nothing that it says means what it is read as.
+    Silent when: the open fits the final text, or does not fit the draft either. Never more than possible:
+    there were other drafts. What the peer says after it is not judged.
+    """
+    odd = body.odd
+    if odd is None or body.container_id is not None or body.hostname is None:
+        return False
+    options = odd.get(0)
+    if options is not None and not isinstance(options, Map):
+        return False
+    # What the final text has there are numbers: max-frame-size and a channel-max of two octets.
+    signs = (
+        int(isinstance(options, Map)) + int(isinstance(odd.get(2), str)) + int(isinstance(odd.get(3), UInt))
+    )
+    if signs < 2:
+        return False
+    case.me.draft = True
+    case.report(
+        "amqp10/C-DIALECT-1239",
+        "the open is that of the draft of April 2011: its fields stand one place further on",
+        POSSIBLE,
+        {"signs": signs},
+    )
+    return True
+
+
 def judge_open(case: Case, body: Open) -> None:
     """The rules about open."""
     second_open(case)
@@ -373,6 +404,7 @@ RULES = {
     "amqp10/C-OPEN-ONCE": second_open,
     "amqp10/C-MAXFRAME-FLOOR": max_frame_size_below_the_floor,
     "amqp10/C-LOCALE-TAG": locale_that_is_no_language_tag,
+    "amqp10/C-DIALECT-1239": speaks_the_draft,
     "amqp10/C-OPEN-HOST": other_host_than_in_sasl,
     "amqp10/C-REDIRECT-INFO": redirect_without_address,
 }

@@ -260,6 +260,10 @@ class Judge:
         """Bring the frame before the rules."""
         frame = record.frame
         body = frame.body
+        if case.me.draft:
+            return
+        if frame.problems and isinstance(body, Open) and connection.speaks_the_draft(case, body):
+            return
         headers = case.me.headers
         if case.me.open is not None:
             idle.judge_silence(case)

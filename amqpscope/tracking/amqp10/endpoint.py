@@ -153,6 +153,8 @@ class Endpoint:
         # How often it was silent for too long. It was told that a channel is not the lowest unused one.
         self.late: i64 = 0
         self.high_told: bool = False
+        # It speaks a draft of the protocol.
+        self.draft: bool = False
         self.peer_closed: bool = False
         # What the peer did wrong that it still has to answer.
         self.offences: list[Offence] = []
@@ -820,7 +822,7 @@ class Endpoint:
                 int(self.peer_open_time),
             ),
             (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
-            (self.close_stands, self.peer_closed, int(self.late), self.high_told),
+            (self.close_stands, self.peer_closed, int(self.late), self.high_told, self.draft),
             (self.accepted_on, int(self.accepted_end), self.reserved),
             tuple(offence.dump() for offence in self.offences),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
@@ -863,7 +865,8 @@ class Endpoint:
         _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
         endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
         endpoint.accepted_on, endpoint.accepted_end, endpoint.reserved = accepted
-        endpoint.close_stands, endpoint.peer_closed, endpoint.late, endpoint.high_told = others
+        endpoint.close_stands, endpoint.peer_closed, endpoint.late, endpoint.high_told = others[:4]
+        endpoint.draft = others[4]
         endpoint.offences = [Offence.load(offence) for offence in offences]
         endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])
         endpoint.unasked_end = unasked[1]

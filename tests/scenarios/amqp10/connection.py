@@ -417,3 +417,19 @@ def sessions_of_both_sides(d: Dialogue) -> None:
     d.client.flow(channel=0, next_incoming_id=0)
     d.server.flow(channel=0, next_incoming_id=0)
     d.goodbye()
+
+
+@pair("C-DIALECT-1239")
+def open_of_the_draft(d: Dialogue) -> None:
+    d.headers()
+    if d.wrong:
+        fields = amqp.list_([amqp.null(), "client", "broker.example", amqp.uint(65536), amqp.ushort(255)])
+        d.client.frame(amqp.described(0x10, fields)).may_break("C-DIALECT-1239")
+    else:
+        d.client.open(hostname="broker.example", max_frame_size=65536, channel_max=255)
+    d.server.open()
+    d.server.close("amqp:decode-error")
+    if not d.wrong:
+        d.client.close()
+    d.server.fin()
+    d.client.fin()
