@@ -22,6 +22,7 @@ COMPILED = [
     "dissectors/wire.py",
     "dissectors/interface.py",
     "dissectors/detect.py",
+    "dissectors/tls.py",
     "dissectors/amqp10/composite.py",
     "dissectors/amqp10/delivery.py",
     "dissectors/amqp10/frame.py",

@@ -51,3 +51,7 @@ links with a delivery under way are few; beyond this number the oldest is given 
 
 MAX_PROBLEMS: Final = 64
 """Problems kept of one frame or message. A frame of garbage would otherwise have thousands."""
+
+MAX_HELLO: Final = 4096
+"""First octets kept of a TLS stream inside a connection. A client's hello has a few hundred, with keys that
+withstand quantum computers below two thousand."""

@@ -33,18 +33,20 @@ from dissectors.amqp10.values import Described, Raw, ULong
 from dissectors.interface import Dissector, Frame, Problem
 from dissectors.limits import (
     MAX_CREDIBLE_FRAME,
+    MAX_HELLO,
     MAX_KEPT_FRAME,
     MAX_VALUES,
     MAX_WRONG_FRAME,
     RESYNC_VALUES,
     RESYNC_WINDOW,
 )
+from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
 __all__ = ["FrameDecoder", "ProtocolHeader", "credible_frame"]
 
 _MAGIC: Final = 0x414D5150  # "AMQP"
-_DUMP_VERSION: Final = 1
+_DUMP_VERSION: Final = 2
 
 # Empty frames in a row that are believed: what an idle connection is made of.
 _EMPTY_ROW: Final = 4
@@ -258,12 +260,17 @@ class FrameDecoder(Dissector):
         # After both sides chose TLS everything is ciphertext.
         self.tls: bool = False
         self.opaque: bool = False
+        # The first octets of the ciphertext, while they come without a hole: they are in clear.
+        self.hello: bytes = b""
+        self.listening: bool = False
         self.reader: Reader = Reader(b"", 0, 0, 0, table)
 
     # The stream
 
     def feed(self, buf: bytes, start: i64, end: i64) -> None:
         if self.opaque:
+            if self.listening:
+                self.listen(buf, start, end)
             self.skipped += end - start
         elif self.lost and self.kept > 0:
             self.hold(buf, start, end)
@@ -277,6 +284,7 @@ class FrameDecoder(Dissector):
 
     def gap(self, size: i64) -> None:
         self.settle()
+        self.listening = False
         if self.passed >= 8:
             # The frame begun goes on in the hole, maybe to its end.
             inside = self.size - self.passed
@@ -312,6 +320,8 @@ class FrameDecoder(Dissector):
         pos = start
         while pos >= 0 and pos < end:
             if self.opaque:
+                if self.listening:
+                    self.listen(buf, pos, end)
                 self.skipped += end - pos
                 return
             if self.lost:
@@ -337,6 +347,7 @@ class FrameDecoder(Dissector):
                 continue
             if self.tls and _tls_record(buf, pos):
                 self.opaque = True
+                self.listening = True
                 return pos
             fault = self.header_fault(buf, pos, size)
             if fault:
@@ -581,6 +592,14 @@ class FrameDecoder(Dissector):
                     Problem("F-BODY-PERF", body_at, "", f"where a performative is due stands {what}")
                 )
 
+    def listen(self, buf: bytes, start: i64, end: i64) -> None:
+        """The ciphertext begins, or goes on without a hole: keep what may be the hello."""
+        room = MAX_HELLO - len(self.hello)
+        if end - start >= room:
+            end = start + room
+            self.listening = False
+        self.hello += buf[start:end]
+
     # While the chain is broken
 
     def lose(self, cause: str, reason: str) -> None:
@@ -692,7 +711,9 @@ class FrameDecoder(Dissector):
         name = "tls" if self.opaque else "skipped"
         frame = Frame(self.offset, self.skipped, "skipped", name, -1)
         frame.missing = self.skipped_missing
-        if not self.opaque:
+        if self.opaque:
+            frame.body = hello(self.hello)
+        else:
             code = self.cause
             if self.skipped < 8 and code.startswith("F-"):
                 # Not even room for a header: there is none that could be wrong, the frame before is.
@@ -728,6 +749,8 @@ class FrameDecoder(Dissector):
             self.framed,
             self.tls,
             self.opaque,
+            self.hello,
+            self.listening,
         )
 
     @staticmethod
@@ -757,6 +780,10 @@ class FrameDecoder(Dissector):
         decoder.framed = bool(state[16])
         decoder.tls = bool(state[17])
         decoder.opaque = bool(state[18])
+        heard = state[19]
+        assert isinstance(heard, bytes)
+        decoder.hello = heard
+        decoder.listening = bool(state[20])
         return decoder
 
 

@@ -33,6 +33,7 @@ from amqpscope.rules.amqp10 import (
     session,
     settlement,
     terminus,
+    tls,
     transaction,
     transactional_work,
     types,
@@ -61,6 +62,7 @@ from dissectors.amqp10.performatives import (
 )
 from dissectors.amqp10.transactions import Declared
 from dissectors.interface import Problem
+from dissectors.tls import TlsHello
 from dissectors.wire import i64
 
 __all__ = ["Judge"]
@@ -290,6 +292,8 @@ class Judge:
             sasl.judge_frame(case)
             return
         if frame.kind != "amqp":
+            if isinstance(body, TlsHello):
+                tls.judge_hello(case, body)
             return
         if case.me.layer == "SASL":
             sasl.judge_amqp_frame(case)

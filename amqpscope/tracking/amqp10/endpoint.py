@@ -244,12 +244,14 @@ class Endpoint:
         lost = not record.started or frame.kind == "skipped" or (bool(frame.problems) and obscure(frame))
         # Of a stretch that was not captured it could have known any part.
         end = frame.offset + frame.size
+        body = frame.body
         if frame.kind == "skipped":
             end = frame.offset + 1
+            body = None
             if frame.offset == 0 and frame.problems and frame.problems[0].code == "C-HDR-FORM":
                 self.headers.unparsed_end = frame.size
                 self.headers.unparsed_packet = record.packet
-        self.inbox.append(Arrival(frame.body, frame.channel, end, record.packet, record.last_time, cut, lost))
+        self.inbox.append(Arrival(body, frame.channel, end, record.packet, record.last_time, cut, lost))
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:
             # This endpoint is hardly captured: nothing of it will be judged by what it knew.
