@@ -16,6 +16,7 @@ __all__ = [
     "OPTIONAL",
     "SECTIONS",
     "TYPED",
+    "entries",
     "is_media_type",
     "is_uuid",
     "message_id",
@@ -157,6 +158,23 @@ def message_id(octets: bytes, pos: i64, end: i64) -> bytes:
         return b""
     behind = _value(octets, first, end, 0)
     return octets[first:behind] if behind > first else b""
+
+
+def entries(octets: bytes, pos: i64, end: i64) -> list[int]:
+    """Where in the map section octets[pos:end] each key and each value begins, and where the last one ends.
+
+    Of a section that `outline` knows to be sound.
+    """
+    places: list[int] = []
+    first = pos + 3
+    count = _count(octets, first)
+    at = _items(octets, first)
+    while count > 0 and at >= 0:
+        places.append(at)
+        at = _value(octets, at, end, 0)
+        count -= 1
+    places.append(at)
+    return places if at >= 0 else []
 
 
 # Each walk takes the index of a constructor and the end of what encloses it, and gives the index

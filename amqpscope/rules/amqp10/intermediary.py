@@ -80,6 +80,34 @@ def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
     return way.finding("amqp10/M-BARE-IMMUTABLE", f"the message is sent on {how}", {"section": name})
 
 
+def entries_shuffled(way: _Way) -> Finding:
+    """A broker sends a message on with its application properties in another order.
+
+    Why it matters: the order of a map's entries is part of it, unless its definition says otherwise.
+    Silent when: the message has no id, is not among the first of its connection, or only one of the two
+    connections was captured. Never more than possible: it may be another message.
+    """
+    return way.finding(
+        "amqp10/T-MAP-ORDER",
+        "the message is sent on with its application properties in another order",
+        {"section": "application-properties"},
+    )
+
+
+def annotations_dropped(way: _Way, count: int) -> Finding:
+    """A broker sends a message on without a message-annotation that it had.
+
+    Why it matters: message-annotations are for everybody on the way; what one meant to tell the next is lost.
+    Silent when: the message has no id, is not among the first of its connection, or only one of the two
+    connections was captured. Never more than possible: a broker may mean to change them.
+    """
+    return way.finding(
+        "amqp10/M-ANN-PROPAGATE",
+        f"the message is sent on without {count} of its message-annotations",
+        {"missing": count},
+    )
+
+
 def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
     """A broker sends a message on after a while with the whole ttl that it came with.
 
@@ -154,6 +182,8 @@ def _judge_bare(way: _Way) -> Finding | None:
     for at, code in enumerate(came.sections):
         if came.sums[at] != left.sums[at]:
             name = _SECTIONS[code]
+            if code == 0x74 and came.entries != left.entries and sorted(came.entries) == sorted(left.entries):
+                return entries_shuffled(way)
             if code == 0x73:
                 if _value(came.properties) != _value(left.properties):
                     return properties_altered(way)
@@ -175,6 +205,9 @@ def judge_forwarded(
     bare = _judge_bare(way)
     if bare is not None:
         findings.append(bare)
+    dropped = sum(1 for key in came.annotations if key not in left.annotations)
+    if dropped:
+        findings.append(annotations_dropped(way, dropped))
     before = _header(came.header)
     after = _header(left.header)
     if before is not None and before.ttl:
@@ -193,6 +226,8 @@ def judge_forwarded(
 
 
 RULES = {
+    "amqp10/T-MAP-ORDER": entries_shuffled,
+    "amqp10/M-ANN-PROPAGATE": annotations_dropped,
     "amqp10/M-BARE-NOINSERT": section_added,
     "amqp10/M-PROPS-UNALTERED": properties_altered,
     "amqp10/M-BARE-IMMUTABLE": bare_message_altered,

@@ -7,7 +7,7 @@ possible: it may have been sent to the server a second time.
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.passage import passage
-from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count
+from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count, says_first
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import named_in
 from amqpscope.tracking.knowledge import POSSIBLE
@@ -131,6 +131,38 @@ def not_counted_though_rejected(case: Case, fate: Fate, count: int) -> None:
     )
 
 
+def called_first_though_acquired(case: Case, fate: Fate, count: int) -> None:
+    """A message that one link had acquired and gave back is sent on another one as if it was the first.
+
+    Why it matters: first-acquirer says that nobody can have worked on the message; somebody had it.
+    Silent when: the message has no id, is not among the first of the connection, or the other link was of
+    another node. Never more than possible.
+    """
+    _report(
+        case,
+        "amqp10/M-HDR-FIRSTACQ",
+        f"first-acquirer is true, and another link had the message (packet {fate.packet})",
+        fate,
+        count,
+    )
+
+
+def error_of_rejection_not_annotated(case: Case, fate: Fate, count: int) -> None:
+    """A message that was rejected with an error comes again without the delivery-annotation `rejected`.
+
+    Why it matters: who handles rejected messages does not learn why they were.
+    Silent when: the message has no id, or is not among the first of the connection; by the drafts always,
+    they do not ask for it. Never more than possible.
+    """
+    _report(
+        case,
+        "amqp10/M-REJ-ANNOTATE",
+        f"the message comes without the error that it was rejected with (packet {fate.packet})",
+        fate,
+        count,
+    )
+
+
 def sent_again_though_undeliverable_here(case: Case, fate: Fate, count: int) -> None:
     """A message that was modified with undeliverable-here is sent on the same link again.
 
@@ -228,6 +260,14 @@ def _judge_modified(
                 return
 
 
+def _annotated(message: Message) -> bool:
+    """Whether it has the delivery-annotation that holds the error of a rejection."""
+    for section in message.sections():
+        if section.name == "delivery-annotations" and isinstance(section.value, Map):
+            return section.value.get("rejected") is not None
+    return False
+
+
 def _rolled_back(case: Case, txn_id: bytes) -> bool:
     """Whether a transaction of the peer's was rolled back."""
     transaction = case.ledger.transaction(case.peer.peer, txn_id)
@@ -250,6 +290,10 @@ def judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Messa
     if passed is None or fate is None or not fate.is_of(passed):
         return
     count = delivery_count(passed.header)
+    returned = isinstance(fate.state, (Released, Modified, Rejected))
+    if returned and fate.link != link.name and source.address is not None and source.address == fate.address:
+        if source.distribution_mode != "copy" and says_first(passed.header):
+            called_first_though_acquired(case, fate, count)
     here = fate.link == link.name and fate.session == session.number
     state = fate.state
     if state is None or isinstance(state, Received):
@@ -270,6 +314,8 @@ def judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Messa
     elif isinstance(state, Rejected):
         if count <= fate.count:
             not_counted_though_rejected(case, fate, count)
+        if state.error is not None and not _annotated(message):
+            error_of_rejection_not_annotated(case, fate, count)
     elif fate.settled and here and isinstance(source.default_outcome, Accepted):
         named = named_in(state)
         if named is not None and _rolled_back(case, named):
@@ -283,6 +329,8 @@ RULES = {
     "amqp10/M-ACC-COUNT": counted_though_accepted,
     "amqp10/M-REL-COUNT": counted_though_released,
     "amqp10/M-MOD-COUNT": not_counted_though_failed,
+    "amqp10/M-HDR-FIRSTACQ": called_first_though_acquired,
+    "amqp10/M-REJ-ANNOTATE": error_of_rejection_not_annotated,
     "amqp10/M-REJ-COUNT": not_counted_though_rejected,
     "amqp10/M-MOD-NOTHERE": sent_again_though_undeliverable_here,
     "amqp10/M-MOD-ANNOT": annotations_not_applied,

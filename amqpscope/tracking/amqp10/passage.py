@@ -14,14 +14,16 @@ from typing import Any, Final
 from amqpscope.limits import MAX_CORRELATED_MESSAGES, MAX_PASSED_HEADER
 from amqpscope.model import FrameRecord, Spot
 from dissectors.amqp10.message import Message
-from dissectors.amqp10.outline import message_id
+from dissectors.amqp10.outline import entries, message_id
 from dissectors.wire import i64
 
 __all__ = ["Allowance", "Passage", "passage"]
 
 # Descriptors of the sections (messaging.xml).
 HEADER: Final = 0x70
+ANNOTATIONS: Final = 0x72
 PROPERTIES: Final = 0x73
+APPLICATION: Final = 0x74
 BARE: Final = (0x73, 0x74, 0x75, 0x76, 0x77)
 
 
@@ -37,7 +39,8 @@ class Passage:
 
     spot: of the transfer that completes it. message_id: as encoded. header, properties: the octets of these
     sections, b"" for none (or if they are too many to be kept).
-    sections: the descriptors of those of the bare message, in order. sums: a checksum of each.
+    sections: the descriptors of those of the bare message, in order. sums: a checksum of each; entries: one
+    of each application property, in order; annotations: one of each key of the message-annotations.
     link: the name of the one it is on.
     """
 
@@ -58,6 +61,8 @@ class Passage:
         self.sections: bytes = sections
         self.sums: tuple[int, ...] = sums
         self.link: str = link
+        self.entries: tuple[int, ...] = ()
+        self.annotations: tuple[int, ...] = ()
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
@@ -66,14 +71,18 @@ class Passage:
             self.message_id,
             (self.header, self.properties),
             (self.sections, self.sums),
+            (self.entries, self.annotations),
             self.link,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Passage":
         """What `dump` gave, as an object again."""
-        spot, identity, (header, properties), (sections, sums), link = state
-        return Passage(Spot.load(spot), identity, header, properties, sections, sums, link)
+        spot, identity, (header, properties), (sections, sums), (entries, annotations), link = state
+        passed = Passage(Spot.load(spot), identity, header, properties, sections, sums, link)
+        passed.entries = entries
+        passed.annotations = annotations
+        return passed
 
 
 def passage(record: FrameRecord, message: Message, link: str) -> Passage | None:
@@ -86,16 +95,32 @@ def passage(record: FrameRecord, message: Message, link: str) -> Passage | None:
     properties = b""
     sections: list[int] = []
     sums: list[int] = []
+    annotations: tuple[int, ...] = ()
+    properties_each: tuple[int, ...] = ()
     for part in message.section_octets():
         code: i64 = part[2]
         if code == HEADER:
             header = part if len(part) <= MAX_PASSED_HEADER else b""
+        elif code == ANNOTATIONS:
+            annotations = _sums(part, 1)
         elif 0x73 <= code <= 0x77:
             if code == PROPERTIES:
                 identity = message_id(part, 0, len(part))
                 properties = part if len(part) <= MAX_PASSED_HEADER else b""
+            elif code == APPLICATION:
+                properties_each = _sums(part, 2)
             sections.append(int(code))
             sums.append(zlib.crc32(part))
     if not identity:
         return None
-    return Passage(Spot.of(record), identity, header, properties, bytes(sections), tuple(sums), link)
+    passed = Passage(Spot.of(record), identity, header, properties, bytes(sections), tuple(sums), link)
+    passed.entries = properties_each
+    passed.annotations = annotations
+    return passed
+
+
+def _sums(section: bytes, width: int) -> tuple[int, ...]:
+    """Of a map section, in order: a checksum of each key (width 1), or of each entry (2)."""
+    places = entries(section, 0, len(section))
+    sums = [zlib.crc32(section[places[at] : places[at + width]]) for at in range(0, len(places) - 1, 2)]
+    return tuple(sums)

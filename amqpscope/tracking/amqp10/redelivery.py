@@ -17,7 +17,7 @@ from dissectors.amqp10.messaging import Header
 from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.wire import i64
 
-__all__ = ["Fate", "delivery_count"]
+__all__ = ["Fate", "delivery_count", "says_first"]
 
 
 def delivery_count(header: bytes) -> int:
@@ -29,6 +29,16 @@ def delivery_count(header: bytes) -> int:
         if isinstance(value, Header) and value.delivery_count is not None:
             return int(value.delivery_count)
     return 0
+
+
+def says_first(header: bytes) -> bool:
+    """Whether an encoded header section says that its message was never acquired before."""
+    if not header:
+        return False
+    return any(
+        isinstance(section.value, Header) and section.value.first_acquirer is True
+        for section in Message(0, [header], len(header), True).sections()
+    )
 
 
 class Fate:

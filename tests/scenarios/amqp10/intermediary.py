@@ -48,6 +48,18 @@ ON_THE_WAY: dict[str, tuple[bytes, bytes, bytes, float]] = {
         MESSAGE,
         5,
     ),
+    "T-MAP-ORDER": (
+        PROPERTIES + amqp.application_properties({"colour": "red", "size": "small"}) + DATA,
+        PROPERTIES + amqp.application_properties({"size": "small", "colour": "red"}) + DATA,
+        PROPERTIES + amqp.application_properties({"colour": "red", "size": "small"}) + DATA,
+        5,
+    ),
+    "M-ANN-PROPAGATE": (
+        amqp.message_annotations({"x-opt-trace": "1", "x-opt-region": "north"}) + MESSAGE,
+        amqp.message_annotations({"x-opt-region": "south"}) + MESSAGE,
+        amqp.message_annotations({"x-opt-region": "south", "x-opt-trace": "1", "x-opt-hops": "2"}) + MESSAGE,
+        5,
+    ),
     "M-BARE-IMMUTABLE": (
         MESSAGE,
         PROPERTIES + APPLICATION + amqp.amqp_value("hello"),
@@ -115,6 +127,16 @@ def a_message_id_that_two_messages_have(d: Dialogue) -> None:
     later.server.transfer(PROPERTIES + APPLICATION + amqp.data(b"else"))
     later.client.disposition(0, settled=True, state=amqp.accepted())
     later.goodbye()
+
+
+@told("application properties in the same order, in another encoding")
+def encoded_otherwise(d: Dialogue) -> None:
+    wide = amqp.application_properties([("colour", amqp.string("red"))])
+    left = (
+        PROPERTIES + amqp.section("application-properties", amqp.map_([("colour", "red")], "widest")) + DATA
+    )
+    assert amqp.application_properties({"colour": "red"}) == wide
+    sent_on(d, PROPERTIES + wide + DATA, left).may_break("M-BARE-IMMUTABLE")
 
 
 @legal("an application that sends a message again")

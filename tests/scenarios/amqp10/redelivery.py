@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scenarios.amqp10.transaction import DECLARE, REJECTED, T, discharge, state
-from scenarios.pairs import legal, pair, without
+from scenarios.pairs import pair, told, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue, Said
 
@@ -165,11 +165,12 @@ def sent_again_after_a_rollback(d: Dialogue) -> None:
     d.goodbye()
 
 
-@legal("another message with an id that was there before, and one that is sent to a link attached again")
+@told("another message with an id that was there before, and one that is sent to a link attached again")
 def another_message_with_the_id(d: Dialogue) -> None:
     consuming(d)
     d.client.disposition(0)
-    d.server.transfer(amqp.properties(message_id="m") + amqp.amqp_value("other work"))
+    other = amqp.properties(message_id="m") + amqp.amqp_value("other work")
+    d.server.transfer(other).may_break("M-ID-UNIQUE")
     d.server.transfer(message(number="n"))
     d.client.disposition(1)
     d.client.detach(closed=None)
@@ -178,4 +179,42 @@ def another_message_with_the_id(d: Dialogue) -> None:
     d.server.attach(SENDER, initial_delivery_count=3)
     d.client.flow(handle=0)
     d.server.transfer(message(number="n"))
+    d.goodbye()
+
+
+@pair("M-HDR-FIRSTACQ", cut=without("outcome"))
+def called_first_though_acquired(d: Dialogue) -> None:
+    consuming(d)
+    d.client.attach(RECEIVER, handle=1, name="other", source=source())
+    d.server.attach(SENDER, handle=1, name="other", source=source())
+    d.client.flow(handle=1)
+    d.client.disposition(0, state=amqp.released()).called("outcome")
+    header = amqp.header(first_acquirer=d.wrong)
+    said = d.server.transfer(header + message(), handle=1)
+    if d.wrong:
+        said.may_break("M-HDR-FIRSTACQ")
+    d.goodbye()
+
+
+@pair("M-REJ-ANNOTATE", cut=without("outcome"))
+def error_of_rejection_not_annotated(d: Dialogue) -> None:
+    consuming(d)
+    d.client.attach(RECEIVER, handle=1, name="dead letters", source=amqp.source(address="dead"))
+    d.server.attach(SENDER, handle=1, name="dead letters", source=amqp.source(address="dead"))
+    d.client.flow(handle=1)
+    error = amqp.error(condition="x:spoilt")
+    d.client.disposition(0, state=amqp.rejected(error=error)).called("outcome")
+    header = amqp.header(delivery_count=1)
+    notes = b"" if d.wrong else amqp.delivery_annotations({"rejected": error})
+    said = d.server.transfer(header + notes + message(), handle=1)
+    if d.wrong:
+        said.may_break("M-REJ-ANNOTATE")
+    d.goodbye()
+
+
+@told("by the drafts the error of a rejection is not handed on", spec="csd01")
+def error_of_rejection_by_a_draft(d: Dialogue) -> None:
+    consuming(d)
+    d.client.disposition(0, state=amqp.rejected(error=amqp.error(condition="x:spoilt")))
+    d.server.transfer(message(1))
     d.goodbye()
