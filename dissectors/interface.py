@@ -46,6 +46,7 @@ class Frame:
     body: the typed body, or None. Its type depends on the protocol.
     missing: octets of it that were not captured, not kept, or never sent.
     buffer: where it lies, lent by whoever fed it, often large; `payload_start` is an index in it.
+    trailer: octets at its end that are not payload (AMQP 0-9-1's frame end).
     problems: in the order of their discovery; empty for nearly every frame.
     """
 
@@ -63,6 +64,7 @@ class Frame:
         self._body_start: i64 = 0
         self.payload_start: i64 = 0
         self._end: i64 = 0
+        self.trailer: i64 = 0
 
     def place(self, octets: bytes, start: i64, body: i64, payload: i64, end: i64) -> None:
         """Say where the frame lies: the indexes in `octets` of its start, body, payload and end."""
@@ -94,12 +96,12 @@ class Frame:
     @property
     def payload(self) -> bytes:
         """The octets behind the performative (a transfer's part of the message)."""
-        return self.buffer[self.payload_start : self._end]
+        return self.buffer[self.payload_start : self._end - self.trailer]
 
     @property
     def payload_size(self) -> i64:
         """The number of captured payload octets, without copying them."""
-        return self._end - self.payload_start
+        return self._end - self.trailer - self.payload_start
 
     def detach(self) -> i64:
         """Take its octets out of the large buffer they lie in, which is let go. By how much they moved."""
@@ -113,8 +115,10 @@ class Frame:
         copy.body = self.body
         copy.problems = self.problems
         end = self._end
+        copy.trailer = self.trailer
         if end - self._start > most:
             end = self._start + most
+            copy.trailer = 0
         copy.missing = self.missing + (self._end - end)
         shift = self._start
         payload = self.payload_start

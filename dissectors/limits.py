@@ -32,6 +32,11 @@ RESYNC_WINDOW: Final = 64 * 1024
 """Octets held back while a candidate boundary cannot be judged yet, because its performative is not
 complete. Performatives of real peers are below 4 KiB; frames with payload need no more than those."""
 
+GUESSED_OCTETS: Final = 1024 * 1024
+"""Octets of AMQP 0-9-1 behind a boundary that was found by searching, in which what is wrong accuses nobody:
+the boundary may lie in the body of a message, and what is read there ends with it. Eight times the largest
+frame that brokers propose."""
+
 RESYNC_VALUES: Final = 256
 """Values decoded to judge one candidate boundary. Keeps the search linear when an attacker fills a
 stream with near-frames."""

@@ -40,6 +40,7 @@ from dissectors.limits import (
     RESYNC_VALUES,
     RESYNC_WINDOW,
 )
+from dissectors.protocol_header import ProtocolHeader
 from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
@@ -66,39 +67,6 @@ _WRONG_AT = {"F-DOFF-MIN": 4, "F-DOFF-RANGE": 4, "F-TYPE-KNOWN": 5}
 
 # Faults that real peers commit in otherwise sound frames: no reason to distrust a boundary.
 _TOLERATED = ("T-COMP-EXTRA", "T-DESC-DOMAIN0", "T-DESC-RESERVED", "T-DESC-SYMFORM", "T-UUID-4122")
-
-
-class ProtocolHeader:
-    """The eight octets that open a layer: "AMQP", protocol id, major, minor, revision."""
-
-    def __init__(self, protocol_id: i64, major: i64, minor: i64, revision: i64) -> None:
-        self.protocol_id = protocol_id
-        self.major = major
-        self.minor = minor
-        self.revision = revision
-
-    def protocol(self) -> str:
-        """What it announces: `AMQP 1.0`, `SASL`, `TLS`, another version of AMQP, or `unknown`."""
-        version = (int(self.protocol_id), int(self.major), int(self.minor), int(self.revision))
-        return _PROTOCOLS.get(version, "unknown")
-
-    def __repr__(self) -> str:
-        return f"ProtocolHeader({self.protocol_id}, {self.major}, {self.minor}, {self.revision})"
-
-
-# transport.xml "version-negotiation", security.xml; the older ones from their own specifications.
-_PROTOCOLS: dict[tuple[int, int, int, int], str] = {
-    (0, 1, 0, 0): "AMQP 1.0",
-    (2, 1, 0, 0): "TLS",
-    (3, 1, 0, 0): "SASL",
-    (0, 0, 9, 1): "AMQP 0-9-1",
-    (1, 1, 0, 10): "AMQP 0-10",
-    (1, 1, 0, 9): "AMQP 0-9",
-    (1, 1, 9, 0): "AMQP 0-9",
-    (0, 0, 9, 0): "AMQP 0-9",
-    (1, 1, 8, 0): "AMQP 0-8",
-    (1, 1, 9, 1): "AMQP 0-9-1",
-}
 
 
 def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:

@@ -1,0 +1,38 @@
+"""The protocol header that opens a connection, or a layer of it, in every version of AMQP."""
+
+from dissectors.wire import i64
+
+__all__ = ["ProtocolHeader"]
+
+
+class ProtocolHeader:
+    """The eight octets that open a layer: "AMQP", protocol id, major, minor, revision."""
+
+    def __init__(self, protocol_id: i64, major: i64, minor: i64, revision: i64) -> None:
+        self.protocol_id = protocol_id
+        self.major = major
+        self.minor = minor
+        self.revision = revision
+
+    def protocol(self) -> str:
+        """What it announces: `AMQP 1.0`, `SASL`, `TLS`, another version of AMQP, or `unknown`."""
+        version = (int(self.protocol_id), int(self.major), int(self.minor), int(self.revision))
+        return _PROTOCOLS.get(version, "unknown")
+
+    def __repr__(self) -> str:
+        return f"ProtocolHeader({self.protocol_id}, {self.major}, {self.minor}, {self.revision})"
+
+
+# transport.xml "version-negotiation", security.xml; the older ones from their own specifications.
+_PROTOCOLS: dict[tuple[int, int, int, int], str] = {
+    (0, 1, 0, 0): "AMQP 1.0",
+    (2, 1, 0, 0): "TLS",
+    (3, 1, 0, 0): "SASL",
+    (0, 0, 9, 1): "AMQP 0-9-1",
+    (1, 1, 0, 10): "AMQP 0-10",
+    (1, 1, 0, 9): "AMQP 0-9",
+    (1, 1, 9, 0): "AMQP 0-9",
+    (0, 0, 9, 0): "AMQP 0-9",
+    (1, 1, 8, 0): "AMQP 0-8",
+    (1, 1, 9, 1): "AMQP 0-9-1",
+}
