@@ -84,6 +84,31 @@ def test_a_session_begun_and_ended_at_once_may_still_be_answered() -> None:
     assert found(d) == []
 
 
+def test_a_session_ended_before_it_is_answered_is_doubted_with_all_others() -> None:
+    d = Dialogue()
+    d.opened()
+    d.client.begin()
+    d.client.end_session()
+    with d.missed():
+        d.client.empty()
+    d.server.begin(remote_channel=0)
+    with d.missed():
+        d.server.attach()
+    d.server.flow(handle=0)
+    assert certain(d) == []
+
+
+def test_a_resumed_delivery_may_be_settled_in_any_of_its_transfers() -> None:
+    d = Dialogue()
+    outcome = amqp.accepted()
+    unsettled = {b"t": None}
+    d.linked(client={"unsettled": unsettled, "snd_settle_mode": 0}, server={"unsettled": {b"t": outcome}})
+    how = {"delivery_tag": b"t", "resume": True, "state": outcome, "more": True}
+    d.client.transfer(b"", **how)
+    d.client.transfer(b"", settled=True)
+    assert found(d) == []
+
+
 def test_two_sessions_begun_at_once_of_which_one_is_answered() -> None:
     d = Dialogue()
     d.opened()

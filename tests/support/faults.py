@@ -51,7 +51,13 @@ class Planted:
 FAULTS: dict[str, tuple[str, Fault]] = {}
 
 # Faults of those who take up a link again with deliveries unsettled: few do.
-LEFT_LINKS = ("D-RESUME-FLAG",)
+LEFT_LINKS = (
+    "D-RESUME-FLAG",
+    "D-RESUME-OMIT",
+    "M-RES-RESEND-NEW",
+    "M-RES-TERMRCV-STATE",
+    "M-RES-START",
+)
 
 
 def breaks(rule: str) -> Callable[[Fault], Fault]:
@@ -1219,3 +1225,8 @@ def open_in_the_sasl_layer(peer: Peer) -> Said | None:
         peer.failed = True
         return peer.say("open", container_id="x")
     return None
+
+
+# ---- more of them, by subject -----------------------------------------------------------------------------
+
+import support.work_faults  # noqa: E402, F401

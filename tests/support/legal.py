@@ -47,6 +47,7 @@ _STATES: dict[str, bytes] = {
     "modified": amqp.modified(delivery_failed=True),
     "received": amqp.received(section_number=0, section_offset=0),
     "failed": amqp.rejected(error=amqp.error(condition="amqp:transaction:rollback")),
+    "refused": amqp.rejected(),
 }
 
 # What the coordinator offers: the peers do all of it.
@@ -65,6 +66,8 @@ def state_octets(state: State) -> bytes | None:
     if isinstance(state, tuple):
         if state[0] == "declared":
             return amqp.declared(txn_id=state[1])
+        if state[0] == "received":
+            return amqp.received(section_number=state[1], section_offset=state[2])
         return amqp.transactional_state(txn_id=state[1], outcome=state_octets(state[2]))
     return None if state is None else _STATES[state]
 
@@ -300,6 +303,7 @@ class Session:
     received: dict[int, Incoming] = field(default_factory=dict)
     attached_by_me: int = 0
     echo: bool = False
+    aborted: list[int] = field(default_factory=list)  # deliveries of this end's
 
     @property
     def usable(self) -> bool:
@@ -749,14 +753,20 @@ class Peer:
                 del session.sent[each.number]
                 if not each.remote_settled:
                     link.held[each.tag] = each
-            return dict.fromkeys(link.held)
+            # An outcome that the receiver has stated is what it is at the source; else all can be sent again.
+            return {
+                tag: each.remote_state if each.remote_state in OUTCOMES and self.chance(0.3) else None
+                for tag, each in link.held.items()
+            }
         theirs = [each for each in session.received.values() if each.link is link]
         theirs = [each for each in theirs if not (each.settled or each.aborted or each.sent_settled)]
         if len(theirs) > MOST_UNSETTLED:
             return None
         for one in theirs:
             del session.received[one.number]
-            if not one.remote_settled:
+            # "RECOMMENDED that receiver SHOULD NOT retain such an entry": of what it has nothing of.
+            forgets = one.state is None and self.chance(0.3)
+            if not one.remote_settled and not forgets:
                 link.kept[one.tag] = one
         known = {tag: one.state for tag, one in link.kept.items()}
         return {tag: "received" if state is None else state for tag, state in known.items()}
@@ -795,7 +805,8 @@ class Peer:
             choices.append((4, lambda: self.detach(session, link)))
         elif link.peer_handle is None and link.peer_attaches == link.attaches:
             choices.append((2, lambda: self.detach(session, link)))
-        else:
+        elif not (link.sender and link.theirs and set(link.held) & set(link.theirs["unsettled"] or ())):
+            # "Deliveries in this category MUST be resumed by the Sender."
             choices.append((self.character.detaches, lambda: self.detach(session, link)))
         if link.sender:
             choices += self.sender_choices(session, link)
@@ -995,6 +1006,7 @@ class Peer:
             link.open = None
             link.spent.append(delivery.tag)
             link.aborted += 1
+            session.aborted.append(delivery.number)
             if not self.character.counts_aborted:
                 link.uncounted += 1
             return

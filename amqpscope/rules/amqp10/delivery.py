@@ -257,6 +257,8 @@ def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None
     """
     attach = link.attach
     if body.settled and not body.aborted and not body.resume and attach is not None and link.whole:
+        if link.open is not None and link.open.resumed:
+            return
         if attach.snd_settle_mode == 0:
             case.report(
                 "amqp10/D-SNDMODE-UNSETTLED",

@@ -339,7 +339,7 @@ def judge_end(case: Case, reason: str) -> None:
             under = work.transaction
             if under is None or under.control.controller != sender or under.answered_end == UNKNOWN:
                 continue
-            if under.answered_end <= me.knowledge.could and work.outcome is not None:
+            if under.answered_time > 0 and work.outcome is not None:
                 if me.last_time - under.answered_time >= ANSWER_PATIENCE:
                     not_settled_after_the_discharge(case, work, under.answered_time)
                     return

@@ -790,6 +790,10 @@ class Endpoint:
             _doubt(session)
         for session in self.peer_sessions.values():
             _doubt(session)
+        # Of these one may be ended on the side that is known already.
+        for waiting in (*self.unanswered.values(), *self.peer_unanswered.values()):
+            for session in waiting:
+                _doubt(session)
 
     # Between processes
 

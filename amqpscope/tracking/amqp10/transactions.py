@@ -107,8 +107,9 @@ class Transaction:
     """One transaction, from the frame that declared it.
 
     declared_end: of the resource's disposition with its id. discharge_end, fail: of the controller's
-    discharge, and what that asks for. answered_end, answered_time: of the resource's answer to it; done:
-    that said so. partial, mixed: packets in which the controller discharged it while a delivery under it was
+    discharge, and what that asks for. answered_end: of the resource's answer to it; done: that said so.
+    answered_time: when (ns) the controller first spoke after that could be known.
+    partial, mixed: packets in which the controller discharged it while a delivery under it was
     incomplete, or gave a delivery under it an outcome under another; 0 if it did not. elsewhere: there was
     work under it on another session than the control link's.
     """
@@ -245,6 +246,8 @@ class Ledger:
         # By the controller, and the id.
         self.transactions: dict[tuple[str, bytes], Transaction] = {}
         self.finished: list[tuple[str, bytes]] = []
+        # Those whose answer their controllers have not shown to have received.
+        self.unread: list[Transaction] = []
         # By the sender of the deliveries and its channel: by delivery-id.
         self.requests: dict[tuple[str, int], dict[int, Request]] = {}
         self.work: dict[tuple[str, int], dict[int, Work]] = {}
@@ -351,6 +354,8 @@ class Ledger:
             if session is not None:
                 self.attach(me, session, body, record)
             return
+        if self.unread:
+            self._read(me, record)
         if isinstance(body, Begin):
             # Deliveries of a session that was here before are out of reach.
             self._forget(me.peer, int(channel))
@@ -375,6 +380,16 @@ class Ledger:
                     self._detach(me, session, link, body, record)
         elif isinstance(body, End):
             self._end(me, session, record)
+
+    def _read(self, me: Endpoint, record: FrameRecord) -> None:
+        """A controller speaks: it may have read the answers to its discharges by then."""
+        left: list[Transaction] = []
+        for transaction in self.unread:
+            if transaction.control.controller != me.peer or transaction.answered_end > me.knowledge.could:
+                left.append(transaction)
+            else:
+                transaction.answered_time = record.time
+        self.unread = left
 
     def _transfer(
         self, me: Endpoint, session: SessionEnd, link: LinkEnd, body: Transfer, record: FrameRecord
@@ -549,7 +564,8 @@ class Ledger:
         if transaction is None or transaction.answered_end != UNKNOWN:
             return
         transaction.answered_end = end
-        transaction.answered_time = record.time
+        if len(self.unread) < MAX_OVER_TRANSACTIONS:
+            self.unread.append(transaction)
         transaction.done = isinstance(state, Accepted)
         # It is over: one more that is only kept to tell how it ended.
         self.finished.append((control.controller, transaction.txn_id))
@@ -734,6 +750,7 @@ class Ledger:
             )
             for key, some in self.asked.items()
         )
+        unread = tuple(transactions.number(one) for one in self.unread)
         dumped: list[tuple[object, ...]] = []
         for one in transactions.objects:
             assert isinstance(one, Transaction)
@@ -747,7 +764,7 @@ class Ledger:
             tuple(all_controls),
             tuple(dumped),
             names,
-            tuple(self.finished),
+            (tuple(self.finished), unread),
             requests,
             work,
             asked,
@@ -764,7 +781,8 @@ class Ledger:
         ledger.controls = all_controls[: about[2]]
         known = [Transaction.load(transaction, all_controls) for transaction in transactions]
         ledger.transactions = {(peer, txn): known[at] for peer, txn, at in names}
-        ledger.finished = [(peer, txn) for peer, txn in finished]
+        ledger.finished = [(peer, txn) for peer, txn in finished[0]]
+        ledger.unread = [known[at] for at in finished[1]]
         for sender, channel, some in requests:
             loaded: dict[int, Request] = {}
             for number, control, end, packet, kind, at, answered in some:
