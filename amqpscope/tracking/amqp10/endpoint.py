@@ -21,7 +21,7 @@ faults of all that follows: a frame on a channel or handle never opened changes 
 on a channel in use is ignored, a second attach on a handle replaces the first.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from amqpscope.limits import (
     MAX_INBOX,
@@ -34,15 +34,12 @@ from amqpscope.limits import (
 )
 from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
-from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
-from amqpscope.tracking.amqp10.offence import Offence
-from amqpscope.tracking.amqp10.passage import Allowance, Passage, passage
+from amqpscope.tracking.amqp10.passage import passage
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.standing import NO_CHANNEL, Arrival, Standing, doubt, obscure
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
-from amqpscope.tracking.knowledge import Knowledge
-from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import RESERVED, Message
@@ -58,156 +55,21 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
-from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
-from dissectors.interface import Frame
 from dissectors.wire import i64
 
 __all__ = ["Endpoint", "obscure"]
 
-# No frame's: what stands for none of those has -1.
-_NO_CHANNEL: Final = -2
 
-# Faults after which it is not known what a frame says.
-_OBSCURING: Final = (
-    "T-SIZE-OVERRUN",
-    "T-LIST-FIT",
-    "T-COMP-TYPE",
-    "T-COMP-DESC",
-    "T-CODE-UNKNOWN",
-    "T-CODE-EXT",
-    "T-DESC-CTOR",
-)
+class Endpoint(Standing):
+    """One end of an AMQP 1.0 connection: see `Standing` for what is known of it."""
 
-
-def obscure(frame: Frame) -> bool:
-    """Whether a frame has faults of encoding after which it is not known what it says."""
-    if frame.name == "undecodable":
-        return True
-    return any(problem.code in _OBSCURING or problem.code.startswith("P-") for problem in frame.problems)
-
-
-class Arrival:
-    """A frame on its way to an endpoint: what that will need of it, not the octets.
-
-    end: behind its last octet, in the peer's stream. packet: of its first octet; time: of its last (ns).
-    cut: fields may be among what was not captured of it. lost: with it or before it something is missing,
-    so that nothing follows any more from what was not seen.
-    """
-
-    def __init__(
-        self, body: object, channel: i64, end: i64, packet: i64, time: i64, cut: bool, lost: bool
-    ) -> None:
-        self.body: object = body
-        self.channel: i64 = channel
-        self.end: i64 = end
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.cut: bool = cut
-        self.lost: bool = lost
-
-
-class Endpoint:
-    """One end of an AMQP 1.0 connection.
-
-    peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was
-    what it can have received of the other's, so that what was not seen was not said.
-    """
-
-    def __init__(self, peer: str) -> None:
-        self.peer: str = peer
-        self.whole: bool = True
-        self.knowledge: Knowledge = Knowledge()
-        self.inbox: list[Arrival] = []
-        self.inbox_head: i64 = 0
-        # Its own stream.
-        self.sent_end: i64 = 0
-        self.frames: i64 = 0
-        self.last_time: i64 = 0
-        self.last_packet: i64 = 0
-        self.last_acknowledged: i64 = UNKNOWN
-        # The frame inside which its stream ended, and what is missing of it.
-        self.unfinished: Spot | None = None
-        self.unfinished_reason: str = ""
-        # The layer that its newest protocol header opened, and SASL. challenges: without a response yet.
-        self.headers: Headers = Headers()
-        self.layer: str = ""
-        self.state: str = "START"
-        self.mechanisms: SaslMechanisms | None = None
-        self.init: SaslInit | None = None
-        self.outcome: SaslOutcome | None = None
-        self.challenges: i64 = 0
-        # The two opens: its own, and the peer's once received at `could`.
-        self.open: Open | None = None
-        self.open_packet: i64 = 0
-        self.peer_open: Open | None = None
-        self.peer_open_end: i64 = UNKNOWN
-        self.peer_open_packet: i64 = 0
-        self.peer_open_time: i64 = 0
-        self.closed: bool = False
-        self.close_packet: i64 = 0
-        self.close_time: i64 = 0
-        self.close_condition: str = ""
-        # Nothing is missing since: it cannot have begun anew.
-        self.close_stands: bool = False
-        # How often it was silent for too long. It was told that a channel is not the lowest unused one.
-        self.late: i64 = 0
-        self.high_told: bool = False
-        # It speaks a draft of the protocol.
-        self.draft: bool = False
-        self.peer_closed: bool = False
-        # What the peer did wrong that it still has to answer.
-        self.offences: list[Offence] = []
-        # A begin without remote-channel that it sent while one of the peer's waited for its answer.
-        self.unasked: Spot | None = None
-        self.unasked_end: i64 = UNKNOWN
-        # Its sessions, by the channel it sends on and by the one the peer sends on.
-        self.sessions: dict[int, SessionEnd] = {}
-        # The link of its own, by name, on which a delivery was last accepted, and where that was said.
-        self.accepted_on: str = ""
-        self.accepted_end: i64 = UNKNOWN
-        # It has sent messages with reserved annotations.
-        self.reserved: bool = False
-        self.peer_sessions: dict[int, SessionEnd] = {}
-        self.ended: dict[int, SessionEnd] = {}
-        # Those asked for last, by either: nearly every frame is on the channel of the one before.
-        self._own: SessionEnd | None = None
-        self._own_channel: i64 = _NO_CHANNEL
-        self._theirs: SessionEnd | None = None
-        self._their_channel: i64 = _NO_CHANNEL
-        self.begun: i64 = 0
-        # The links on which it sends, by name, for the connection after this one.
-        self.accounts: dict[str, LinkAccount] = {}
-        # Of the first messages it sent those with an id, to be found on other connections; how many were
-        # looked at, and whether these are all.
-        self.passages: list[Passage] = []
-        self.passed: i64 = 0
-        self.all_passages: bool = True
-        self.allowance: Allowance = Allowance()
-        # What was said of them so far, by message-id, if they may be a distribution node's.
-        self.fates: dict[bytes, Fate] = {}
-        # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
-        # session may be begun, ended and begun again before the first answer comes.
-        self.unanswered: dict[int, list[SessionEnd]] = {}
-        self.peer_unanswered: dict[int, list[SessionEnd]] = {}
-
-    def session_on(self, channel: i64) -> SessionEnd | None:
-        """The session on the channel that it sends on."""
-        if channel == self._own_channel:
-            return self._own
-        session = self.sessions.get(int(channel))
-        self._own = session
-        self._own_channel = channel
-        return session
-
-    def peer_session_on(self, channel: i64) -> SessionEnd | None:
-        """The session on the channel that the peer sends on."""
-        if channel == self._their_channel:
-            return self._theirs
-        session = self.peer_sessions.get(int(channel))
-        self._theirs = session
-        self._their_channel = channel
-        return session
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Endpoint":
+        """What `dump` gave, as an object again."""
+        endpoint = Endpoint(state[0][0])
+        endpoint.restore(state)
+        return endpoint
 
     # What it could have known
 
@@ -314,7 +176,7 @@ class Endpoint:
             self.receive_begin(body, arrival)
         elif isinstance(body, End):
             session = self.peer_sessions.pop(int(arrival.channel), None)
-            self._their_channel = _NO_CHANNEL
+            self._their_channel = NO_CHANNEL
             if session is not None:
                 session.receive_end(end)
                 self.leave_link(session, "")
@@ -356,10 +218,10 @@ class Endpoint:
         in_use = self.peer_sessions.get(channel)
         if in_use is not None and in_use.whole and self.whole:
             # For its sender the session that is there goes on; what this end makes of it nobody knows.
-            _doubt(in_use)
+            doubt(in_use)
             if begin.remote_channel is not None:
                 for waiting in self.unanswered.pop(begin.remote_channel, []):
-                    _doubt(waiting)
+                    doubt(waiting)
             return
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
@@ -374,7 +236,7 @@ class Endpoint:
         session.receive_begin(begin, channel, arrival.end, arrival.packet)
         session.asked = arrival.time
         self.peer_sessions[channel] = session
-        self._their_channel = _NO_CHANNEL
+        self._their_channel = NO_CHANNEL
 
     def receive_attach(self, session: SessionEnd, attach: Attach, end: i64, time: i64) -> None:
         if attach.name is None or attach.role is None:
@@ -517,7 +379,7 @@ class Endpoint:
             self.send_begin(body, channel, record.packet)
         elif isinstance(body, End):
             session = self.sessions.pop(channel, None)
-            self._own_channel = _NO_CHANNEL
+            self._own_channel = NO_CHANNEL
             if session is not None:
                 session.send_end(body)
                 self.leave_link(session, "")
@@ -558,24 +420,6 @@ class Endpoint:
         elif frame.kind == "skipped":
             self.lost()
 
-    def restart(self) -> None:
-        """A protocol header behind both closes: both begin anew on the same TCP connection."""
-        self.headers = Headers()
-        self.layer = ""
-        self.state = "START"
-        self.open = None
-        self.peer_open = None
-        self.closed = False
-        self.close_condition = ""
-        self.peer_closed = False
-        self.sessions = {}
-        self.peer_sessions = {}
-        self.ended = {}
-        self._own_channel = _NO_CHANNEL
-        self._their_channel = _NO_CHANNEL
-        self.unanswered = {}
-        self.peer_unanswered = {}
-
     def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
         if channel in self.sessions:
             # A second begin in use: the session that is there goes on, which is what peers do.
@@ -592,7 +436,7 @@ class Endpoint:
                 _wait(self.unanswered, channel, session)
         session.send_begin(begin, channel, packet)
         self.sessions[channel] = session
-        self._own_channel = _NO_CHANNEL
+        self._own_channel = NO_CHANNEL
         self.ended.pop(channel, None)
 
     def send_attach(self, session: SessionEnd, attach: Attach, record: FrameRecord) -> None:
@@ -777,150 +621,6 @@ class Endpoint:
         for session in self.sessions.values():
             self.settle_accounts(session)
 
-    # What is missing
-
-    def lost(self) -> None:
-        """Octets of either stream were not captured: nothing follows any more from what was not seen."""
-        self.ended.clear()
-        self.close_stands = False
-        if not self.whole:
-            return  # nothing that was begun since has been taken for whole
-        self.whole = False
-        for session in self.sessions.values():
-            _doubt(session)
-        for session in self.peer_sessions.values():
-            _doubt(session)
-        # Of these one may be ended on the side that is known already.
-        for waiting in (*self.unanswered.values(), *self.peer_unanswered.values()):
-            for session in waiting:
-                _doubt(session)
-
-    # Between processes
-
-    def dump(self) -> tuple[object, ...]:
-        """All of it as plain values, each session once."""
-        sessions = Roll()
-        tables = (
-            _numbered(self.sessions, sessions),
-            _numbered(self.peer_sessions, sessions),
-            _numbered(self.ended, sessions),
-            _waiting(self.unanswered, sessions),
-            _waiting(self.peer_unanswered, sessions),
-        )
-        return (
-            (self.peer, self.whole, self.knowledge.dump()),
-            tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
-            (
-                int(self.sent_end),
-                int(self.frames),
-                int(self.last_time),
-                int(self.last_packet),
-                int(self.last_acknowledged),
-            ),
-            (None if self.unfinished is None else self.unfinished.dump(), self.unfinished_reason),
-            (self.layer, self.state, int(self.challenges), self.headers.dump()),
-            (dump_value(self.mechanisms), dump_value(self.init), dump_value(self.outcome)),
-            (dump_value(self.open), int(self.open_packet)),
-            (
-                dump_value(self.peer_open),
-                int(self.peer_open_end),
-                int(self.peer_open_packet),
-                int(self.peer_open_time),
-            ),
-            (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
-            (self.close_stands, self.peer_closed, int(self.late), self.high_told, self.draft),
-            (self.accepted_on, int(self.accepted_end), self.reserved),
-            tuple(offence.dump() for offence in self.offences),
-            (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
-            tables,
-            int(self.begun),
-            tuple(account.dump() for account in self.accounts.values()),
-            (
-                tuple(passed.dump() for passed in self.passages),
-                int(self.passed),
-                self.all_passages,
-                tuple(fate.dump() for fate in self.fates.values()),
-            ),
-            tuple(_session(session).dump() for session in sessions.objects),
-        )
-
-    @staticmethod
-    def load(state: tuple[Any, ...]) -> "Endpoint":
-        """What `dump` gave, as an object again."""
-        about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, others = state[:10]
-        accepted, offences, unasked, tables, begun, accounts, passages, dumped = state[10:]
-        endpoint = Endpoint(about[0])
-        endpoint.whole = about[1]
-        endpoint.knowledge = Knowledge.load(about[2])
-        endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]
-        endpoint.sent_end, endpoint.frames, endpoint.last_time = sent[:3]
-        endpoint.last_packet, endpoint.last_acknowledged = sent[3:]
-        endpoint.unfinished = None if unfinished[0] is None else Spot.load(unfinished[0])
-        endpoint.unfinished_reason = unfinished[1]
-        endpoint.layer, endpoint.state, endpoint.challenges, headers = layer
-        endpoint.headers = Headers.load(headers)
-        mechanisms, init, outcome = (load_value(body) for body in sasl)
-        endpoint.mechanisms = mechanisms if isinstance(mechanisms, SaslMechanisms) else None
-        endpoint.init = init if isinstance(init, SaslInit) else None
-        endpoint.outcome = outcome if isinstance(outcome, SaslOutcome) else None
-        opened = load_value(own[0])
-        endpoint.open = opened if isinstance(opened, Open) else None
-        endpoint.open_packet = own[1]
-        opened = load_value(theirs[0])
-        endpoint.peer_open = opened if isinstance(opened, Open) else None
-        _, endpoint.peer_open_end, endpoint.peer_open_packet, endpoint.peer_open_time = theirs
-        endpoint.closed, endpoint.close_packet, endpoint.close_time, endpoint.close_condition = closed
-        endpoint.accepted_on, endpoint.accepted_end, endpoint.reserved = accepted
-        endpoint.close_stands, endpoint.peer_closed, endpoint.late, endpoint.high_told = others[:4]
-        endpoint.draft = others[4]
-        endpoint.offences = [Offence.load(offence) for offence in offences]
-        endpoint.unasked = None if unasked[0] is None else Spot.load(unasked[0])
-        endpoint.unasked_end = unasked[1]
-        sessions = [SessionEnd.load(session) for session in dumped]
-        endpoint.sessions = {channel: sessions[at] for channel, at in tables[0]}
-        endpoint.peer_sessions = {channel: sessions[at] for channel, at in tables[1]}
-        endpoint.ended = {channel: sessions[at] for channel, at in tables[2]}
-        endpoint.unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[3]}
-        endpoint.peer_unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[4]}
-        endpoint.begun = begun
-        endpoint.accounts = {account.name: account for account in map(LinkAccount.load, accounts)}
-        endpoint.passages = [Passage.load(passed) for passed in passages[0]]
-        endpoint.passed, endpoint.all_passages, fates = passages[1:]
-        endpoint.fates = {fate.message_id: fate for fate in map(Fate.load, fates)}
-        return endpoint
-
-
-def _numbered(sessions: dict[int, SessionEnd], roll: Roll) -> tuple[tuple[int, int], ...]:
-    return tuple((channel, roll.number(session)) for channel, session in sessions.items())
-
-
-def _waiting(queues: dict[int, list[SessionEnd]], roll: Roll) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    return tuple(
-        (channel, tuple(roll.number(session) for session in queue)) for channel, queue in queues.items()
-    )
-
-
-def _session(thing: object) -> SessionEnd:
-    assert isinstance(thing, SessionEnd)
-    return thing
-
-
-def _dump_arrival(arrival: Arrival) -> tuple[object, ...]:
-    return (
-        dump_value(arrival.body),
-        int(arrival.channel),
-        int(arrival.end),
-        int(arrival.packet),
-        int(arrival.time),
-        arrival.cut,
-        arrival.lost,
-    )
-
-
-def _load_arrival(state: tuple[Any, ...]) -> Arrival:
-    body, channel, end, packet, time, cut, lost = state
-    return Arrival(load_value(body), channel, end, packet, time, cut, lost)
-
 
 def _wait(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> None:
     queue = waiting.setdefault(channel, [])
@@ -951,9 +651,3 @@ def _ask_echo(session: SessionEnd, flow: Flow, arrival: Arrival) -> None:
         link.echo_end = arrival.end
         link.echo_time = arrival.time
         link.echo_packet = arrival.packet
-
-
-def _doubt(session: SessionEnd) -> None:
-    session.whole = False
-    for link in session.links.values():
-        link.whole = False
