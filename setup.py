@@ -38,6 +38,7 @@ COMPILED = [
     "dissectors/amqp091/arguments.py",
     "dissectors/amqp091/content.py",
     "dissectors/amqp091/frame.py",
+    "dissectors/amqp091/message.py",
     "dissectors/amqp091/methods.py",
     "dissectors/amqp091/registry.py",
     "dissectors/amqp091/tables.py",

@@ -1,0 +1,323 @@
+"""Putting messages together from the frames of one direction (AMQP 0-9-1, section 4.2.6).
+
+A message is a method that has content (basic.publish, return, deliver, get-ok), a content header that says
+how many octets follow, and as many body frames as it takes, all on one channel; other channels interleave
+freely. Whatever else comes on the channel in between ends the message where it is.
+
+`fault` says which rule of this sequence a frame breaks, before the frame is taken. One fault is told once:
+what follows from it on the channel is silent until a method stands there again, which always begins
+something new. So it is on all channels after octets that were not captured, and where the start was not.
+"""
+
+from typing import Any, Final
+
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.registry import new_method
+from dissectors.amqp091.values import Raw
+from dissectors.interface import Frame
+from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
+from dissectors.wire import i64
+
+__all__ = ["Message", "MessageAssembler"]
+
+_DUMP_VERSION: Final = 1
+
+# Octets around the payload of a frame.
+_AROUND: Final = 8
+
+# Octets up to which the parts of a body are joined: enough to make a part's own cost small.
+_SMALL_PART: Final = 2048
+
+
+class Message:
+    """A message, as far as it was captured.
+
+    channel; offset: stream offset of its method's frame, or of its header's where no method stands before it.
+    method: basic.publish and its like, None where it is not known. header: None where none came, or none that
+    decodes. announced: octets of body that the header tells, -1 without one. seen: octets of body that came,
+    those included that were not captured. frames: number of body frames. whole: nothing of it is known to be
+    missing. parts: what is kept of the body.
+    """
+
+    def __init__(self, channel: i64, offset: i64, method: Method | None) -> None:
+        self.channel: i64 = channel
+        self.offset: i64 = offset
+        self.method: Method | None = method
+        self.header: ContentHeader | None = None
+        self.announced: int = -1
+        self.seen: i64 = 0
+        self.frames: i64 = 0
+        self.whole: bool = method is not None
+        self.parts: list[bytes] = []
+        self.kept: i64 = 0
+        # A header frame came, whether or not it decodes.
+        self.headed: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """It was seen from its method to its end, as many octets as announced, with nothing missing."""
+        return self.whole and self.header is not None and self.seen == self.announced
+
+    @property
+    def body(self) -> bytes:
+        """What is kept of the body: all of it if as many octets as were seen."""
+        if len(self.parts) > 1:
+            self.parts = [b"".join(self.parts)]
+        return self.parts[0] if self.parts else b""
+
+    def add(self, payload: bytes) -> None:
+        """Keep a part. Small ones are joined, so that many of them cost no more than few."""
+        self.kept += len(payload)
+        if self.parts and len(self.parts[-1]) + len(payload) <= _SMALL_PART:
+            self.parts[-1] += payload
+        elif payload:
+            self.parts.append(payload)
+
+    def __repr__(self) -> str:
+        name = "unknown" if self.method is None else self.method.definition().name
+        return f"<Message {name} channel={self.channel} {self.seen} of {self.announced} octets>"
+
+
+class MessageAssembler:
+    """Takes the frames of one direction in order, gives back the messages that they end.
+
+    keeping: keep the bodies; else they are only counted.
+    """
+
+    def __init__(self, keeping: bool = False) -> None:
+        self.keeping: bool = keeping
+        self._open: dict[int, Message] = {}
+        self._kept: i64 = 0
+        # Channels on which it is not known what has to come, until the next method: all but `_sure`, or some.
+        self._gap: bool = False
+        self._sure: set[int] = set()
+        self._unsure: set[int] = set()
+        # Channels whose last message had no body, with nothing since.
+        self._empty: set[int] = set()
+
+    def joined_midstream(self) -> None:
+        """The frames before the first one were not captured."""
+        self._gap = True
+
+    def under_way(self, channel: i64) -> Message | None:
+        """The message that is not ended yet on a channel."""
+        return self._open.get(int(channel))
+
+    def fault(self, frame: Frame) -> str:
+        """The rule about the sequence of content that a frame breaks, or "". Before it is taken."""
+        kind = frame.kind
+        if kind != "method" and kind != "content-header" and kind != "body":
+            return ""
+        channel = int(frame.channel)
+        if channel in self._unsure or (self._gap and channel not in self._sure):
+            return ""
+        message = self._open.get(channel)
+        if kind == "method":
+            if message is None or frame.name == "channel.close":
+                # To close the channel is how a message is given up.
+                return ""
+            return "F-CONTENT-NO-METHOD" if message.headed else "F-CONTENT-HEADER-NEXT"
+        if kind == "content-header":
+            if message is None:
+                return "F-HEADER-ORPHAN"
+            return "F-CONTENT-ONE-HEADER" if message.headed else ""
+        if message is None:
+            return "F-BODY-ZERO" if channel in self._empty else "F-BODY-ORPHAN"
+        if not message.headed:
+            return "F-CONTENT-HEADER-NEXT"
+        size = message.seen + frame.declared_size - _AROUND
+        return "F-BODY-OVERRUN" if message.announced >= 0 and size > message.announced else ""
+
+    def take(self, frame: Frame) -> Message | None:
+        """A frame of this direction; the message that it completes, or cuts short."""
+        kind = frame.kind
+        if kind == "body":
+            return self._body(frame)
+        if kind == "content-header":
+            return self._header(frame)
+        if kind == "method":
+            return self._method(frame)
+        if kind == "skipped" or kind == "unknown":
+            self._doubt()
+        return None
+
+    def finish(self) -> list[Message]:
+        """The stream ended: the messages that were not."""
+        left = list(self._open.values())
+        self._open = {}
+        self._kept = 0
+        return left
+
+    def _method(self, frame: Frame) -> Message | None:
+        channel = int(frame.channel)
+        ended: Message | None = None
+        if self._open:
+            ended = self._close(channel)
+        if self._unsure:
+            self._unsure.discard(channel)
+        if self._gap:
+            self._sure.add(channel)
+        if self._empty:
+            self._empty.discard(channel)
+        method = frame.body
+        if isinstance(method, Method):
+            if method.definition().content:
+                self._begin(channel, Message(channel, frame.offset, method))
+        elif frame.missing > 0:
+            # It may have been one that has content.
+            self._unsure.add(channel)
+        return ended
+
+    def _header(self, frame: Frame) -> Message | None:
+        channel = int(frame.channel)
+        message = self._open.get(channel)
+        ended: Message | None = None
+        if message is None or message.headed:
+            # The method before it is not there.
+            ended = self._close(channel)
+            message = Message(channel, frame.offset, None)
+            self._begin(channel, message)
+            self._unsure.add(channel)
+        message.headed = True
+        header = frame.body
+        if isinstance(header, ContentHeader):
+            message.header = header
+            message.announced = header.body_size
+            if message.announced == 0:
+                if message.method is not None:
+                    self._empty.add(channel)
+                del self._open[channel]
+                # Of what stood before it nothing was announced that it could have ended.
+                return message if ended is None else ended
+        else:
+            message.whole = False
+        return ended
+
+    def _body(self, frame: Frame) -> Message | None:
+        channel = int(frame.channel)
+        message = self._open.get(channel)
+        if message is None or not message.headed:
+            # Whose body this is nobody knows.
+            self._unsure.add(channel)
+            return self._close(channel)
+        message.frames += 1
+        message.seen += frame.declared_size - _AROUND
+        if frame.missing > 0:
+            message.whole = False
+        elif self.keeping and message.whole:
+            size = frame.payload_size
+            if self._kept + size <= MAX_MESSAGE:
+                message.add(frame.payload)
+                self._kept += size
+        if message.announced >= 0 and message.seen >= message.announced:
+            if message.seen > message.announced:
+                self._unsure.add(channel)
+            return self._close(channel)
+        return None
+
+    def _begin(self, channel: int, message: Message) -> None:
+        if len(self._open) >= MAX_OPEN_DELIVERIES:
+            oldest = next(iter(self._open))
+            self._close(oldest)
+            self._unsure.add(oldest)
+        self._open[channel] = message
+
+    def _close(self, channel: int) -> Message | None:
+        message = self._open.pop(channel, None)
+        if message is not None:
+            self._kept -= message.kept
+        return message
+
+    def _doubt(self) -> None:
+        """Frames may have been missed, on any channel."""
+        self._gap = True
+        self._sure.clear()
+        self._unsure.clear()
+        self._empty.clear()
+        for message in self._open.values():
+            message.whole = False
+
+    def dump(self) -> tuple[object, ...]:
+        """The messages under way, as plain values."""
+        messages = tuple(_dump_message(message) for message in self._open.values())
+        sets = tuple(tuple(sorted(some)) for some in (self._sure, self._unsure, self._empty))
+        return (_DUMP_VERSION, self.keeping, self._gap, sets, messages)
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "MessageAssembler":
+        """An assembler that goes on where `dump` left off. Raises ValueError on another version's state."""
+        if not state or state[0] != _DUMP_VERSION:
+            raise ValueError(f"state of a message assembler in version {state[:1]}, not {_DUMP_VERSION}")
+        assembler = MessageAssembler(state[1])
+        assembler._gap = state[2]
+        sure, unsure, empty = state[3]
+        assembler._sure = set(sure)
+        assembler._unsure = set(unsure)
+        assembler._empty = set(empty)
+        for saved in state[4]:
+            message = _load_message(saved)
+            assembler._open[int(message.channel)] = message
+            assembler._kept += message.kept
+        return assembler
+
+
+def _dump_message(message: Message) -> tuple[object, ...]:
+    method: tuple[object, ...] | None = None
+    if message.method is not None:
+        definition = message.method.definition()
+        odd: list[tuple[int, bytes]] = []
+        if message.method.odd is not None:
+            odd = [(at, raw.octets) for at, raw in message.method.odd.items() if isinstance(raw, Raw)]
+        method = (
+            definition.class_id,
+            definition.method_id,
+            message.method.present,
+            tuple(message.method.values()),
+            tuple(odd),
+        )
+    header: tuple[object, ...] | None = None
+    if message.header is not None:
+        known = message.header
+        header = (known.class_id, known.weight, known.body_size, known.flags, known.octets)
+        header += (known.delivery_mode, known.priority, known.sound)
+    return (
+        message.channel,
+        message.offset,
+        method,
+        header,
+        message.seen,
+        message.frames,
+        message.whole,
+        message.headed,
+        message.body,
+    )
+
+
+def _load_message(saved: tuple[Any, ...]) -> Message:
+    channel, offset, method_state, header_state, seen, frames, whole, headed, body = saved
+    method: Method | None = None
+    if method_state is not None:
+        class_id, method_id, present, values, odd = method_state
+        method = new_method(class_id, method_id)
+        assert method is not None
+        method.present = present
+        for field, value in zip(method.definition().fields, values, strict=True):
+            setattr(method, field.name.replace("-", "_"), value)
+        if odd:
+            method.odd = {at: Raw(octets) for at, octets in odd}
+    message = Message(channel, offset, method)
+    if header_state is not None:
+        class_id, weight, body_size, flags, octets, delivery_mode, priority, sound = header_state
+        header = ContentHeader(class_id, weight, body_size, flags, octets)
+        header.delivery_mode = delivery_mode
+        header.priority = priority
+        header.sound = sound
+        message.header = header
+        message.announced = body_size
+    message.seen = seen
+    message.frames = frames
+    message.whole = whole
+    message.headed = headed
+    message.add(body)
+    return message
