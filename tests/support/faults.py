@@ -918,6 +918,37 @@ def dynamic_target_requested_by_address(peer: Peer) -> Said | None:
     return planted_attach(peer, SENDER, target=amqp.target(address="b", dynamic=True))
 
 
+def _said_by_attach(rule: str, role: bool, **terminus: Any) -> None:
+    """A source that breaks a rule by itself."""
+
+    def fault(peer: Peer) -> Said | None:
+        return planted_attach(peer, role, source=amqp.source(**terminus))
+
+    fault.__name__ = f"source_that_breaks_{rule.lower().replace('-', '_')}"
+    breaks(rule)(fault)
+
+
+_said_by_attach("M-OUTCOMES-SYMBOL", RECEIVER, address="a", outcomes=["accepted"])
+_said_by_attach("M-OUTCOME-VALID", RECEIVER, address="a", default_outcome=amqp.error(condition="x:y"))
+_said_by_attach("M-FILTER-KEY", RECEIVER, address="a", filter=amqp.map_([("k", None)]))
+_said_by_attach("M-FILTER-VALUE", RECEIVER, address="a", filter={"k": "v"})
+_said_by_attach(
+    "M-LIFETIME-VALUE",
+    RECEIVER,
+    dynamic=True,
+    dynamic_node_properties={"lifetime-policy": amqp.symbol("for ever")},
+)
+_said_by_attach(
+    "M-SUPPDIST-VALUE",
+    RECEIVER,
+    dynamic=True,
+    dynamic_node_properties={"supported-dist-modes": amqp.string("move")},
+)
+_said_by_attach("M-DYNPROPS-UNSET", RECEIVER, address="a", dynamic_node_properties={})
+_said_by_attach("T-ENUM-DURABILITY", SENDER, address="a", durable=3)
+_said_by_attach("T-ENUM-EXPIRY", SENDER, address="a", expiry_policy="soon")
+
+
 @breaks("TX-COORD-RESUME")
 def coordinator_resumed(peer: Peer) -> Said | None:
     return planted_attach(peer, SENDER, target=amqp.coordinator(), unsettled={b"t": None})
@@ -1019,6 +1050,37 @@ def two_values(peer: Peer) -> Said | None:
 @breaks("T-CODE-UNKNOWN")
 def unknown_constructor_in_message(peer: Peer) -> Said | None:
     return message(peer, amqp.amqp_value(amqp.raw(b"\x57\x00")))
+
+
+def _said_by_message(rule: str, *sections: bytes, client: bool = False) -> None:
+    """A message that breaks a rule whoever sends it; client: of a server it is only possible."""
+
+    def fault(peer: Peer) -> Said | None:
+        return message(peer, *sections) if peer.side == CLIENT or not client else None
+
+    fault.__name__ = f"message_that_breaks_{rule.lower().replace('-', '_')}"
+    breaks(rule)(fault)
+
+
+DATA = amqp.data(b"x")
+_said_by_message("M-PAYLOAD-WHOLE", DATA, amqp.string("more"))
+_said_by_message("M-SECT-TYPE", amqp.section("data", amqp.string("x")))
+_said_by_message("M-ANN-KEYTYPE", amqp.section("message-annotations", amqp.map_([("x-opt-a", None)])), DATA)
+_said_by_message(
+    "M-AP-KEY", amqp.section("application-properties", amqp.map_([(amqp.symbol("a"), None)])), DATA
+)
+_said_by_message("M-AP-VALUE", amqp.application_properties({"a": amqp.list_([])}), DATA)
+_said_by_message("T-DESC-RESERVED", amqp.amqp_value(amqp.described(amqp.uint(1), None)))
+_said_by_message("T-DESC-SYMFORM", amqp.amqp_value(amqp.described("mine", None)))
+_said_by_message("T-CHAR-UTF32", amqp.amqp_value(amqp.raw("73 00 11 00 00")))
+_said_by_message("T-BOOL-OCTET", amqp.header(durable=amqp.raw("56 02")), DATA)
+_said_by_message("T-MAP-DUPKEY", amqp.amqp_value(amqp.map_([("k", None), ("k", None)])))
+_said_by_message("T-SYM-ASCII", amqp.amqp_value(amqp.raw("a3 01 e9")))
+_said_by_message("T-ARR-CTOR", amqp.amqp_value(amqp.raw("e0 01 00")))
+_said_by_message("T-LIST-FIT", amqp.amqp_value(amqp.raw("c0 03 01 41 42")))
+_said_by_message("M-CT-MIME", amqp.properties(content_type="json"), DATA, client=True)
+_said_by_message("M-CE-IDENTITY", amqp.properties(content_encoding="identity"), DATA, client=True)
+_said_by_message("M-CE-NONDATA", amqp.properties(content_encoding="gzip"), amqp.amqp_value("x"), client=True)
 
 
 # ---- framing ----------------------------------------------------------------------------------------------

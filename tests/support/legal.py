@@ -907,21 +907,47 @@ class Peer:
 
     def message(self, link: Link) -> bytes:
         random = self.random
-        parts = []
+        before: list[bytes] = []
+        after: list[bytes] = []
+        identified = False
         if self.chance(0.3):
-            parts.append(amqp.header(durable=True))
+            before.append(amqp.header(durable=True))
         if self.chance(0.3):
             # Of its own, each: what comes from elsewhere with the same id may be held against it.
             self.messages += 1
-            parts.append(amqp.properties(message_id=f"{NAMES[self.side]}-{self.messages}", subject="s"))
+            identified = True
         if self.chance(0.2):
-            parts.append(amqp.application_properties({"k": "v"}))
+            after.append(amqp.application_properties({"k": "v"}))
         size = random.choice([0, 1, 20, 200, 900, 2500]) if self.character.big else random.choice([0, 1, 20])
-        if self.chance(0.3):
-            parts.append(amqp.amqp_value(amqp.binary(b"v" * size)))
-        else:
-            parts.append(amqp.data(b"d" * size))
-        return b"".join(parts)
+        value = self.chance(0.3)
+        after.append(amqp.amqp_value(amqp.binary(b"v" * size)) if value else amqp.data(b"d" * size))
+        if identified:
+            before += self.annotations()
+            before.append(self.properties(value))
+            if self.messages % 5 == 4:
+                after.append(amqp.footer({"x-opt-sum": amqp.uint(size)}))
+        return b"".join(before + after)
+
+    def annotations(self) -> list[bytes]:
+        """Those that anybody may use, on some messages."""
+        optional = amqp.message_annotations({"x-opt-trace": "1", "x-mine": amqp.list_([])})
+        return {
+            1: [amqp.delivery_annotations({"x-opt-hop": amqp.uint(1)})],
+            2: [optional],
+            4: [amqp.delivery_annotations({}), optional],
+        }.get(self.messages % 5, [])
+
+    def properties(self, value: bool) -> bytes:
+        """A message-id, and what a message may say of its body and its times. value: that is no data."""
+        given: dict[str, Any] = {"message_id": f"{NAMES[self.side]}-{self.messages}", "subject": "s"}
+        kind = self.messages % 4
+        if kind == 1:
+            given |= {"creation_time": 1_700_000_000_000, "absolute_expiry_time": 1_700_003_600_000}
+        elif kind == 2 and not value:
+            given |= {"content_type": "text/plain; charset=utf-8", "content_encoding": "gzip"}
+        elif kind == 3 and not value:
+            given |= {"content_type": "application/json", "correlation_id": amqp.ulong(self.messages)}
+        return amqp.properties(**given)
 
     def new_tag(self, link: Link) -> bytes:
         if link.spent and self.chance(0.3):
