@@ -17,6 +17,7 @@ from support.judged import judged
 from support.network import Captured, Conversation, Tap, captured, converse
 
 from amqpscope.finding import Finding
+from amqpscope.rules.amqp10 import reaction
 
 ABOUT_TIME = (
     "amqp10/C-HDR-CLIENT-NOW",
@@ -26,6 +27,9 @@ ABOUT_TIME = (
     "amqp10/C-IDLE-HALF",
     "amqp10/C-IDLE-CLOSE",
 )
+
+# And these where it is only time that says so: a minute without an answer.
+AFTER_A_MINUTE = ("amqp10/S-FLOW-ECHO", *reaction.RULES)
 
 SECOND = 1_000_000_000
 
@@ -38,7 +42,11 @@ def conversations() -> list[Conversation]:
 
 def findings(capture: Captured, sizes: list[int] | None = None) -> list[Finding]:
     while_read, at_end = judged(capture.octets, sizes)
-    return [finding for finding in while_read + at_end if finding.rule not in ABOUT_TIME]
+    return [
+        finding
+        for finding in while_read + at_end
+        if finding.rule not in ABOUT_TIME and (finding.certain or finding.rule not in AFTER_A_MINUTE)
+    ]
 
 
 def about(finding: Finding) -> tuple[object, ...]:

@@ -264,7 +264,7 @@ def echo_never_answered(case: Case, packet: i64) -> None:
 
     Why it matters: the other side asks because it needs to know how far the peer is.
     Silent when: it may not have read it, less than a minute passed, the link or session is over, or octets
-    were not captured.
+    were not captured. Never more than possible: nothing says how soon the answer is due.
     """
     case.report(
         "amqp10/S-FLOW-ECHO",
