@@ -26,6 +26,7 @@ ABOUT_TIME = (
     "amqp10/C-IDLE-REFUSE",
     "amqp10/C-IDLE-HALF",
     "amqp10/C-IDLE-CLOSE",
+    "amqp10/S-FLOW-ECHO",
 )
 
 # And these where it is only time that says so: a minute without an answer.

@@ -288,10 +288,12 @@ def _settled(case: Case, offence: Offence) -> bool:
         if body.error is None and offence.due == CLOSE and not me.peer_closed:
             close_without_a_reason(case, offence)
         return True
+    if offence.seen == 0:
+        offence.seen = case.record.time
     certainty: i64 = POSSIBLE
     if offence.end <= me.knowledge.must:
         certainty = CERTAIN
-    elif case.record.time - offence.time < ANSWER_PATIENCE and not isinstance(body, (End, Detach)):
+    elif case.record.time - offence.seen < ANSWER_PATIENCE and not isinstance(body, (End, Detach)):
         return False
     if offence.due == CLOSE:
         return _not_closed(case, offence, certainty)

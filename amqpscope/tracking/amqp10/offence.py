@@ -20,7 +20,8 @@ class Offence:
     rule: that of the answer. due: the answer, CLOSE, END or DETACH. condition: its error. end: behind the
     frame, in its sender's stream. packet, time (ns): of its first octet. channel, handle: its sender's, -1
     for none. delivery: its delivery-id, -1 for none. tolerable: what it asks for may be done nevertheless, so
-    that only a wrong answer counts.
+    that only a wrong answer counts. seen: time (ns) of the first frame with which whoever has to answer shows
+    that it can have received it, 0 until then.
     """
 
     def __init__(self, rule: str, due: str, condition: str, end: i64, packet: i64, time: i64) -> None:
@@ -34,12 +35,13 @@ class Offence:
         self.handle: i64 = -1
         self.delivery: i64 = -1
         self.tolerable: bool = False
+        self.seen: i64 = 0
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
             (self.rule, self.due, self.condition, int(self.end), int(self.packet), int(self.time)),
-            (int(self.channel), int(self.handle), int(self.delivery), self.tolerable),
+            (int(self.channel), int(self.handle), int(self.delivery), self.tolerable, int(self.seen)),
         )
 
     @staticmethod
@@ -47,5 +49,5 @@ class Offence:
         """What `dump` gave, as an object again."""
         rule, due, condition, end, packet, time = state[0]
         offence = Offence(rule, due, condition, end, packet, time)
-        offence.channel, offence.handle, offence.delivery, offence.tolerable = state[1]
+        offence.channel, offence.handle, offence.delivery, offence.tolerable, offence.seen = state[1]
         return offence

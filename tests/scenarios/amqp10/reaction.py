@@ -268,3 +268,13 @@ def stolen_link_is_closed(d: Dialogue) -> None:
     d.server.attach(RECEIVER, channel=1)
     d.server.detach(error="amqp:internal-error").may_break("L-STEAL")
     d.goodbye()
+
+
+@told("a minute passes, and nothing shows that it was read")
+def ignored_for_a_minute(d: Dialogue) -> None:
+    d.begun()
+    d.client.flow(handle=7, delivery_count=0, link_credit=1).breaks("L-UNATTACHED-FLOW")
+    d.server.flow(next_incoming_id=0)
+    d.wait(seconds=90)
+    d.server.flow(next_incoming_id=0).may_break("L-UNATTACHED-FLOW-REACT")
+    d.goodbye()
