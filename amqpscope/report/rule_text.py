@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, status
 from amqpscope.report.brief import Line
-from amqpscope.rules.catalogue import LAYERS, Rule, editions, severity
-from amqpscope.rules.editions import EDITIONS
+from amqpscope.rules.catalogue import LAYERS, Rule, editions, rule, severity
+from amqpscope.rules.editions import EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.registry import checked
@@ -52,7 +52,9 @@ def list_lines(rows: list[Rule]) -> Lines:
 
 def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
     """What the catalogue and its function say of a rule; of a guard: what is legal."""
-    weight = "legal" if guard else severity(row.id)
+    if not guard:
+        row = rule(row.id, shown_in(row.id))
+    weight = "legal" if guard else severity(row.id, shown_in(row.id))
     head: Line = [("rule", f"{row.id}  "), (_SEVERITY_STYLES[weight], weight)]
     if guard:
         head.append(("", ", although it may look odd: no rule may find anything in it"))
@@ -62,8 +64,8 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
     lines: Lines = [(head, 2)]
     lines.append(_labelled("allows" if guard else "demands", row.text))
     lines.append(_labelled("source", row.source))
-    lines += _drafts(row)
     if not guard:
+        lines += _drafts(row)
         lines.append(_labelled("broken by", _who(row)))
         lines.append(_labelled("answer", f"{row.condition} is due" if row.condition else "no error is named"))
     seen = {"yes": "in any capture", "no": "never, from outside"}.get(row.observable, row.observable)
@@ -84,7 +86,9 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
 
 
 def _drafts(row: Rule) -> Lines:
-    """How the later drafts have the rule, where that differs."""
+    """How the later drafts have the rule, where that differs from the final text."""
+    if shown_in(row.id) != FINAL:
+        return [_labelled("final", "does not have the rule: it takes --spec csd01 or csprd02")]
     lines: Lines = []
     for edition in EDITIONS[1:]:
         draft = editions().get((row.id, edition))
@@ -92,8 +96,6 @@ def _drafts(row: Rule) -> Lines:
             continue
         text = f"{draft.text} ({draft.requirement}; section {draft.source.rpartition(' ')[2]})"
         lines.append(_labelled(edition, text))
-    if row.basis == "csd-only":
-        lines.append(_labelled("final", "does not have the rule"))
     return lines
 
 
