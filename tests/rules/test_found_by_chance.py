@@ -109,6 +109,16 @@ def test_a_resumed_delivery_may_be_settled_in_any_of_its_transfers() -> None:
     assert found(d) == []
 
 
+def test_received_is_no_answer_to_a_declare() -> None:
+    d = Dialogue()
+    d.linked(client={"target": amqp.coordinator()}, server={"target": amqp.coordinator()})
+    d.client.transfer(amqp.amqp_value(amqp.declare()))
+    d.server.disposition(0, settled=None, state=amqp.received(section_number=0, section_offset=0))
+    d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+    d.client.transfer(amqp.amqp_value(amqp.discharge(txn_id=b"T", fail=False)))
+    assert found(d) == []
+
+
 def test_two_sessions_begun_at_once_of_which_one_is_answered() -> None:
     d = Dialogue()
     d.opened()

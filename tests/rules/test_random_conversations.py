@@ -86,6 +86,12 @@ def test_the_conversations_have_everything_in_them() -> None:
                 said[f"attach of a {'receiver' if fields['role'] else 'sender'}"] += 1
             if fields.get("resume"):
                 said["transfer resumed"] += 1
+            if fields.get("properties") and each.name == "flow":
+                said["flow that asks for messages under a transaction"] += 1
+            if isinstance(fields.get("state"), tuple):
+                said[f"{each.name} {fields['state'][0]} of the {NAMES[each.side]}"] += 1
+            if fields.get("unsettled") and any(fields["unsettled"].values()):
+                said["attach with outcomes of unsettled deliveries"] += 1
             if fields.get("unsettled"):
                 said["attach with unsettled deliveries"] += 1
             if isinstance(fields.get("state"), tuple):
@@ -119,6 +125,10 @@ def test_the_conversations_have_everything_in_them() -> None:
         "transfer settled",
         "transfer resumed",
         "transfer transactional",
+        "transfer transactional of the server",
+        "disposition transactional of the client",
+        "flow that asks for messages under a transaction",
+        "attach with outcomes of unsettled deliveries",
         "disposition declared",
         "disposition transactional",
         "attach of a coordinator",

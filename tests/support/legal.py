@@ -254,6 +254,8 @@ class Link:
     available: int | None = None
     credit: int = 0
     receiving: Incoming | None = None
+    acquires: bytes | None = None  # sender: the transaction under which its receiver wants messages
+    asked: bytes | None = None  # receiver: the one under which it does
     vague: bool = False  # the sender told its count within a delivery: whether with it or without it
 
     @property
@@ -387,6 +389,7 @@ class Peer:
         # those that are over were committed (server).
         self.control: Link | None = None
         self.live: list[bytes] = []
+        self.discharging: set[bytes] = set()  # of these: the discharge is on its way, in part
         self.declared = 0
         self.over: dict[bytes, bool] = {}
 
@@ -668,6 +671,7 @@ class Peer:
         """If the control link is among these, its transactions are over."""
         if self.control in links:
             self.live.clear()
+            self.discharging.clear()
             for session in self.sessions:
                 for each in session.sent.values():
                     if each.link is self.control:
@@ -716,6 +720,8 @@ class Peer:
             "max_message_size": random.choice([None, 0, 4000, 1 << 40]),
         }
         link.mine = fields
+        link.acquires = None
+        link.asked = None
         if link.sender:
             link.base = link.count
             link.uncounted = 0
@@ -850,6 +856,11 @@ class Peer:
 
     def receiver_flow(self, session: Session, link: Link) -> None:
         random = self.random
+        acquire: Fields = {}
+        if self.at_work() and not link.coordinator and self.chance(0.4):
+            # "specifying a txn-id entry in the properties map of the flow frame"
+            link.asked = random.choice(self.at_work())
+            acquire["properties"] = {amqp.symbol("txn-id"): amqp.binary(link.asked)}
         credit = random.choice([0, 1, 2, 3, 5, 10, 100, 0x7FFFFFF0])
         drain = credit < 1000 and self.chance(0.15)
         link.credit = credit
@@ -861,6 +872,7 @@ class Peer:
             available=link.available,
             drain=drain or None,
             echo=self.chance(0.1) or None,
+            **acquire,
         )
 
     def sender_choices(self, session: Session, link: Link) -> list[Choice]:
@@ -959,8 +971,10 @@ class Peer:
         delivery = Delivery(link, session.next_delivery & WRAP, self.new_tag(link), self.message(link))
         if link.coordinator:
             self.say_control(session, delivery)
-        elif self.live and link.mine["snd_settle_mode"] != 1 and self.chance(0.4):
-            delivery.txn = self.random.choice(self.live)
+        elif link.acquires is not None and link.mine["snd_settle_mode"] != 1:
+            delivery.txn = link.acquires
+        elif self.at_work() and link.mine["snd_settle_mode"] != 1 and self.chance(0.4):
+            delivery.txn = self.random.choice(self.at_work())
         self.first_transfer(session, delivery)
 
     def first_transfer(self, session: Session, delivery: Delivery, **fields: Any) -> None:
@@ -980,15 +994,24 @@ class Peer:
     def complete(self) -> list[bytes]:
         """ "It is an error for the controller to attempt to discharge a transaction against which a partial
         delivery has been posted." """
-        partial = {each.open.txn for every in self.sessions for each in every.links.values() if each.open}
-        return [txn for txn in self.live if txn not in partial]
+        links = [link for session in self.sessions for link in session.links.values()]
+        partial = {link.open.txn for link in links if link.open}
+        # "the controller SHOULD ensure there is no outstanding credit at the sender"
+        partial |= {
+            link.asked for link in links if link.asked and link.credit > 0 and link.handle is not None
+        }
+        return [txn for txn in self.at_work() if txn not in partial]
+
+    def at_work(self) -> list[bytes]:
+        """Transactions under which something new may be done."""
+        return [txn for txn in self.live if txn not in self.discharging]
 
     def say_control(self, session: Session, delivery: Delivery) -> None:
         """ "declare" or "discharge", transactions.xml, "coordination": never settled."""
         complete = self.complete()
         if complete and self.chance(0.5):
             txn = self.random.choice(complete)
-            self.live.remove(txn)
+            self.discharging.add(txn)
             fail = self.chance(0.3)
             delivery.control = ("discharge", txn, fail)
             body = amqp.discharge(txn_id=txn, fail=fail)
@@ -1033,6 +1056,8 @@ class Peer:
             link.spent.append(delivery.tag)
             link.aborted += 1
             session.aborted.append(delivery.number)
+            if delivery.control is not None and delivery.control[0] == "discharge":
+                self.discharging.discard(delivery.control[1])
             if not self.character.counts_aborted:
                 link.uncounted += 1
             return
@@ -1079,6 +1104,10 @@ class Peer:
         if not more:
             link.open = None
             delivery.complete = True
+            if delivery.control is not None and delivery.control[0] == "discharge":
+                self.discharging.discard(delivery.control[1])
+                if delivery.control[1] in self.live:
+                    self.live.remove(delivery.control[1])
             if delivery.settled:
                 link.spent.append(delivery.tag)
             else:
@@ -1117,8 +1146,12 @@ class Peer:
 
     def premature(self, each: Incoming) -> bool:
         """A commit, though the outcome of something posted under it is not told yet."""
-        if each.control is None or each.control[0] != "discharge" or each.control[2]:
+        if each.control is None or each.control[0] != "discharge":
             return False
+        if each.control[2]:
+            # "the resource MUST abort or complete the sending the remainder of the message before"
+            links = [link for session in self.sessions for link in session.links.values()]
+            return any(link.open is not None and link.open.txn == each.control[1] for link in links)
         return any(
             one.txn == each.control[1] and not isinstance(one.state, tuple) and not one.sent_settled
             for session in self.sessions
@@ -1159,8 +1192,8 @@ class Peer:
         else:
             state = self.random.choice(outcomes)
             settled = self.chance(0.8)
-            if self.live and self.chance(0.3):
-                state = ("transactional", self.random.choice(self.live), state)
+            if self.at_work() and self.chance(0.3):
+                state = ("transactional", self.random.choice(self.at_work()), state)
                 settled = True
         for each in chosen:
             each.state = state
@@ -1180,8 +1213,18 @@ class Peer:
         return ("declared", b"txn%d" % self.declared)
 
     def posting_outcome(self, each: Incoming, outcomes: tuple[str, ...]) -> tuple[State, bool]:
-        """What a resource says of a delivery posted under a transaction, and whether it settles it."""
+        """What is said of a delivery under a transaction, and whether it is settled by that."""
         assert each.txn is not None
+        if self.side == CLIENT:
+            # Acquired: "An outcome sent by the controller before the transaction has discharged MUST be
+            # associated with the same transaction."
+            settles = not each.second or each.remote_settled
+            before = each.state[2] if isinstance(each.state, tuple) else each.state
+            if before not in OUTCOMES:
+                before = self.random.choice(outcomes)
+            if each.txn in self.live:
+                return ("transactional", each.txn, before), settles and self.chance(0.7)
+            return before, settles
         committed = self.over.get(each.txn)
         if committed is False:
             return None, not each.second or each.remote_settled
@@ -1333,6 +1376,8 @@ class Peer:
         if link.attaches > link.peer_attaches:
             return  # from before a re-attach of this end's
         link.drain = bool(fields.get("drain"))
+        for wanted in (fields.get("properties") or {}).values():
+            link.acquires = wanted[2:]
         if known is None:
             self.grant(link, link.base + credit)
         else:
@@ -1407,6 +1452,12 @@ class Peer:
         elif not fields.get("more"):
             delivery.complete = True
             link.receiving = None
+            if delivery.control is not None and delivery.control[0] == "discharge":
+                # "When a transaction is discharged, the txn-id of any link endpoints will be cleared."
+                for every in self.sessions:
+                    for other in every.links.values():
+                        if other.acquires == delivery.control[1]:
+                            other.acquires = None
             if link.known is not None and self.character.counts_late:
                 link.known += 1
 

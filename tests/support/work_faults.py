@@ -19,7 +19,19 @@ from support.faults import (
     sessions,
     told,
 )
-from support.legal import OUTCOMES, RECEIVER, SENDER, WRAP, Delivery, Incoming, Link, Peer, Said, Session
+from support.legal import (
+    CLIENT,
+    OUTCOMES,
+    RECEIVER,
+    SENDER,
+    WRAP,
+    Delivery,
+    Incoming,
+    Link,
+    Peer,
+    Said,
+    Session,
+)
 
 # ---- deliveries -------------------------------------------------------------------------------------------
 
@@ -173,7 +185,7 @@ def global_id_not_offered(peer: Peer) -> Said | None:
 
 @breaks("TX-POST-ALLFRAMES")
 def transfer_outside_its_transaction(peer: Peer) -> Said | None:
-    for session, link in senders(peer):
+    for session, link in senders(peer) if peer.side == CLIENT else []:
         if link.open is not None and link.open.txn is not None and open_window(session):
             assert session.out is not None
             return peer.say("transfer", session.out, b"", handle=link.handle, more=True)
@@ -184,7 +196,8 @@ def transfer_outside_its_transaction(peer: Peer) -> Said | None:
 def discharged_while_incomplete(peer: Peer) -> Said | None:
     for session, link in control_links(peer):
         for txn in peer.live:
-            if txn not in peer.complete():
+            asked = any(each.asked == txn for _, each in links(peer))
+            if not asked and any(each.open and each.open.txn == txn for _, each in links(peer)):
                 body = amqp.amqp_value(amqp.discharge(txn_id=txn, fail=False))
                 return delivery(peer, session, link, body)
     return None

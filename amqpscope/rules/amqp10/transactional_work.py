@@ -46,8 +46,9 @@ def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
     """A link was asked to acquire under a transaction, and sends outside of any.
 
     Why it matters: what is taken from the queue is not given back when the transaction is rolled back.
-    Silent when: the flow that asks may not have been read, the transaction was discharged, or octets of
-    either peer were not captured. Never more than possible: the message may have been acquired before.
+    Silent when: the flow that asks may not have been read, the transaction was discharged, the delivery is
+    resumed, or octets of either peer were not captured. Never more than possible: the message may have been
+    acquired before.
     """
     case.report(
         "amqp10/TX-ACQ-UNSUPPORTED",
@@ -90,7 +91,8 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     delivery = link.open
     named = named_in(body.state)
     if delivery is None:
-        _judge_first(case, session, link, named)
+        if not body.resume:
+            _judge_first(case, session, link, named)
         return
     if body.aborted or delivery.number == UNKNOWN:
         return

@@ -32,7 +32,7 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.message import Message
-from dissectors.amqp10.messaging import Accepted, Rejected, Source
+from dissectors.amqp10.messaging import Accepted, Received, Rejected, Source
 from dissectors.amqp10.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
 from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.amqp10.transactions import Coordinator, Declare, Declared, Discharge, TransactionalState
@@ -543,7 +543,7 @@ class Ledger:
 
     def answer(self, request: Request, state: object, end: i64, record: FrameRecord) -> None:
         """The resource states the outcome of a request."""
-        if state is None or request.answered:
+        if state is None or request.answered or isinstance(state, Received):
             return
         request.answered = True
         control = request.control
