@@ -299,6 +299,13 @@ MAX_CORRELATED_MESSAGES: Final = 8192
 
 # rules
 
+MAX_FILTERS: Final = 16
+"""Filters of a source, and entries of one, that messages are held against: every message is against each of
+them. Receivers have one or two."""
+
+MAX_REFUSED: Final = 64
+"""Deliveries of a link, the newest, among which the one is looked for that a receiver detaches over."""
+
 MAX_WITHOUT_REACTION: Final = 64
 """Findings of one connection that wait for the other peer's reaction. It mostly comes within a round trip;
 of more the oldest are given out without."""

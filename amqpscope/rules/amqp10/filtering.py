@@ -7,6 +7,7 @@ name or property that is there, and has another value than the filter asks for.
 import re
 from typing import Final
 
+from amqpscope.limits import MAX_FILTERS
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.knowledge import POSSIBLE
@@ -59,7 +60,7 @@ def judge_message(case: Case, link: LinkEnd, message: Message) -> None:
             properties = value
         elif section.name == "application-properties" and isinstance(value, Map):
             application = value
-    for _, described in source.filter:
+    for _, described in source.filter.pairs[:MAX_FILTERS]:
         if isinstance(described, Described):
             _judge_filter(case, described, properties, application)
 
@@ -76,7 +77,7 @@ def _judge_filter(
         if equals is not None and application is not None and not equals[1].startswith("JMS"):
             _compare(case, "an application property", equals[2], application.get(equals[1]))
     elif _is(described, _APPLICATION) and isinstance(value, Map):
-        for name, wanted in value:
+        for name, wanted in value.pairs[:MAX_FILTERS]:
             if application is not None and isinstance(name, str):
                 _compare(case, "an application property", wanted, application.get(name))
     elif _is(described, _PROPERTIES) and isinstance(value, Map):

@@ -4,8 +4,10 @@ Why a peer refuses shows only in the condition it gives and in what came just be
 than possible. Sources: messaging.xml, "message-format" and "addressing"; types.xml, "composite-types".
 """
 
+from itertools import islice
 from typing import Final
 
+from amqpscope.limits import MAX_REFUSED
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -163,12 +165,12 @@ def _judge_receiver(case: Case, session: SessionEnd, link: LinkEnd, condition: s
         return
     wanted: i64 = OPTED if condition == _NOT_IMPLEMENTED else DURABLE
     found: Delivery | None = None
-    for delivery in sender.tags.values():
+    for delivery in islice(reversed(sender.tags.values()), MAX_REFUSED):
         if session.delivery_end(raw(delivery.number)) < 0 or _answered(session, delivery):
             continue
         if wanted == OPTED and delivery.traits & RESERVED:
             return
-        if delivery.traits & wanted:
+        if delivery.traits & wanted and found is None:
             found = delivery
     if found is None:
         return
