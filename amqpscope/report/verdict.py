@@ -63,8 +63,17 @@ _ANOTHER_REASON = "The {peer} may have another reason for the error."
 _CAME_SO = "It may stay for a message that came so by HTTP or mail."
 _HANDED_ON = "The {peer} may hand it on as it received it; an empty one may be meant for none."
 _AS_IT_STANDS = "The time may be meant as it stands, or handed on as the {peer} received it."
+_CLOCK = (
+    "The capturing machine's clock may have been set forward: nothing in between attests the silence; "
+    "or the {peer} had not read the idle-time-out yet."
+)
+_ANEW = "Octets are missing: among them may be that the connection was begun anew."
 # Of the other rules, the docstring of the rule.
 _WHY_POSSIBLE = {
+    "amqp10/C-IDLE-KEEP": _CLOCK,
+    "amqp10/C-CLOSE-LAST": _ANEW,
+    "amqp10/C-CLOSE-NOREUSE": _ANEW,
+    "amqp10/L-CREDIT-FORMULA": "Whether aborted, resumed or unfinished deliveries take credit nobody says.",
     "amqp10/C-CLOSE-SENT": _STREAM_END,
     "amqp10/C-CLOSE-ANSWER": _STREAM_END,
     "amqp10/S-BEGIN-ANSWER": _STREAM_END,
