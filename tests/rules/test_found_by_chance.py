@@ -119,6 +119,16 @@ def test_received_is_no_answer_to_a_declare() -> None:
     assert found(d) == []
 
 
+def test_a_declare_rejected_wrongly_may_be_declared_after_all() -> None:
+    d = Dialogue()
+    d.linked(client={"target": amqp.coordinator()}, server={"target": amqp.coordinator()})
+    d.client.transfer(amqp.amqp_value(amqp.declare()))
+    d.server.disposition(0, state=amqp.rejected())
+    d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+    d.client.transfer(amqp.amqp_value(amqp.discharge(txn_id=b"T", fail=False)))
+    assert [one for one in found(d) if one[1] == "client"] == []
+
+
 def test_two_sessions_begun_at_once_of_which_one_is_answered() -> None:
     d = Dialogue()
     d.opened()

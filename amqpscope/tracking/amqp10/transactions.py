@@ -525,6 +525,13 @@ class Ledger:
                 self.answer(requests[number], state, end, record)
                 if requests[number].answered and body.settled:
                     del requests[number]
+        if isinstance(state, Declared) and isinstance(state.txn_id, bytes):
+            if (key[0], state.txn_id) not in self.transactions:
+                # Of no declare that is known to wait; whoever asked may take it for its answer.
+                for control in reversed(self.controls):
+                    if control.controller == key[0] and control.channel == key[1]:
+                        self._declare(control, state.txn_id, end, record)
+                        break
         named = named_in(state)
         if named is not None:
             self._retire(me, session, key, body, named, record)
@@ -550,15 +557,7 @@ class Ledger:
         if control.settled_end < request.end:
             control.settled_end = UNKNOWN
         if isinstance(state, Declared) and isinstance(state.txn_id, bytes):
-            key = (control.controller, state.txn_id)
-            if key not in self.transactions and len(self.transactions) >= MAX_TRANSACTIONS:
-                self.overfull = True
-                return
-            # Of a link that was detached and attached again since, it is declared on what is there now.
-            newest = self.control(control.controller, control.channel, control.name)
-            if newest is not None:
-                control = newest
-            self.transactions[key] = Transaction(control, state.txn_id, end, record.packet)
+            self._declare(control, state.txn_id, end, record)
             return
         transaction = request.transaction
         if transaction is None or transaction.answered_end != UNKNOWN:
@@ -574,6 +573,15 @@ class Ledger:
             known = self.transactions.get(oldest)
             if known is not None and known.answered_end != UNKNOWN:
                 del self.transactions[oldest]
+
+    def _declare(self, control: Control, txn_id: bytes, end: i64, record: FrameRecord) -> None:
+        key = (control.controller, txn_id)
+        if key not in self.transactions and len(self.transactions) >= MAX_TRANSACTIONS:
+            self.overfull = True
+            return
+        # Of a link that was detached and attached again since, it is declared on what is there now.
+        newest = self.control(control.controller, control.channel, control.name)
+        self.transactions[key] = Transaction(newest or control, txn_id, end, record.packet)
 
     def _retire(
         self,
