@@ -867,6 +867,38 @@ def sender_gives_itself_credit(peer: Peer) -> Said | None:
     return None
 
 
+@breaks("L-CREDIT-FORMULA")
+def sender_tells_of_less_credit(peer: Peer) -> Said | None:
+    for session, link in quiet_senders(peer):
+        if link.grants == 1 and link.limit is not None and not link.aborted and link.attaches == 1:
+            left = link.limit - link.count - 1
+            if left > 0:
+                count = link.count & WRAP
+                return flow(peer, session, handle=link.handle, delivery_count=count, link_credit=left)
+    return None
+
+
+def available_told(peer: Peer, value: int) -> Said | None:
+    """A receiver's flow, legal but for what it tells of messages that wait: the sender told of none."""
+    told = {s.channel for s in peer.talk.said[1 - peer.side] if s.fields.get("available")}
+    for session, link in links(peer):
+        if not link.sender and link.known is not None and link.attaches == 1 and not link.vague:
+            if session.into not in told and link.receiving is None:
+                fields: Fields = {"delivery_count": link.known & WRAP, "link_credit": 1}
+                return flow(peer, session, handle=link.handle, available=value, **fields)
+    return None
+
+
+@breaks("L-AVAIL-OWNER")
+def receiver_tells_of_messages(peer: Peer) -> Said | None:
+    return available_told(peer, 4)
+
+
+@breaks("L-AVAIL-FLOOR")
+def receiver_counts_below_zero(peer: Peer) -> Said | None:
+    return available_told(peer, WRAP)
+
+
 @breaks("L-DRAIN-OWNER")
 def sender_drains_itself(peer: Peer) -> Said | None:
     drained = {s.channel for s in peer.talk.said[1 - peer.side] if s.fields.get("drain")}
