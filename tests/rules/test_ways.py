@@ -74,3 +74,11 @@ def test_real_peers(path: Path) -> None:
     expected = whole(octets)
     assert in_pieces(octets, [1000, 1]) == expected
     assert carried(octets, [3000]) == expected
+
+
+def test_what_breaks_a_rule_is_found_by_a_state_that_was_carried() -> None:
+    paths = sorted((CAPTURES[0].parent / "rules" / "amqp10").glob("*/violating.pcap"))
+    assert len(paths) > 300
+    for path in paths:
+        octets = path.read_bytes()
+        assert carried(octets, [60]) == whole(octets), path.parent.name
