@@ -10,6 +10,7 @@ import pytest
 from support import amqp10_encode as amqp
 from support.commands import amqpscope as run
 from support.dialogue import RECEIVER, Dialogue
+from support.network import Tap, captured, converse
 
 import amqpscope
 from amqpscope.errors import FilterError
@@ -159,3 +160,18 @@ def test_explain_tells_what_the_drafts_have_otherwise(capsys: pytest.CaptureFixt
     text = run(capsys, "rules", "explain", "M-CT-NONDATA").out
     assert "csprd02" in text and "is not set. (SHOULD NOT; section 3.2.4)" in " ".join(text.split())
     assert "csprd02" not in run(capsys, "rules", "explain", "M-AP-KEY").out
+
+
+def test_random_legal_conversations_are_not_accused_by_the_drafts() -> None:
+    for n in range(30):
+        octets = captured(converse(f"editions {n}", lossy=False), Tap()).octets
+        kept = {
+            spec: [
+                (one.rule, one.certain, one.peer, one.packet)
+                for one in amqpscope.check(io.BytesIO(octets), spec=spec)
+                if severity(one.rule, one.edition) != "note"
+            ]
+            for spec in EDITIONS
+        }
+        assert kept["csd01"] == kept["csprd02"] == kept["final"], n
+        assert not [one for one in kept["csprd02"] if severity(one[0]) == "error" and one[1]], n
