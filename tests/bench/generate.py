@@ -45,6 +45,9 @@ REORDERED = 0.0005  # share of the segments where a burst of 3 to 8 is captured 
 RETRANSMITTED = 0.0003  # share of the segments that are captured twice
 
 _RECORD = struct.Struct("<IIII")
+
+# The handles of each end: of the link on which it sends, and of the other.
+_OUT, _INTO = 0, 1
 # Ethernet 14; IPv4 without options 20; TCP 20 with 12 octets of options (two no-ops and a timestamp).
 _HEADERS = struct.Struct(">14sHHHHHH8sHHIIHHHHHBBII")
 _HEADERS_SIZE = 66
@@ -100,7 +103,7 @@ def _message(rng: random.Random, size: int) -> bytes:
 class Templates:
     """The frames that an end sends over and over."""
 
-    def __init__(self, large: bool, channel: int, out: int, into: int, settled: bool) -> None:
+    def __init__(self, large: bool, channel: int, settled: bool) -> None:
         self.flow = _parts(
             amqp.frame(
                 amqp.flow(
@@ -108,7 +111,7 @@ class Templates:
                     incoming_window=LARGE_WINDOW if large else WINDOW,
                     next_outgoing_id=_hole(1),
                     outgoing_window=OUTGOING_WINDOW,
-                    handle=into,
+                    handle=_INTO,
                     delivery_count=_hole(2),
                     link_credit=LARGE_CREDIT if large else CREDIT,
                 ),
@@ -124,7 +127,7 @@ class Templates:
             )
         )
         transfer = amqp.transfer(
-            handle=out, delivery_id=_hole(0), delivery_tag=_MARKS[1], message_format=0, settled=settled
+            handle=_OUT, delivery_id=_hole(0), delivery_tag=_MARKS[1], message_format=0, settled=settled
         )
         rng = random.Random("messages")
         self.messages = [
@@ -139,16 +142,13 @@ _templates = functools.cache(Templates)
 class End:
     """One peer: its place in the stream of packets, and its half of the session and of the two links.
 
-    It sends deliveries over a link whose handle here is `out`; it receives over the one it calls `into`.
+    It sends deliveries over one link and receives over another.
     """
 
-    def __init__(
-        self, rng: random.Random, kind: str, channel: int, out: int, into: int, settled: bool
-    ) -> None:
+    def __init__(self, rng: random.Random, kind: str, channel: int, settled: bool) -> None:
         self.rng = rng
         self.large = kind == "large"
         self.channel = channel
-        self.out = out
         self.sequence = rng.getrandbits(32)
         self.identification = rng.getrandbits(16)
         self.prefix = b""
@@ -171,7 +171,7 @@ class End:
         self.unsettled = 0  # the first delivery it has not settled
         self.granted_transfer = 0
         self.granted_deliver = 0
-        self.templates = _templates(self.large, channel, out, into, settled)
+        self.templates = _templates(self.large, channel, settled)
 
     def turn(self, other: End, wanted: int) -> list[bytes]:
         """The frames of one turn: settle, grant, and then up to `wanted` transfers as far as granted."""
@@ -244,9 +244,9 @@ class End:
                 }
             else:
                 named = {}
-            room = MAX_FRAME_SIZE - 8 - len(amqp.transfer(handle=self.out, more=True, **named))
+            room = MAX_FRAME_SIZE - 8 - len(amqp.transfer(handle=_OUT, more=True, **named))
             more = len(self.rest) > room
-            body = amqp.transfer(handle=self.out, more=more, **named)
+            body = amqp.transfer(handle=_OUT, more=more, **named)
             frames.append(amqp.frame(body, bytes(self.rest[:room]), channel=self.channel))
             self.rest = self.rest[room:]
             self.transfers += 1
@@ -274,9 +274,9 @@ class Connection:
         # Every third connection only sends, every third only receives; every sixth settles in advance.
         self.wants = ((1, 1), (1, 0), (0, 1))[number % 3] if kind != "many" else (1, 1)
         settled = number % 6 == 5
-        # Channels and handles of the two ends differ, as they may.
-        self.client = End(rng, kind, channel=0, out=0, into=1, settled=settled)
-        self.server = End(rng, kind, channel=3, out=4, into=2, settled=settled)
+        # The channels and handles of the two ends differ, as they may.
+        self.client = End(rng, kind, channel=0, settled=settled)
+        self.server = End(rng, kind, channel=3, settled=settled)
         for end in (self.client, self.server):  # a message takes no more than a tenth of the connection
             end.sizes += [octets for octets in (250_000, 1_000_000, 4_000_000) if octets <= size // 10]
         self._address()
@@ -458,12 +458,11 @@ class Connection:
             yield end, amqp.frame(begin, channel=end.channel)
         mode = 1 if client.settled else 0
         for end in (client, server):
-            into = 1 if end is client else 2
             up = end is client
             common: dict[str, Any] = {"snd_settle_mode": mode, "rcv_settle_mode": 0}
             sending = amqp.attach(
                 name=f"{'up' if up else 'down'}-{self.number}",
-                handle=end.out,
+                handle=_OUT,
                 role=amqp.SENDER,
                 source=amqp.source(address="orders" if not up else None),
                 target=amqp.target(address="orders" if up else None),
@@ -472,7 +471,7 @@ class Connection:
             )
             receiving = amqp.attach(
                 name=f"{'down' if up else 'up'}-{self.number}",
-                handle=into,
+                handle=_INTO,
                 role=amqp.RECEIVER,
                 source=amqp.source(address="orders" if up else None),
                 target=amqp.target(address="orders" if not up else None),
@@ -486,8 +485,8 @@ class Connection:
         client, server = self.client, self.server
         yield client, b"".join(client.turn(server, 0))
         yield server, b"".join(server.turn(client, 0))
-        for end, into in ((client, 1), (server, 2)):
-            bodies = [amqp.detach(handle=handle, closed=True) for handle in (end.out, into)]
+        for end in (client, server):
+            bodies = [amqp.detach(handle=handle, closed=True) for handle in (_OUT, _INTO)]
             yield end, b"".join(amqp.frame(body, channel=end.channel) for body in bodies)
         for end in (client, server):
             yield end, amqp.frame(amqp.end(), channel=end.channel)
