@@ -199,10 +199,10 @@ LEFT += [(number, "M-RES-TERMRCV") for number in (3, 8, 12, 13)]
 Verdict = tuple[str, str, int, bool]
 
 
-def attached(d: Dialogue, count: int, **receiver: Any) -> Said:
+def attached(d: Dialogue, count: int, sender: Any = SENDER_MAP, **receiver: Any) -> Said:
     """Both attach with their maps; gives the receiver's attach."""
     rcv = {"rcv_settle_mode": 1}
-    d.client.attach(source=LASTING, unsettled=SENDER_MAP, initial_delivery_count=count, **rcv)
+    d.client.attach(source=LASTING, unsettled=sender, initial_delivery_count=count, **rcv)
     theirs = {"unsettled": RECEIVER_MAP, **rcv, **receiver}
     said = d.server.attach(RECEIVER, **theirs)
     d.server.flow(handle=0, link_credit=40)
@@ -226,7 +226,7 @@ def one_connection(**receiver: Any) -> tuple[Dialogue, Dialogue, Said]:
     return d, d, attached(d, 14, **receiver)
 
 
-def two_connections(**receiver: Any) -> tuple[Dialogue, Dialogue, Said]:
+def two_connections(sender: Any = SENDER_MAP, **receiver: Any) -> tuple[Dialogue, Dialogue, Said]:
     """The same, where the connection was interrupted."""
     d = Dialogue()
     sent(d)
@@ -234,7 +234,7 @@ def two_connections(**receiver: Any) -> tuple[Dialogue, Dialogue, Said]:
     d.wait(seconds=5)
     later = d.again()
     later.begun()
-    return d, later, attached(later, 0, **receiver)
+    return d, later, attached(later, 0, sender, **receiver)
 
 
 PLACES = {"one connection": one_connection, "two connections": two_connections}
@@ -315,3 +315,17 @@ def test_of_maps_that_are_incomplete_only_what_is_listed_counts() -> None:
         if f.peer == "client" and f.certain
     ]
     assert found == [("M-RES-GAP", d.packet_number(said))]
+
+
+@pytest.mark.parametrize("number", range(1, 15))
+def test_a_delivery_that_the_sender_does_not_list_any_more_was_left_on_the_connection_before(
+    number: int,
+) -> None:
+    fewer = {known: state for known, state in SENDER_MAP.items() if known != tag(number)}
+    d, later, attach = two_connections(fewer)
+    later.goodbye()
+    found = [(f.rule, f.peer, int(f.packet), f.certain) for f in amqpscope.check(io.BytesIO(d.pcap()))]
+    at = d.packet_number(attach) - 1
+    assert [one for one in found if one[1] == "client" and one[2] == at] == [
+        ("amqp10/L-ATTACH-UNSETTLED", "client", at, False)
+    ]
