@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, status
 from amqpscope.report.brief import Line
 from amqpscope.rules.catalogue import LAYERS, Rule, editions, rule, severity
-from amqpscope.rules.editions import EDITIONS, FINAL, shown_in
+from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.registry import checked
@@ -96,6 +96,11 @@ def _drafts(row: Rule) -> Lines:
             continue
         text = f"{draft.text} ({draft.requirement}; section {draft.source.rpartition(' ')[2]})"
         lines.append(_labelled(edition, text))
+    draft = editions().get((row.id, CSPRD02))
+    if row.basis == "lower-case" and draft is not None and draft.basis == "keyword":
+        lines.append(
+            _labelled(CSPRD02, f"has {draft.requirement} in capitals, the other texts in small letters")
+        )
     return lines
 
 

@@ -160,6 +160,8 @@ def test_explain_tells_what_the_drafts_have_otherwise(capsys: pytest.CaptureFixt
     text = run(capsys, "rules", "explain", "M-CT-NONDATA").out
     assert "csprd02" in text and "is not set. (SHOULD NOT; section 3.2.4)" in " ".join(text.split())
     assert "csprd02" not in run(capsys, "rules", "explain", "M-AP-KEY").out
+    text = run(capsys, "rules", "explain", "M-FILTER-KEY").out
+    assert "has MUST in capitals, the other texts in small letters" in " ".join(text.split())
 
 
 def test_random_legal_conversations_are_not_accused_by_the_drafts() -> None:
