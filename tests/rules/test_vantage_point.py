@@ -27,6 +27,7 @@ ABOUT_TIME = (
     "amqp10/C-IDLE-HALF",
     "amqp10/C-IDLE-CLOSE",
     "amqp10/S-FLOW-ECHO",
+    "amqp10/L-ATTACH-ROLE",
 )
 
 # And these where it is only time that says so: a minute without an answer.

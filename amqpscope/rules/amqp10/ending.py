@@ -198,8 +198,9 @@ def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
     """A peer answered an attach by one of the same name in the same role, and by no other.
 
     Why it matters: two senders, or two receivers, are no link; each waits for the other.
-    Silent when: the attach was answered after all, or withdrawn, or octets were not captured. Never more than
-    possible: a second link may have the name, in the other direction.
+    Silent when: the attach was answered after all, or withdrawn, or may not have been read, less than a minute
+    passed, or octets were not captured. Never more than possible: a second link may have the name, in the
+    other direction.
     """
     case.link = link
     case.spot = link.misanswered
@@ -232,12 +233,15 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
     """What a peer owed on the links of a session that it ends, or that is over."""
     if not session.whole:
         return
+    me = case.me
     spot = case.spot
     for link in session.links.values():
         if link.half_closed is not None and link.whole:
             detach_never_answered(case, link)
         elif link.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
-            if link.attach is None and session.peer_end_end == UNKNOWN:
+            waited = me.last_time - link.asked
+            read = link.peer_attach_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
+            if read and link.attach is None and session.peer_end_end == UNKNOWN:
                 attach_answered_in_the_same_role(case, link)
     case.spot = spot
     case.link = None

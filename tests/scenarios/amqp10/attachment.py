@@ -55,6 +55,13 @@ def attach_answered_in_the_same_role(d: Dialogue) -> None:
         d.server.attach(SENDER).may_break("L-ATTACH-ROLE")
     else:
         d.server.attach(RECEIVER)
+    d.client.attach(SENDER, handle=1, name="r")
+    d.server.attach(RECEIVER, handle=1, name="r")
+    d.server.flow(handle=1)
+    d.client.transfer(handle=1)
+    d.server.disposition(0)
+    d.wait(seconds=90)
+    d.server.empty()
     d.goodbye()
 
 
