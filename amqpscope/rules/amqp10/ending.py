@@ -198,9 +198,9 @@ def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
     """A peer answered an attach by one of the same name in the same role, and by no other.
 
     Why it matters: two senders, or two receivers, are no link; each waits for the other.
-    Silent when: the attach was answered after all, or withdrawn, or may not have been read, less than a minute
-    passed, or octets were not captured. Never more than possible: a second link may have the name, in the
-    other direction.
+    Silent when: the attach was answered after all, was withdrawn, or may not have been read, less than a
+    minute passed, or octets were not captured. Never more than possible: a second link may have the name, in
+    the other direction.
     """
     case.link = link
     case.spot = link.misanswered
