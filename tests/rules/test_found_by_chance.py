@@ -129,6 +129,54 @@ def test_a_declare_rejected_wrongly_may_be_declared_after_all() -> None:
     assert [one for one in found(d) if one[1] == "client"] == []
 
 
+def controlled(d: Dialogue) -> bytes:
+    """A transaction is declared; there are links to post (0) and to acquire (2) on. Gives a state of it."""
+    d.linked()
+    d.client.attach(SENDER, handle=1, name="control", target=amqp.coordinator())
+    d.server.attach(RECEIVER, handle=1, name="control", target=amqp.coordinator())
+    d.server.flow(handle=1)
+    d.client.attach(RECEIVER, handle=2, name="in")
+    d.server.attach(SENDER, handle=2, name="in")
+    d.client.transfer(amqp.amqp_value(amqp.declare()), handle=1)
+    d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+    return amqp.transactional_state(txn_id=b"T")
+
+
+def test_a_posting_goes_on_while_its_session_is_ended_unheard() -> None:
+    d = Dialogue()
+    state = controlled(d)
+    d.client.transfer(MESSAGE[:4], more=True, state=state)
+    with d.on_their_way():
+        d.server.end_session()
+        d.client.transfer(MESSAGE[4:6], more=True, state=state)
+    d.client.transfer(MESSAGE[6:], state=state)
+    assert [one for one in found(d) if one[1] == "client" and one[0].startswith("amqp10/TX")] == []
+
+
+def test_of_two_transactions_with_one_id_either_may_be_meant() -> None:
+    d = Dialogue()
+    state = controlled(d)
+    d.client.transfer(amqp.amqp_value(amqp.declare()), handle=1)
+    with d.on_their_way():
+        d.server.disposition(1, state=amqp.declared(txn_id=b"T"))
+        d.client.transfer(state=state)
+    d.client.transfer(amqp.amqp_value(amqp.discharge(txn_id=b"T", fail=False)), handle=1)
+    d.client.transfer(amqp.amqp_value(amqp.discharge(txn_id=b"T", fail=False)), handle=1)
+    assert [one for one in certain(d) if one[1] == "client"] == []
+
+
+def test_what_was_asked_for_comes_while_the_link_is_left_unheard() -> None:
+    for leave in (lambda d: d.client.detach(2, closed=None), lambda d: d.client.end_session()):
+        d = Dialogue()
+        state = controlled(d)
+        asked = {amqp.symbol("txn-id"): amqp.binary(b"T")}
+        d.client.flow(handle=2, link_credit=5, properties=asked)
+        with d.on_their_way():
+            leave(d)
+            d.server.transfer(handle=2, state=state)
+        assert found(d) == []
+
+
 def test_two_sessions_begun_at_once_of_which_one_is_answered() -> None:
     d = Dialogue()
     d.opened()

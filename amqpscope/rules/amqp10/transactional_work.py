@@ -98,7 +98,9 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
         return
     work = ledger.work_of(me.peer, session.channel, raw(delivery.number))
     if work is None:
-        if named is not None and ledger.transaction(me.peer, named) is not None:
+        # Of what its receiver has left meanwhile there is no work any more.
+        before = named_in(delivery.state)
+        if named is not None and before is None and ledger.transaction(me.peer, named) is not None:
             transfer_outside_its_transaction(case, delivery)
     elif not work.odd and work.transaction is not None and work.transaction.control.controller == me.peer:
         if named != work.transaction.txn_id:

@@ -235,8 +235,8 @@ def request_in(message: Message) -> object:
 class Ledger:
     """All transactions of a connection, and the work under them.
 
-    active: there was a control link; before that nothing is here. overfull: there was more than is kept, so
-    that what is not here may still have been.
+    active: there was a control link; before that nothing is here. overfull: there was more than is kept, or
+    two of one id, so that what is not here may still have been.
     """
 
     def __init__(self) -> None:
@@ -576,7 +576,13 @@ class Ledger:
 
     def _declare(self, control: Control, txn_id: bytes, end: i64, record: FrameRecord) -> None:
         key = (control.controller, txn_id)
-        if key not in self.transactions and len(self.transactions) >= MAX_TRANSACTIONS:
+        before = self.transactions.get(key)
+        if before is None:
+            full = len(self.transactions) >= MAX_TRANSACTIONS
+        else:
+            # Two that have one id cannot be told apart.
+            full = before.discharge_end == UNKNOWN and not before.control.over()
+        if full:
             self.overfull = True
             return
         # Of a link that was detached and attached again since, it is declared on what is there now.
@@ -665,13 +671,16 @@ class Ledger:
             if control is not None and link.coordinator:
                 _leave(control, end, body.closed is True)
             self._gone((me.peer, int(session.channel)), link.name)
-            self.asked.pop((_other(me), int(session.peer_channel), link.name), None)
+            key = (_other(me), int(session.peer_channel), link.name)
+            asked = self.asked.get(key)
+            if asked is not None and asked.ends[len(asked.ends) - 1] <= me.knowledge.could:
+                del self.asked[key]
         else:
             control = self.answered_control(_other(me), session.peer_channel, link.name, True)
             if control is not None:
                 _drop_control(control, end, body.closed is True)
+            # What it asked for may still be on its way; that ends with the other end's detach.
             self._gone((_other(me), int(session.peer_channel)), link.name)
-            self.asked.pop((me.peer, int(session.channel), link.name), None)
 
     def _end(self, me: Endpoint, session: SessionEnd, record: FrameRecord) -> None:
         end = record.frame.offset + record.frame.size
@@ -681,7 +690,7 @@ class Ledger:
                 _leave(control, end, False)
             elif control.controller == other and control.channel == session.peer_channel:
                 _drop_control(control, end, False)
-        self._forget(me.peer, int(session.channel))
+        self._forget_deliveries(me.peer, int(session.channel))
         self._forget(other, int(session.peer_channel))
 
     # What is kept
@@ -708,13 +717,16 @@ class Ledger:
                 self._drop(key, number)
 
     def _forget(self, sender: str, channel: int) -> None:
-        """A session is over, or begun anew."""
+        """A session is over for both, or begun anew."""
+        self._forget_deliveries(sender, channel)
+        for key in [key for key in self.asked if key[0] == sender and key[1] == channel]:
+            del self.asked[key]
+
+    def _forget_deliveries(self, sender: str, channel: int) -> None:
         deliveries = self.work.pop((sender, channel), None)
         if deliveries is not None:
             self.works -= len(deliveries)
         self.requests.pop((sender, channel), None)
-        for key in [key for key in self.asked if key[0] == sender and key[1] == channel]:
-            del self.asked[key]
 
     # Between processes
 
