@@ -193,7 +193,7 @@ class FrameDecoder(Dissector):
         self.skipped_missing: i64 = 0
         self.wanted: i64 = 0
         self.hint: i64 = 0
-        # A protocol header or frame has come, and the chain has held since.
+        # A protocol header or frame has come.
         self.opened: bool = False
         self.reader: ArgumentReader = ArgumentReader(dialect)
 
@@ -351,7 +351,7 @@ class FrameDecoder(Dissector):
     def keep(self, buf: bytes, start: i64, end: i64) -> None:
         """Keep the octets of a frame begun, as far as the bound and holes let."""
         self.passed += end - start
-        if self.passed == self.size and self.size > 8:
+        if self.passed == self.size:
             self.last = buf[end - 1]
         if self.holed:
             return
@@ -597,7 +597,6 @@ class FrameDecoder(Dissector):
         self.lost = True
         self.cause = cause
         self.reason = reason
-        self.opened = False
 
     def search(self, buf: bytes, start: i64, end: i64, last: bool) -> i64:
         """Look for a credible boundary in buf[start:end], the octets behind those skipped so far.

@@ -117,11 +117,14 @@ class MessageAssembler:
             if message is None or frame.name == "channel.close":
                 # To close the channel is how a message is given up.
                 return ""
+            if message.method is None or not message.whole:
+                # How much should have come is not known.
+                return ""
             return "F-CONTENT-NO-METHOD" if message.headed else "F-CONTENT-HEADER-NEXT"
         if kind == "content-header":
             if message is None:
                 return "F-HEADER-ORPHAN"
-            return "F-CONTENT-ONE-HEADER" if message.headed else ""
+            return "F-CONTENT-ONE-HEADER" if message.headed and message.whole else ""
         if message is None:
             return "F-BODY-ZERO" if channel in self._empty else "F-BODY-ORPHAN"
         if not message.headed:

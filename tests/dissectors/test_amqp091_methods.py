@@ -267,6 +267,17 @@ def test_a_bad_table_among_the_arguments() -> None:
     assert table.read() == Table([("a", True), ("k", Raw(b"Z\0\0\0\x01x"))])
 
 
+def test_a_length_that_only_the_table_contradicts() -> None:
+    """Within the payload there would be room."""
+    table = b"\x01kS\0\0\0\x05abc"
+    payload = b"\0\x0a\0\x0b" + amqp.long_string(table) + b"\x05PLAIN" + bytes(4) + b"\0"
+    method, reader = read(payload)
+    path = "connection.start-ok.client-properties[k]"
+    assert problems(reader.problems) == [("T-TABLE-LEN", 7 + 4 + 4 + 2, path)]
+    assert method.values()[1] == "PLAIN"
+    assert method.present == 4
+
+
 def test_secrets_are_not_shown() -> None:
     payload = amqp.method("connection.start-ok", response=b"\0guest\0secret")
     method, _ = read(payload)

@@ -206,3 +206,11 @@ def test_of_a_direction_with_a_hole_all_else_is_found(data: st.DataObject, said:
             assert found[int(frame.offset)] == (frame.kind, repr(frame.body))
     accusations = [problem.code for frame in frames for problem in frame.problems if problem.code.isupper()]
     assert set(accusations) <= {"F-PROTO-HDR-ONCE"}
+
+
+def test_going_on_in_another_process_after_every_octet() -> None:
+    for octets in (b"".join(POOL), b"".join(reversed(POOL)), POOL[3] + POOL[18] + POOL[12] + POOL[0]):
+        frames, _ = decode([(octets, 0)], [[octets]], False)
+        pieces = [[octets[at : at + 1] for at in range(len(octets))]]
+        moved, _ = decode([(octets, 0)], pieces, False, dumping=True)
+        assert [frame_state(frame) for frame in moved] == [frame_state(frame) for frame in frames]

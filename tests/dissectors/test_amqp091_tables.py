@@ -274,7 +274,7 @@ def test_any_octets_are_read(octets: bytes, dialect: int) -> None:
         assert "Raw" not in repr(read)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data())
 def test_the_quick_look_agrees_with_reading(data: st.DataObject) -> None:
     said = data.draw(st.dictionaries(TEXT, values(amqp.RABBITMQ), max_size=4))
