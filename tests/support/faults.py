@@ -568,7 +568,7 @@ def delivery_count_never_reached(peer: Peer) -> Said | None:
 def message_too_large(peer: Peer) -> Said | None:
     for session, link in ready(peer):
         size = link.theirs["max_message_size"]
-        if size == 4000 and peer.frame_limit > 4500 and proves(peer, link):
+        if size == 4000 and peer.frame_limit > 4500 and not link.coordinator and proves(peer, link):
             return delivery(peer, session, link, amqp.data(b"x" * 4100))
     return None
 

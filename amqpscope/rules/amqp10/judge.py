@@ -334,7 +334,7 @@ class Judge:
                 case.session = ends
                 if body.handle is not None and body.handle not in ends.handles:
                     link.detach_on_unattached_handle(case, ends, body.handle)
-                elif body.error is None and body.handle is not None:
+                elif body.error is None and body.closed and body.handle is not None:
                     resuming.judge_leaving(case, ends, body.handle)
                 elif body.error is not None and body.handle is not None:
                     refusal.judge_detach(case, ends, ends.handles[body.handle], body.error)
@@ -348,8 +348,6 @@ class Judge:
             if ends is not None:
                 case.session = ends
                 ending.judge_end_of_session(case, ends)
-                if body.error is None and ends.state == "MAPPED":
-                    resuming.judge_leaving(case, ends, None)
                 if body.error is not None:
                     condition.judge_error_of_end(case, ends, body.error)
             if body.error is not None:
@@ -359,12 +357,6 @@ class Judge:
         elif isinstance(body, Close):
             connection.judge_close(case, body)
             idle.judge_close(case, body)
-            if body.error is None and not case.me.peer_closed:
-                for each in case.me.sessions.values():
-                    if each.state == "MAPPED":
-                        case.session = each
-                        resuming.judge_leaving(case, each, None)
-                case.session = None
             if body.error is not None:
                 condition.judge_error(case, body.error)
                 refusal.judge_close(case, body.error)

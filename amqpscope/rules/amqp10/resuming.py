@@ -419,11 +419,12 @@ def judge_completion(case: Case, link: LinkEnd, body: Transfer) -> None:
 
 
 def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
-    """A sender leaves a link without having resumed all that both ends listed as unsettled.
+    """A sender closes a link without having resumed all that both ends listed as unsettled.
 
     Why it matters: the receiver keeps these deliveries and waits for the sender's word on them.
-    Silent when: the other end left first, there was an error, the receiver's attach may not have been read,
-    or octets were not captured. Never more than possible: the sender may have been interrupted.
+    Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
+    attach may not have been read, or octets were not captured. Never more than possible: the sender may have
+    been interrupted.
     """
     case.report(
         "amqp10/D-RESUME-BOTH",
@@ -435,11 +436,12 @@ def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
 
 
 def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
-    """A sender leaves a link without having resumed deliveries of which the receiver holds an outcome.
+    """A sender closes a link without having resumed deliveries of which the receiver holds an outcome.
 
     Why it matters: the receiver never hears whether its outcome was applied, and cannot settle.
-    Silent when: the other end left first, there was an error, the receiver's attach may not have been read,
-    or octets were not captured. Never more than possible: the sender may have been interrupted.
+    Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
+    attach may not have been read, or octets were not captured. Never more than possible: the sender may have
+    been interrupted.
     """
     case.report(
         "amqp10/M-RES-TERMRCV",
@@ -451,12 +453,12 @@ def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
 
 
 def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
-    """A sender leaves a link without having sent anything of what the receiver has no record of.
+    """A sender closes a link without having sent anything of what the receiver has no record of.
 
     Why it matters: these messages are lost, if they were to arrive at least once.
-    Silent when: the other end left first, there was an error, the receiver's attach may not have been read,
-    any new delivery was sent, or octets were not captured. Never more than possible: which guarantee is
-    wanted is not told.
+    Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
+    attach may not have been read, any new delivery was sent, or octets were not captured. Never more than
+    possible: which guarantee is wanted is not told.
     """
     case.report(
         "amqp10/M-RES-RESEND-MUST",
@@ -497,18 +499,13 @@ def _judge_leaving(case: Case, link: LinkEnd) -> None:
         left_without_sending_again(case, link, alone)
 
 
-def judge_leaving(case: Case, session: SessionEnd, handle: int | None) -> None:
-    """The rules about what a sender leaves undone that detaches a link, or (None) all of a session."""
-    before = case.link
-    if handle is not None:
-        link = session.handles.get(handle)
-        if link is not None and link.sender:
-            _judge_leaving(case, link)
-    else:
-        for link in session.handles.values():
-            if link.sender:
-                _judge_leaving(case, link)
-    case.link = before
+def judge_leaving(case: Case, session: SessionEnd, handle: int) -> None:
+    """The rules about what a sender leaves undone that closes a link."""
+    link = session.handles.get(handle)
+    if link is not None and link.sender:
+        before = case.link
+        _judge_leaving(case, link)
+        case.link = before
 
 
 # What the receiver does
