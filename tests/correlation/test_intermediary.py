@@ -8,26 +8,13 @@ import pytest
 from scenarios.amqp10.intermediary import DATA, MESSAGE, ON_THE_WAY, sent_on
 from support import amqp10_encode as amqp
 from support.dialogue import Dialogue
+from support.summed_up import summaries
 
-from amqpscope.capture.reader import for_magic
-from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.correlate import correlate
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.limits import MAX_PASSAGES
 
 CHANGED = amqp.properties(message_id="m-1", subject="b") + DATA
-
-
-def summaries(d: Dialogue) -> list[ConnectionSummary]:
-    content = d.pcap()
-    table = ConnectionTable("capture", keep=False, judge=True)
-    table.correlates = False
-    reader = for_magic(content, table)
-    assert reader is not None
-    reader.feed(content)
-    reader.finish()
-    table.finish()
-    return table.summaries
 
 
 def rules(made: list[ConnectionSummary]) -> list[tuple[str, int]]:
@@ -67,18 +54,10 @@ def test_only_the_first_messages_of_a_direction_are_kept(before: int) -> None:
 def test_no_more_are_kept_of_all_connections_than_are_allowed() -> None:
     d = Dialogue()
     sent_on(d, MESSAGE, CHANGED)
-    content = d.pcap()
-    for left, expected in ((0, 0), (1, 1), (2, 2)):
-        table = ConnectionTable("capture", keep=False, judge=True)
-        table.correlates = False
-        table._allowance.left = left
-        reader = for_magic(content, table)
-        assert reader is not None
-        reader.feed(content)
-        reader.finish()
-        table.finish()
-        assert sum(len(one.passages[0]) + len(one.passages[1]) for one in table.summaries) == expected
-        assert all(one.all_passages == (True, True) for one in table.summaries) == (expected == 2)
+    for allowed in (0, 1, 2):
+        made = summaries(d, allowed)
+        assert sum(len(one.passages[0]) + len(one.passages[1]) for one in made) == allowed
+        assert all(one.all_passages == (True, True) for one in made) == (allowed == 2)
 
 
 def test_another_broker_sends_another_message() -> None:

@@ -9,10 +9,9 @@ import marshal
 from scenarios.amqp10.resumption import LASTING, attached_without_what_was_left
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, Dialogue
+from support.summed_up import summaries
 
 import amqpscope
-from amqpscope.capture.reader import for_magic
-from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.correlate import correlate
 from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
@@ -23,18 +22,6 @@ RULE = "amqp10/L-ATTACH-UNSETTLED"
 def found(d: Dialogue) -> list[tuple[str, str, int, bool]]:
     findings = amqpscope.check(io.BytesIO(d.pcap()))
     return [(f.rule, f.connection.id, f.packet, f.certain) for f in findings]
-
-
-def summaries(d: Dialogue) -> list[ConnectionSummary]:
-    content = d.pcap()
-    table = ConnectionTable("capture", keep=False, judge=True)
-    table.correlates = False
-    reader = for_magic(content, table)
-    assert reader is not None
-    reader.feed(content)
-    reader.finish()
-    table.finish()
-    return table.summaries
 
 
 def told(findings: list[Finding]) -> list[tuple[str, str, int, str]]:

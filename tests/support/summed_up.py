@@ -1,0 +1,26 @@
+"""What connections leave to those after them."""
+
+from __future__ import annotations
+
+from support.dialogue import Dialogue
+
+from amqpscope.capture.reader import for_magic
+from amqpscope.connections import ConnectionTable
+from amqpscope.correlation.summary import ConnectionSummary
+
+__all__ = ["summaries"]
+
+
+def summaries(d: Dialogue, allowed: int | None = None) -> list[ConnectionSummary]:
+    """Of all connections of a dialogue. allowed: so many messages of them are kept."""
+    content = d.pcap()
+    table = ConnectionTable("capture", keep=False, judge=True)
+    table.correlates = False
+    if allowed is not None:
+        table._allowance.left = allowed
+    reader = for_magic(content, table)
+    assert reader is not None
+    reader.feed(content)
+    reader.finish()
+    table.finish()
+    return table.summaries
