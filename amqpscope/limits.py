@@ -224,6 +224,10 @@ CLOSE_PATIENCE: Final = 300_000_000_000
 """Nanoseconds after which a peer that still waits for the other one's close should have given up. The
 specification gives no number; libraries wait for a minute at most."""
 
+MAX_HANDLES_SEARCHED: Final = 256
+"""Handles of a session among which the lowest free one is looked for at each attach. Who has more attaches
+ten thousand times, and each would look through all."""
+
 REFUSAL_TIME: Final = 1_000_000_000
 """Nanoseconds within which a detach behind the attach that answers is taken for a refusal."""
 

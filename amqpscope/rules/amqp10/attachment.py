@@ -1,7 +1,7 @@
 """Attaching: which handle, which role, what a refusal looks like, what a re-attach may say (transport.xml,
 "Establishing or Resuming a Link")."""
 
-from amqpscope.limits import REFUSAL_TIME
+from amqpscope.limits import MAX_HANDLES_SEARCHED, REFUSAL_TIME
 from amqpscope.model import Spot
 from amqpscope.rules.amqp10.reaction import offend
 from amqpscope.rules.case import Case
@@ -23,8 +23,8 @@ def handle_that_is_not_the_lowest(case: Case, session: SessionEnd, handle: int, 
     """A link is attached on a handle although a lower one is free.
 
     Why it matters: receivers keep tables as large as the highest handle; the lowest free one is recommended.
-    Silent when: octets since the session's begin were not captured, or it was told of the session before. A
-    handle whose detach the other side has not answered counts as in use.
+    Silent when: octets since the session's begin were not captured, it was told of the session before, or
+    more than 256 handles are in use. A handle whose detach the other side has not answered counts as in use.
     """
     case.report(
         "amqp10/L-HANDLE-LOWEST",
@@ -58,7 +58,7 @@ def _judge_handle(case: Case, session: SessionEnd, body: Attach) -> None:
     before = session.freed.get(handle)
     if before is not None and before.name != body.name and before.whole:
         handle_not_free_for_both(case, session, handle, before)
-    if not session.high_told:
+    if not session.high_told and len(session.handles) + len(session.freed) <= MAX_HANDLES_SEARCHED:
         lowest = session.lowest_handle()
         if lowest < handle:
             session.high_told = True

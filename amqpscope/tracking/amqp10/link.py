@@ -141,6 +141,8 @@ class LinkEnd:
         # Its attach answers the other end's; how many frames the endpoint had sent by then; whether it was
         # told that no detach follows.
         self.answers: bool = False
+        # The handle that it gave up last.
+        self.freed_handle: i64 = UNKNOWN
         self.attach_frame: i64 = UNKNOWN
         self.refusal_told: bool = False
         self.asked: i64 = 0
@@ -410,7 +412,7 @@ class LinkEnd:
             (self.failed, self.peer_failed, int(self.echo_end), int(self.echo_time), int(self.echo_packet)),
             None if self.half_closed is None else self.half_closed.dump(),
             None if self.misanswered is None else self.misanswered.dump(),
-            (self.answers, int(self.attach_frame), self.refusal_told),
+            (self.answers, int(self.attach_frame), self.refusal_told, int(self.freed_handle)),
             (int(self.continued), int(self.bare_limit), int(self.available)),
             (int(self.told_count), int(self.told_total), int(self.told_end)),
             (int(self.initial_count), int(self.count), self.limits.dump()),
@@ -445,7 +447,7 @@ class LinkEnd:
         link.failed, link.peer_failed, link.echo_end, link.echo_time, link.echo_packet = failed
         link.half_closed = None if half_closed is None else Spot.load(half_closed)
         link.misanswered = None if misanswered is None else Spot.load(misanswered)
-        link.answers, link.attach_frame, link.refusal_told = answers
+        link.answers, link.attach_frame, link.refusal_told, link.freed_handle = answers
         link.continued, link.bare_limit, link.available = counted
         link.told_count, link.told_total, link.told_end = told
         link.initial_count = count[0]

@@ -165,12 +165,14 @@ class SessionEnd:
         """This end detaches a link; unless the peer has done so, the handle may still mean it."""
         if link.state == "DETACH_SENT":
             self.freed[handle] = link
+            link.freed_handle = handle
         elif handle < self.lowest:
             self.lowest = handle
 
     def free_for_both(self, link: LinkEnd) -> None:
         """The peer detaches a link, too."""
-        for handle in [handle for handle, other in self.freed.items() if other is link]:
+        handle = int(link.freed_handle)
+        if self.freed.get(handle) is link:
             del self.freed[handle]
             if handle < self.lowest:
                 self.lowest = handle
