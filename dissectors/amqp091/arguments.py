@@ -56,7 +56,7 @@ class MethodType(ArgumentsType):
 
     name: `basic.publish`. content: a content header follows it. from_client, from_server: who may send it,
     RabbitMQ's extensions included. responses: the methods that answer it. extension: RabbitMQ's, not the
-    specification's.
+    specification's. secret: one of its fields is; then its frame's octets must not be shown either.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class MethodType(ArgumentsType):
         self.responses: tuple[str, ...] = responses
         self.deprecated: bool = deprecated
         self.extension: bool = extension
+        self.secret: bool = any(field.secret for field in fields)
 
 
 class Arguments:

@@ -288,6 +288,11 @@ def test_secrets_are_not_shown() -> None:
         ("connection.secure-ok", "response"),
         ("connection.update-secret", "new-secret"),
     }
+    assert {known.name for known in METHODS if known.secret} == {
+        "connection.start-ok",
+        "connection.secure-ok",
+        "connection.update-secret",
+    }
 
 
 def test_methods_are_equal_by_what_they_say() -> None:
