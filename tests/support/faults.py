@@ -166,6 +166,7 @@ def ready(peer: Peer) -> list[tuple[Session, Link]]:
         (s, link)
         for s, link in senders(peer)
         if open_window(s) and link.open is None and link.limit is not None and link.count < link.limit
+        if link.acquires is None
     ]
 
 
@@ -635,6 +636,8 @@ def continuation(peer: Peer, **changed: Any) -> Said | None:
             settled = True if link.mine["snd_settle_mode"] == 1 else None
             # As it would be but for the change: the message is not finished, so that it stays unjudged.
             fields: Fields = {"handle": link.handle, "more": True, "settled": settled, **changed}
+            if link.open.txn is not None:
+                fields["state"] = ("transactional", link.open.txn, None)
             room = peer.frame_limit - len(encoded("transfer", session.out, fields))
             return peer.say("transfer", session.out, rest[:room], **fields)
     return None
