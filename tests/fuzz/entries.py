@@ -40,6 +40,8 @@ from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.value_text import typed_text
 from amqpscope.report.verdict import Verdicts
+from dissectors.amqp091 import frame as frame091
+from dissectors.amqp091 import message as message091
 from dissectors.amqp10.delivery import MessageAssembler
 from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.message import BATCH_FORMAT, Message
@@ -509,6 +511,62 @@ class Program:
         return int.from_bytes(self.octets(1), "big", signed=True)
 
 
+def frames091(octets: bytes) -> None:
+    """A direction of AMQP 0-9-1, in any pieces, with a hole, moved to another process in between.
+
+    The first octet says whether it begins in the middle (bit 0), the dialect of its tables (bits 1, 2), and
+    where in it the hole is (the others; 0: none).
+    """
+    if len(octets) < 2:
+        return
+    stream = octets[1:]
+    hole = (octets[0] >> 3) * len(stream) // 32
+    chance = zlib.crc32(octets)
+    whole = _frames091(octets[0], stream, hole, [])
+    assert sum(int(one.size) for one in whole) == len(stream) + (_HOLE if hole else 0)
+    cuts = sorted(
+        {chance % (len(stream) + 1), chance // 7 % (len(stream) + 1), chance // 99 % 40 % len(stream)}
+    )
+    pieces = _frames091(octets[0], stream, hole, cuts)
+    assert [frame_state(one) for one in pieces] == [frame_state(one) for one in whole]
+    assembler, other = message091.MessageAssembler(True), message091.MessageAssembler(True)
+    for one in whole:
+        _sound(one.problems, int(one.size))
+        assert assembler.fault(one) == other.fault(one)
+        ended = assembler.take(one)
+        again = other.take(one)
+        assert repr(ended) == repr(again)
+        if ended is not None and again is not None:
+            assert (ended.complete, ended.body) == (again.complete, again.body)
+            assert not ended.complete or len(ended.body) == ended.announced
+        other = message091.MessageAssembler.load(other.dump())
+    if octets[0] & 1:
+        # Nobody is accused for what was read in the middle of a stream.
+        assert not [problem for one in whole for problem in one.problems if problem.code.isupper()]
+
+
+# Octets of the hole in a direction: more than a frame header has.
+_HOLE = 20
+
+
+def _frames091(form: int, stream: bytes, hole: int, cuts: list[int]) -> list[Frame]:
+    decoder = frame091.FrameDecoder(form & 1 == 1, min(form >> 1 & 3, 2))
+    frames: list[Frame] = []
+    for begin, end in pairwise(sorted({0, *cuts, hole, len(stream)})):
+        if begin == hole and hole:
+            decoder.gap(_HOLE)
+        buffer = b"\x02" * 3 + stream[begin:end] + b"\0" * 2
+        decoder.feed(buffer, 3, 3 + end - begin)
+        frames += decoder.frames
+        decoder.frames = []
+        if cuts:
+            state = decoder.dump()
+            decoder = frame091.FrameDecoder.load(state)
+            assert decoder.dump() == state
+    decoder.end("fin")
+    return frames + decoder.frames
+
+
 def printable_ascii(text: str) -> str:
     """The text with anything replaced that may not be in it."""
     return text if text.isascii() and text.isprintable() else ascii(text) + "!"
@@ -561,4 +619,5 @@ ENTRIES: dict[str, Entry] = {
     "performatives": performatives,
     "messages": messages,
     "connections": connections,
+    "frames091": frames091,
 }

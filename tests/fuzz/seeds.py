@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fuzz.bounds import MOST_OCTETS
+from support import amqp091_encode as amqp091
 from support import amqp10_encode as amqp
 from support.capture_files import START, Record, enhanced, interface, obsolete, packet, pcap, section, simple
 from support.tunnels import TUNNELS
@@ -151,6 +152,30 @@ def _conversations() -> Iterator[bytes]:
     return _fitting(every())
 
 
+def _directions091() -> Iterator[bytes]:
+    """Both sides of a conversation, every method alone, contents; each with and without a hole."""
+    samples: dict[str, object] = {"s": "text", "S": b"octets", "F": {"k": ("I", 1), "t": {"a": ("A", ["x"])}}}
+    methods: list[bytes] = []
+    for name, (class_id, _, form) in amqp091.METHODS.items():
+        given = {field.split(":")[0]: samples.get(field[-1], 5) for field in form.split()}
+        methods.append(amqp091.say(name, 0 if class_id == 10 else 1, **given))
+    content = amqp091.content(
+        1, b"some content", frame_max=16, content_type="a", headers={"h": True}, priority=1
+    )
+    publish = amqp091.say("basic.publish", 1, routing_key="k") + content
+    beat = amqp091.heartbeat()
+
+    def every() -> Iterator[bytes]:
+        for form in (0, 1, 0x42, 0x84):
+            yield bytes([form]) + amqp091.header() + b"".join(methods[:8]) + publish + beat
+            yield bytes([form]) + publish * 3 + amqp091.frame(9, 1, b"type") + publish
+            yield bytes([form]) + publish[:-1] + b"\0" + publish
+            for method in methods:
+                yield bytes([form]) + method + beat
+
+    return _fitting(every())
+
+
 _SEEDS = {
     "captures": _captures,
     "reassembly": _reassembly,
@@ -158,4 +183,5 @@ _SEEDS = {
     "performatives": _bodies,
     "messages": _payloads,
     "connections": _conversations,
+    "frames091": _directions091,
 }
