@@ -204,7 +204,14 @@ class _Side(PlainStream):
         if not detection.counts():
             return
         if not detection.started and not detection.resting:
-            detection.begin(offset == 0 and not self.analysis.tcp.stream(self.direction).midstream)
+            detection.begin(offset == 0 and self.begins(buf, start, end))
+            if self.analysis.connection.protocol == "amqp10":
+                self.decode()
+                if missing > 0:
+                    self.gap(offset, missing, packet, time)
+                else:
+                    self.data(offset, buf, start, end, packet, time, acknowledged)
+                return
         self.evidence.add(offset, packet, time, acknowledged)
         protocol = detection.protocol
         rested = detection.resting
@@ -227,14 +234,23 @@ class _Side(PlainStream):
         if detection.protocol != protocol:
             self.analysis.decided(self.direction)
 
+    def begins(self, buf: bytes, start: i64, end: i64) -> bool:
+        """Whether the octets at offset 0 are the stream's first.
+
+        Without its SYN that rests on what the other end acknowledged first, which may have been more than SYN.
+        """
+        stream = self.analysis.tcp.stream(self.direction)
+        if stream.syn == 0 and not b"AMQP".startswith(buf[start : min(end, start + 4)]):
+            return False
+        return not stream.midstream
+
     def decode(self) -> None:
         """This direction is AMQP 1.0: decode it from where it began."""
         if self.decoder is not None:
             return
-        # Nothing has come yet: its start will, if reassembly knows where that is.
-        tcp = self.analysis.tcp
-        stream = tcp.stream(self.direction)
-        decoder = self.detection.decoder(not stream.midstream and (stream.syn != 0 or tcp.opener() >= 0))
+        # If nothing has come yet its start will, if that was captured.
+        stream = self.analysis.tcp.stream(self.direction)
+        decoder = self.detection.decoder(stream.syn != 0 and not stream.midstream)
         if self.analysis.messages:
             assembler = MessageAssembler()
             if not self.detection.whole:
@@ -463,7 +479,9 @@ class ConnectionAnalysis(StreamSink):
         if not connection.protocol.startswith("amqp") and (protocol != UNKNOWN or connection.protocol == ""):
             connection.protocol = protocol
         if protocol == "amqp10" and other.detection.protocol in (MORE, UNKNOWN):
-            other.decode()
+            # Where its stream begins may show only when it does.
+            if other.detection.started or self.tcp.stream(1 - direction).syn != 0:
+                other.decode()
         if self.untold and connection.protocol.startswith("amqp"):
             self.notes += self.untold
             self.untold = []

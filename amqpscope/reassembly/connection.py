@@ -55,8 +55,8 @@ the connection is over.
 **Where a stream begins.** Behind its SYN if that was captured. If not, at the direction's first segment,
 whatever the other side acknowledged before: octets between are the past of a capture that began in the
 middle, not a loss, and a later acknowledgement of the past counts as 0. The rule looks at this direction
-only, so again a shift changes nothing. One exception: if the *other* side's SYN was captured, its first
-acknowledgement names the begin of this stream exactly, though its SYN was lost. Until a direction shows,
+only, so again a shift changes nothing. One exception: if the *other* side's SYN was captured, and what came
+next of it, its acknowledgement there names the begin of this stream exactly, though its SYN was lost. Until a direction shows,
 the other side's data wait for it (they could not be given an offset to acknowledge). An empty first segment
 can be a keep-alive, one before the next octet; if data follow one octet further, the stream begins there.
 
@@ -90,7 +90,7 @@ from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
 
-_VERSION: Final = 3
+_VERSION: Final = 4
 
 _NOWHERE: Final = StreamSink()
 
@@ -335,6 +335,8 @@ class TcpConnection:
                 offset = own.next
         acknowledged: i64 = UNKNOWN
         if ack >= 0:
+            if not other.known:
+                other.opened = own.syn != 0 and offset == 0
             acknowledged = other.acknowledged(ack)
         if own.midstream and own.next == 0 and offset != 0 and not own.ended:
             offset = self._unsettled(own, other, offset, size)
@@ -367,7 +369,7 @@ class TcpConnection:
             own.empty_start = size == 0
         else:
             ahead: i64 = unwrap(seq, own.origin, 0)
-            if other.syn != 0 and own.next == 0 and ahead >= 0:
+            if own.opened and own.next == 0 and ahead >= 0:
                 pass  # the other side's first acknowledgement was that of our SYN
             elif flags & _FLAG_RST:
                 own.midstream = True  # its number may be taken from the other side's acknowledgement

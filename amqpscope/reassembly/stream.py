@@ -133,7 +133,8 @@ class Direction:
         self.index: i64 = index
         # Where the stream begins.
         self.origin: i64 = 0  # the sequence number of offset 0
-        self.known: bool = False  # origin is set, if only from the other side's first acknowledgement
+        self.known: bool = False  # origin is set, if only from an acknowledgement of the other side
+        self.opened: bool = False  # that was the acknowledgement of the SYN: it came with the first octet
         self.seen: bool = False  # a segment of this direction was captured
         self.syn: i64 = 0  # 1: SYN, 2: SYN with ACK
         self.midstream: bool = False
@@ -464,7 +465,8 @@ class Direction:
             )
             at += 1
         return (
-            (self.index, self.origin, self.known, self.seen, self.syn, self.midstream, self.empty_start),
+            (self.index, self.origin, self.known, self.opened, self.seen, self.syn),
+            (self.midstream, self.empty_start),
             (self.next, self.high, self.limit, self.ended, self.reset, self.alone),
             (self.end_acknowledgement, self.end_sequence),
             tuple(pieces),
@@ -480,9 +482,12 @@ class Direction:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Direction":
         """What `dump` gave, as an object again."""
-        start, place, end, pieces, recent, gaps, strays, counts, datagrams, copies, times = state
+        start, start_of_stream, place, end, pieces, recent, gaps, strays, counts, datagrams, copies, times = (
+            state
+        )
         own = Direction(start[0])
-        own.origin, own.known, own.seen, own.syn, own.midstream, own.empty_start = start[1:]
+        own.origin, own.known, own.opened, own.seen, own.syn = start[1:]
+        own.midstream, own.empty_start = start_of_stream
         own.next, own.high, own.limit, own.ended, own.reset, own.alone = place
         own.end_acknowledgement, own.end_sequence = end
         for kind, offset, upto, octets, packet, time, ack, came_at, covered_at, covered_time in pieces:

@@ -572,6 +572,20 @@ def test_a_lost_answer_to_syn_leaves_the_begin_of_its_stream_known() -> None:
     assert not connection.facts(0).midstream
 
 
+def test_a_later_acknowledgement_names_no_begin() -> None:
+    """The answer to SYN was lost with what was said first: what follows is no start of a stream."""
+    wire = opened()
+    early = [wire.data(0, 8), wire.data(1, 8)]
+    wire.ack(0)
+    late = [wire.data(0, 30), wire.data(1, 40)]
+    first, *rest = wire.segments
+    kept = [first, *rest[rest.index(late[0]) :]]
+    assert not set(early) & set(kept)
+    _, connection = feed(kept)
+    assert not connection.facts(0).midstream
+    assert connection.facts(1).midstream
+
+
 def test_a_late_syn_is_recognised() -> None:
     wire = opened()
     wire.data(0, 8)

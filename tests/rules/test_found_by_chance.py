@@ -434,3 +434,16 @@ def test_an_id_that_goes_back_takes_none_from_those_behind_it() -> None:
     d.server.disposition(1)
     assert [each for each in found(d) if each[1] == "server"] == []
     assert ("amqp10/D-ID-UNIQUE", "client", True) in found(d)
+
+
+def test_what_is_acknowledged_with_the_first_octet_may_be_more_than_syn() -> None:
+    """The server spoke first. Neither that was captured nor its answer to SYN: what follows begins nothing."""
+    d = Dialogue()
+    early = d.server.header()
+    d.client.header()
+    d.client.open()
+    d.server.open()
+    packets = d.capture.packets
+    assert packets[3] is early.packet
+    d.capture.packets[:] = [packets[0], *packets[4:]]
+    assert found(d) == []
