@@ -237,7 +237,7 @@ class _Side(PlainStream):
     def begins(self, buf: bytes, start: i64, end: i64) -> bool:
         """Whether the octets at offset 0 are the stream's first.
 
-        Without its SYN that rests on what the other end acknowledged first, which may have been more than SYN.
+        Without its SYN that rests on what the other end acknowledged first, which may be more than SYN.
         """
         stream = self.analysis.tcp.stream(self.direction)
         if stream.syn == 0 and not b"AMQP".startswith(buf[start : min(end, start + 4)]):

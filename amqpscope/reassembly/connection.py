@@ -56,9 +56,10 @@ the connection is over.
 whatever the other side acknowledged before: octets between are the past of a capture that began in the
 middle, not a loss, and a later acknowledgement of the past counts as 0. The rule looks at this direction
 only, so again a shift changes nothing. One exception: if the *other* side's SYN was captured, and what came
-next of it, its acknowledgement there names the begin of this stream exactly, though its SYN was lost. Until a direction shows,
-the other side's data wait for it (they could not be given an offset to acknowledge). An empty first segment
-can be a keep-alive, one before the next octet; if data follow one octet further, the stream begins there.
+next of it, its acknowledgement there names the begin of this stream, though its SYN was lost. Until a
+direction shows, the other side's data wait for it (they could not be given an offset to acknowledge). An
+empty first segment can be a keep-alive, one before the next octet; if data follow one octet further, the
+stream begins there.
 
 **Where it ends.** At FIN, or at RST once all captured before it was passed on. Acknowledgements cover the
 FIN: they are cut to the end of the octets. A FIN that was not captured leaves an acknowledged octet that

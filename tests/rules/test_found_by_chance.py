@@ -437,7 +437,7 @@ def test_an_id_that_goes_back_takes_none_from_those_behind_it() -> None:
 
 
 def test_what_is_acknowledged_with_the_first_octet_may_be_more_than_syn() -> None:
-    """The server spoke first. Neither that was captured nor its answer to SYN: what follows begins nothing."""
+    """The server spoke first. Neither that was captured nor its answer to SYN: nothing begins here."""
     d = Dialogue()
     early = d.server.header()
     d.client.header()
