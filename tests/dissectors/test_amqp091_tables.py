@@ -34,7 +34,7 @@ from dissectors.limits import MAX_DEPTH, MAX_PROBLEMS
 
 # A value in octets, as RabbitMQ reads it, as the specification prints it; WRONG where there is no such tag.
 WRONG = "no such tag"
-BOTH = object()
+BOTH = "the same in both"
 VALUES: list[tuple[str, object, object]] = [
     ("74 00", False, BOTH),
     ("74 01", True, BOTH),
