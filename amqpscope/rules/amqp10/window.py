@@ -116,8 +116,8 @@ def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
     """A peer read a flow and goes on counting transfers from where it was before it.
 
     Why it matters: the flow's next-outgoing-id replaces the count; else the two count differently for ever.
-    Silent when: it may not have read the flow, or octets were not captured. Never more than possible: the flow
-    skipped transfers, which is a fault of its own, and who sees that may not follow it.
+    Silent when: it may not have read the flow, or octets were not captured. Never more than possible: the
+    flow skipped transfers, which is a fault of its own, and who sees that may not follow it.
     """
     case.report(
         "amqp10/S-FLOW-SYNC",
