@@ -23,7 +23,7 @@ if importlib.util.find_spec("moto") is None and os.environ.get("AMQPSCOPE_SPARK"
 
 from support.object_store import BUCKET, SECRET, ObjectStore, options
 
-NAMES = ("rabbitmq-large", "rhea-proton-ipv6", "rabbitmq-frames-after-close")
+NAMES = ("rabbitmq-large", "rhea-proton-ipv6", "rhea-transfer-before-attach")
 
 
 @pytest.fixture(scope="module")
