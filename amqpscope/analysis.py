@@ -36,9 +36,9 @@ from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.passage import Allowance
 from amqpscope.transport.interface import PlainStream
 from dissectors.amqp10.delivery import MessageAssembler
-from dissectors.amqp10.frame import FrameDecoder, ProtocolHeader
+from dissectors.amqp10.frame import FrameDecoder
 from dissectors.detect import MORE, UNKNOWN
-from dissectors.interface import Dissector, Frame, Problem
+from dissectors.interface import Dissector, Frame
 from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis", "Note"]
@@ -517,7 +517,7 @@ class ConnectionAnalysis(StreamSink):
     def wait(self, record: FrameRecord) -> None:
         """Keep a record of a header or of skipped octets until the client is known."""
         # As its own copy: a frame lies in the reader's buffer, which is not to be kept for a few octets.
-        self.waiting.append(_load_record(self.connection, _dump_record(record)))
+        self.waiting.append(FrameRecord.load(record.dump(), self.connection))
 
     def give_waiting(self) -> None:
         """The client is known."""
@@ -552,7 +552,7 @@ class ConnectionAnalysis(StreamSink):
             self.messages,
             self.ignored,
             self.closing,
-            tuple(_dump_record(record) for record in self.waiting),
+            tuple(record.dump() for record in self.waiting),
             tuple(self.noted.items()),
             tuple((note.code, note.packet, note.time, note.detail) for note in self.untold),
             self.tcp.dump(),
@@ -583,7 +583,7 @@ class ConnectionAnalysis(StreamSink):
         analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
         analysis.ignored = bool(ignored)
         analysis.closing = closing
-        analysis.waiting = [_load_record(connection, record) for record in waiting]
+        analysis.waiting = [FrameRecord.load(record, connection) for record in waiting]
         analysis.noted = dict(noted)
         analysis.untold = [
             Note(code, packet, time, detail, connection) for code, packet, time, detail in untold
@@ -628,46 +628,3 @@ def _container(end: Endpoint) -> str:
     if end.open is None or end.open.container_id is None:
         return ""
     return end.open.container_id
-
-
-def _dump_record(record: FrameRecord) -> tuple[object, ...]:
-    """A record that waits, as plain values: of a protocol header, or of skipped octets."""
-    frame = record.frame
-    problems = tuple(
-        (problem.code, problem.offset, problem.path, problem.reason) for problem in frame.problems
-    )
-    return (
-        (
-            record.direction,
-            record.packet,
-            record.time,
-            record.last_packet,
-            record.last_time,
-            record.acknowledged,
-            record.started,
-            record.unseen,
-        ),
-        (frame.offset, frame.size, frame.kind, frame.name, frame.missing, frame.raw),
-        problems,
-    )
-
-
-def _load_record(connection: Connection, state: tuple[object, ...]) -> FrameRecord:
-    """What `_dump_record` gave, as an object again."""
-    evidence, about, problems = state
-    assert isinstance(evidence, tuple) and isinstance(about, tuple) and isinstance(problems, tuple)
-    direction, packet, time, last_packet, last_time, acknowledged, started, unseen = evidence
-    offset, size, kind, name, missing, raw = about
-    frame = Frame(offset, size, kind, name, -1)
-    frame.missing = missing
-    body: i64 = 0
-    if kind == "header":
-        frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
-        body = 4
-    frame.place(raw, 0, body, len(raw), len(raw))
-    for code, at, path, reason in problems:
-        frame.add_problem(Problem(code, at, path, reason))
-    record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
-    record.started = started
-    record.unseen = unseen
-    return record

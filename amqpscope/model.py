@@ -5,7 +5,8 @@ from typing import Any
 
 from amqpscope.reassembly.client import client_direction
 from dissectors.amqp10.message import Message
-from dissectors.interface import Frame
+from dissectors.interface import Frame, Problem
+from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64, u16
 
 __all__ = ["CLIENT", "SERVER", "Connection", "FrameRecord", "Spot"]
@@ -139,6 +140,47 @@ class FrameRecord:
     def peer(self) -> str:
         """Who sent it: `client` or `server`."""
         return self.connection.peer(self.direction)
+
+    def dump(self) -> tuple[object, ...]:
+        """As plain values, its connection not among them: of a protocol header, or of skipped octets.
+
+        Only these ever wait between two segments. What a message or a performative says is not in it.
+        """
+        frame = self.frame
+        return (
+            (
+                self.direction,
+                self.packet,
+                self.time,
+                self.last_packet,
+                self.last_time,
+                self.acknowledged,
+                self.started,
+                self.unseen,
+            ),
+            (frame.offset, frame.size, frame.kind, frame.name, frame.missing, frame.raw),
+            tuple((problem.code, problem.offset, problem.path, problem.reason) for problem in frame.problems),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection) -> "FrameRecord":
+        """What `dump` gave, as an object again: with octets of its own."""
+        evidence, about, problems = state
+        direction, packet, time, last_packet, last_time, acknowledged, started, unseen = evidence
+        offset, size, kind, name, missing, raw = about
+        frame = Frame(offset, size, kind, name, -1)
+        frame.missing = missing
+        body: i64 = 0
+        if kind == "header":
+            frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
+            body = 4
+        frame.place(raw, 0, body, len(raw), len(raw))
+        for code, at, path, reason in problems:
+            frame.add_problem(Problem(code, at, path, reason))
+        record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+        record.started = started
+        record.unseen = unseen
+        return record
 
     def __repr__(self) -> str:
         return f"<FrameRecord packet={self.packet} {self.peer} {self.frame!r}>"

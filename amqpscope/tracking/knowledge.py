@@ -23,9 +23,7 @@ is confirmed (`confirmed`). A quantity that B sets again and again (credit, a wi
 `Limits`: the value in force for every k that is still possible, since one flow may raise it and the
 next one lower it.
 
-What B owes A, the other way round, is an `Obligation`: it counts from the moment A must have known
-(an answer to what was never read is not owed), and that it was not met is certain only when the
-endpoint ended its own stream in order (FIN), and nothing of it is missing.
+What A owes B for it, an answer, is owed from when A must have known: what was never read needs none.
 
 Nothing here knows a protocol. Offsets are octets of the peer's stream; a frame is known when its last
 octet is: `end` is the offset behind it.
@@ -36,7 +34,7 @@ from typing import Final
 from amqpscope.limits import MAX_LIMITS
 from dissectors.wire import i64
 
-__all__ = ["CERTAIN", "LEGAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits", "Obligation", "Obligations"]
+__all__ = ["CERTAIN", "LEGAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits"]
 
 LEGAL: Final = 0
 POSSIBLE: Final = 1
@@ -200,68 +198,3 @@ class Limits:
         limits = Limits()
         limits.ends, limits.bounds, limits.packets = (list(entries) for entries in state)
         return limits
-
-
-class Obligation:
-    """Something an endpoint owes since the peer's frame that ends at `end`.
-
-    kind: what is owed, in the protocol's words. key: of whom (a channel, a link). packet, time: of the
-    frame that raised it.
-    """
-
-    def __init__(self, kind: str, key: int, end: i64, packet: i64, time: i64) -> None:
-        self.kind: str = kind
-        self.key: int = key
-        self.end: i64 = end
-        self.packet: i64 = packet
-        self.time: i64 = time
-
-
-class Obligations:
-    """What one endpoint owes."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[str, int], Obligation] = {}
-
-    def owe(self, obligation: Obligation) -> None:
-        """It is owed from now on; one of the same kind and key stays the older one."""
-        self._open.setdefault((obligation.kind, obligation.key), obligation)
-
-    def fulfil(self, kind: str, key: int) -> None:
-        """It was done."""
-        self._open.pop((kind, key), None)
-
-    def forgive(self, key: int) -> None:
-        """Whatever is owed under this key has lost its object."""
-        for entry in [entry for entry in self._open if entry[1] == key]:
-            del self._open[entry]
-
-    def owes(self, kind: str, key: int) -> bool:
-        """Whether this is owed."""
-        return (kind, key) in self._open
-
-    def unmet(self) -> list[Obligation]:
-        """What is still owed, in the order in which it arose."""
-        return list(self._open.values())
-
-    def certainty(self, obligation: Obligation, knowledge: Knowledge, reason: str, whole: bool) -> i64:
-        """How certain it is, when the endpoint's stream ends, that `obligation` was broken.
-
-        reason: `fin` if the endpoint ended its stream itself; after anything else the answer may only
-        not have been captured, or not have been sent yet. whole: nothing of its stream is missing.
-        """
-        if reason != "fin" or not whole:
-            return POSSIBLE
-        return CERTAIN if obligation.end <= knowledge.must else POSSIBLE
-
-    def dump(self) -> tuple[tuple[object, ...], ...]:
-        """What is owed, as plain values."""
-        return tuple((o.kind, o.key, int(o.end), int(o.packet), int(o.time)) for o in self._open.values())
-
-    @staticmethod
-    def load(state: tuple[tuple[str, int, int, int, int], ...]) -> "Obligations":
-        """What `dump` gave, as an object again."""
-        obligations = Obligations()
-        for kind, key, end, packet, time in state:
-            obligations.owe(Obligation(kind, key, end, packet, time))
-        return obligations

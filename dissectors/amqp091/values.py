@@ -12,6 +12,8 @@ import datetime
 import decimal
 from collections.abc import Iterator
 
+from dissectors.raw import Raw
+
 __all__ = [
     "ByteArray",
     "Decimal",
@@ -99,24 +101,6 @@ class Timestamp(int):
             return (_EPOCH + datetime.timedelta(seconds=int(self))).isoformat() + "Z"
         except OverflowError:
             return f"{int(self)}s"
-
-
-class Raw:
-    """Octets that do not decode, or were not decoded for a bound."""
-
-    __slots__ = ("octets",)
-
-    def __init__(self, octets: bytes) -> None:
-        self.octets = octets
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Raw) and self.octets == other.octets
-
-    def __hash__(self) -> int:
-        return hash(self.octets)
-
-    def __repr__(self) -> str:
-        return f"Raw({self.octets!r})"
 
 
 class FieldArray:

@@ -12,6 +12,8 @@ import datetime
 import decimal
 from collections.abc import Iterator
 
+from dissectors.raw import Raw
+
 __all__ = [
     "Array",
     "Byte",
@@ -208,21 +210,3 @@ class Described:
 
     def __repr__(self) -> str:
         return f"Described({self.descriptor!r}, {self.value!r})"
-
-
-class Raw:
-    """Octets that do not decode, or were not decoded for a bound: the format code and what follows."""
-
-    __slots__ = ("octets",)
-
-    def __init__(self, octets: bytes) -> None:
-        self.octets = octets
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Raw) and self.octets == other.octets
-
-    def __hash__(self) -> int:
-        return hash(self.octets)
-
-    def __repr__(self) -> str:
-        return f"Raw({self.octets!r})"

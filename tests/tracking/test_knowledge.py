@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqpscope.limits import MAX_LIMITS
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE, Knowledge, Limits, Obligation, Obligations
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE, Knowledge, Limits
 
 
 def test_could_and_must_only_grow() -> None:
@@ -106,32 +106,6 @@ def test_limits_against_the_definition(bounds: list[int], must: int, could: int,
     assert limits.judge(value) == expected
 
 
-def test_obligations() -> None:
-    owed = Obligations()
-    owed.owe(Obligation("end", 3, 500, 12, 0))
-    owed.owe(Obligation("end", 3, 900, 20, 0))
-    owed.owe(Obligation("detach", 4, 600, 13, 0))
-    assert [o.packet for o in owed.unmet()] == [12, 13]
-    owed.fulfil("detach", 4)
-    assert owed.owes("end", 3)
-    assert not owed.owes("detach", 4)
-    owed.forgive(3)
-    assert owed.unmet() == []
-
-
-def test_an_unmet_obligation_is_certain_only_after_an_orderly_end() -> None:
-    owed = Obligations()
-    obligation = Obligation("close", 0, 500, 12, 0)
-    knowledge = Knowledge()
-    knowledge.advance(600)
-    assert owed.certainty(obligation, knowledge, "fin", True) == POSSIBLE
-    knowledge.prove(500)
-    assert owed.certainty(obligation, knowledge, "fin", True) == CERTAIN
-    assert owed.certainty(obligation, knowledge, "fin", False) == POSSIBLE
-    assert owed.certainty(obligation, knowledge, "rst", True) == POSSIBLE
-    assert owed.certainty(obligation, knowledge, "capture", True) == POSSIBLE
-
-
 def test_dump_and_load() -> None:
     limits = Limits()
     limits.set(100, 10, 7)
@@ -141,9 +115,6 @@ def test_dump_and_load() -> None:
     knowledge.advance(9)
     knowledge.prove(4)
     assert Knowledge.load(knowledge.dump()).dump() == (9, 4)
-    owed = Obligations()
-    owed.owe(Obligation("end", 3, 500, 12, 7))
-    assert Obligations.load(owed.dump()).dump() == owed.dump()
 
 
 def test_more_limits_than_are_kept_allow_no_less() -> None:

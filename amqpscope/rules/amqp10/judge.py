@@ -85,11 +85,8 @@ class Judge:
     ) -> None:
         self.connection: Connection = connection
         self.findings: list[Finding] = findings
-        self.client: Endpoint = Endpoint(CLIENT)
-        self.server: Endpoint = Endpoint(SERVER)
-        if allowance is not None:
-            self.client.allowance = allowance
-            self.server.allowance = allowance
+        self.client: Endpoint = Endpoint(CLIENT, allowance)
+        self.server: Endpoint = Endpoint(SERVER, allowance)
         self.case: Case = Case(connection)
         self.made: list[Finding] = self.case.findings
         self.context: Context | None = Context() if context else None

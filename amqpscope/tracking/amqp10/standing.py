@@ -76,7 +76,7 @@ class Standing:
     what it can have received of the other's, so that what was not seen was not said.
     """
 
-    def __init__(self, peer: str) -> None:
+    def __init__(self, peer: str, allowance: Allowance | None = None) -> None:
         self.peer: str = peer
         self.whole: bool = True
         self.knowledge: Knowledge = Knowledge()
@@ -145,7 +145,7 @@ class Standing:
         self.passages: list[Passage] = []
         self.passed: i64 = 0
         self.all_passages: bool = True
-        self.allowance: Allowance = Allowance()
+        self.allowance: Allowance = Allowance() if allowance is None else allowance
         # What was said of them so far, by message-id, if they may be a distribution node's.
         self.fates: dict[bytes, Fate] = {}
         # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
