@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from scenarios import write_captures
-from scenarios.write_captures import scenarios
+from scenarios.pairs import scenarios
 
 from amqpscope.errors import CaptureError
 from amqpscope.rules.catalogue import catalogue
@@ -58,14 +58,15 @@ def test_the_table_says_what_the_dialogues_announce() -> None:
         if scenario.kind != "pair":
             continue
         told += 1
-        dialogues[scenario.rules[0]] += 1
-        again = dialogues[scenario.rules[0]]
-        pair = pairs.pairs[f"amqp10/{scenario.rules[0]}" + (f"-{again}" if again > 1 else "")]
-        assert set(pair.rules) == {f"amqp10/{rule}" for rule in scenario.rules}
+        space = scenario.namespace
+        first = f"{space}/{scenario.rules[0]}"
+        dialogues[first] += 1
+        pair = pairs.pairs[first + (f"-{dialogues[first]}" if dialogues[first] > 1 else "")]
+        assert set(pair.rules) == {f"{space}/{rule}" for rule in scenario.rules}
         assert pair.promise == scenario.then
         d = scenario.dialogue()
         assert list(pair.violating) == sorted(
-            Verdict(f"amqp10/{fault.rule}", fault.peer, d.packet_number(fault.said), fault.certain)
+            Verdict(f"{space}/{fault.rule}", fault.peer, d.packet_number(fault.said), fault.certain)
             for fault in d.faults
         )
         assert scenario.cut is not None
@@ -74,7 +75,7 @@ def test_the_table_says_what_the_dialogues_announce() -> None:
         expected = [] if scenario.then == "silent" else d.faults
         assert list(pair.cut) == sorted(
             Verdict(
-                f"amqp10/{fault.rule}",
+                f"{space}/{fault.rule}",
                 fault.peer,
                 d.packet_number(fault.said),
                 fault.certain and scenario.then == "same",

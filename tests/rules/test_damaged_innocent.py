@@ -17,8 +17,8 @@ import pytest
 import amqpscope
 from amqpscope.finding import Finding
 
-CAPTURES = Path(__file__).parents[2] / "captures" / "rules" / "amqp10"
-CLEAN = sorted(CAPTURES.glob("*/clean.pcap"))
+CAPTURES = Path(__file__).parents[2] / "captures" / "rules"
+CLEAN = sorted(CAPTURES.glob("*/*/clean.pcap"))
 
 Packets = list[bytes]
 
@@ -130,7 +130,7 @@ def test_nobody_is_at_fault_for_damage(damage: Callable[[Packets, int], Packets]
         for at in places(path, damage, len(packets)):
             findings, notes = check(octets[:24] + b"".join(damage(packets, at)))
             certain = [finding for finding in findings if finding.certain]
-            assert certain == [], (path.parent.name, at, [(one.rule, one.message) for one in certain])
+            assert certain == [], (str(path.parent), at, [(one.rule, one.message) for one in certain])
             noted += bool(notes)
     assert len(CLEAN) > 150
     if damage not in UNSEEN:

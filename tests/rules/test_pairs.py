@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-from pathlib import Path
 
 import pytest
-from scenarios.pairs import POSSIBLE, SAME, SCENARIOS, Scenario
-from support.dialogue import Dialogue
+from scenarios.pairs import POSSIBLE, SAME, Scenario, scenarios
+from support.conversation import Conversation
 
 import amqpscope
 from amqpscope.finding import Finding
 
-FOLDER = Path(__file__).parent.parent / "scenarios" / "amqp10"
-for _path in sorted(FOLDER.glob("*.py")):
-    importlib.import_module(f"scenarios.amqp10.{_path.stem}")
-
 Verdict = tuple[str, str, int, bool]
 
+SCENARIOS = scenarios()
 PAIRS = [s for s in SCENARIOS if s.kind == "pair"]
-OTHERS = [s for s in SCENARIOS if s.kind != "pair"]
 
 
-def check(d: Dialogue) -> list[Finding]:
+def check(d: Conversation) -> list[Finding]:
     return list(amqpscope.check(io.BytesIO(d.pcap()), spec=d.spec))
 
 
-def verdicts(d: Dialogue) -> list[Verdict]:
-    return sorted((f.rule.removeprefix("amqp10/"), f.peer, int(f.packet), f.certain) for f in check(d))
+def without_namespace(d: Conversation, finding: Finding) -> str:
+    return finding.rule.removeprefix(f"{d.namespace}/")
 
 
-def announced(d: Dialogue) -> list[Verdict]:
+def verdicts(d: Conversation) -> list[Verdict]:
+    return sorted((without_namespace(d, f), f.peer, int(f.packet), f.certain) for f in check(d))
+
+
+def announced(d: Conversation) -> list[Verdict]:
     return sorted((fault.rule, fault.peer, d.packet_number(fault.said), fault.certain) for fault in d.faults)
 
 
 def named(scenario: Scenario) -> str:
-    return scenario.name
+    return f"{scenario.namespace}-{scenario.name}"
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
@@ -66,11 +64,11 @@ def test_the_cut_one_keeps_the_promise(scenario: Scenario) -> None:
     assert left == expected
 
 
-def accusations(d: Dialogue) -> set[tuple[str, str, int]]:
+def accusations(d: Conversation) -> set[tuple[str, str, int]]:
     """What is certain, with the packet as the object it is, so that cuts can be compared."""
     packets = d.capture.packets
     return {
-        (f.rule.removeprefix("amqp10/"), f.peer, id(packets[f.packet - 1]) if f.packet else 0)
+        (without_namespace(d, f), f.peer, id(packets[f.packet - 1]) if f.packet else 0)
         for f in check(d)
         if f.certain
     }
@@ -107,7 +105,6 @@ def test_where_it_was_captured_changes_nothing(scenario: Scenario) -> None:
             d.capture.delay(end, milliseconds=milliseconds)
             packets = d.capture.packets
             got = sorted(
-                (f.rule.removeprefix("amqp10/"), f.peer, id(packets[f.packet - 1]), f.certain)
-                for f in check(d)
+                (without_namespace(d, f), f.peer, id(packets[f.packet - 1]), f.certain) for f in check(d)
             )
             assert got == expected, (end.is_client, milliseconds)

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from scenarios.pairs import SCENARIOS
+from scenarios.pairs import scenarios
 
 import amqpscope.rules
 import dissectors
@@ -16,8 +16,7 @@ from amqpscope.rules.catalogue import LAYERS, catalogue, guards
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.registry import SUBJECTS, checked
 
-for _path in sorted((Path(__file__).parent.parent / "scenarios" / "amqp10").glob("*.py")):
-    importlib.import_module(f"scenarios.amqp10.{_path.stem}")
+SCENARIOS = scenarios()
 
 RULES_FOLDER = Path(amqpscope.rules.__file__).parent / "amqp10"
 TABLES = {name: importlib.import_module(f"amqpscope.rules.amqp10.{name}").RULES for name in SUBJECTS}
@@ -71,13 +70,17 @@ def test_each_function_is_one_rule_and_tells_it(subject: str) -> None:
         assert not re.search("Why it matters|Silent when", "".join(words[:3])), rule
 
 
+def told_of(kind: str) -> set[str]:
+    return {f"{s.namespace}/{rule}" for s in SCENARIOS if s.kind == kind for rule in s.rules}
+
+
 def test_each_rule_has_a_pair() -> None:
-    told = {f"amqp10/{rule}" for scenario in SCENARIOS if scenario.kind == "pair" for rule in scenario.rules}
+    told = told_of("pair")
     assert set(CHECKED) - told == set()
 
 
 def test_each_guard_has_a_dialogue() -> None:
-    told = {f"amqp10/{rule}" for scenario in SCENARIOS if scenario.kind == "legal" for rule in scenario.rules}
+    told = told_of("legal")
     assert len(guards()) > 20
     assert set(guards()) - told == set()
 
@@ -87,5 +90,5 @@ def test_the_layers_are_those_of_the_catalogue() -> None:
 
 
 def test_names_of_dialogues_are_unique() -> None:
-    names = Counter(scenario.name for scenario in SCENARIOS)
+    names = Counter((scenario.namespace, scenario.name) for scenario in SCENARIOS)
     assert [name for name, count in names.items() if count > 1] == []

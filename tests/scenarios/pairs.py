@@ -15,17 +15,31 @@ and holds the rule to its "Silent when"; `then` says what is left of it: SILENT,
 
     @legal("S-CH-ASYM")       legal although it looks odd: a guard of the catalogue, or a name
     @told("credit lowered")   a dialogue whose findings are all announced, and that has no clean twin
+
+Dialogues in the folder amqp10 are told of a `Dialogue`, those in amqp091 of a `Dialogue091`; the rules that
+they name are in the namespace of the same name. `scenarios()` are all of them.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from support.dialogue import Dialogue, Said
+from support.conversation import Conversation, Said
+from support.dialogue import Dialogue
+from support.dialogue091 import Dialogue091
 
-Tell = Callable[[Dialogue], None]
-Cut = Callable[[Dialogue], None]
+Tell = Callable[[Any], None]  # of a dialogue of the protocol
+Cut = Callable[[Conversation], None]
+
+DIALOGUES: dict[str, type[Conversation]] = {
+    dialogue.namespace: dialogue for dialogue in (Dialogue, Dialogue091)
+}
+"""By namespace of the rules, which is also the folder of the scenarios."""
 
 SILENT, SAME, POSSIBLE = "silent", "same", "possible"
 
@@ -41,18 +55,38 @@ class Scenario:
     handshake: bool = True
     spec: str = "final"
 
-    def dialogue(self, wrong: bool = True) -> Dialogue:
-        d = Dialogue(wrong=wrong)
+    @property
+    def namespace(self) -> str:
+        """By the folder in which it is told."""
+        return self.module.split(".")[1]
+
+    @property
+    def module(self) -> str:
+        return (self.tell.func if isinstance(self.tell, partial) else self.tell).__module__
+
+    def dialogue(self, wrong: bool = True) -> Conversation:
+        d = DIALOGUES[self.namespace](wrong=wrong)
         d.spec = self.spec
         self.tell(d)
         return d
 
 
-SCENARIOS: list[Scenario] = []
+_SCENARIOS: list[Scenario] = []
+
+
+def scenarios() -> list[Scenario]:
+    """All of them, by protocol and file."""
+    for namespace in DIALOGUES:
+        for path in sorted((Path(__file__).parent / namespace).glob("*.py")):
+            importlib.import_module(f"scenarios.{namespace}.{path.stem}")
+    # In the same order whichever of them a test had imported before.
+    return sorted(
+        _SCENARIOS, key=lambda scenario: (list(DIALOGUES).index(scenario.namespace), scenario.module)
+    )
 
 
 def _add(scenario: Scenario) -> None:
-    SCENARIOS.append(scenario)
+    _SCENARIOS.append(scenario)
 
 
 def pair(
@@ -91,7 +125,7 @@ def told(what: str = "", spec: str = "final") -> Callable[[Tell], Tell]:
 # ---- cuts: what is taken out of a capture -----------------------------------------------------------------
 
 
-def from_the_fault(d: Dialogue) -> None:
+def from_the_fault(d: Conversation) -> None:
     """The capture begins at the offending frame (or, if that comes later, at its packet)."""
     first = next((fault.said for fault in d.faults), d.said[-1])
     _from(d, first)
@@ -100,13 +134,13 @@ def from_the_fault(d: Dialogue) -> None:
 def starting_at(label: str) -> Cut:
     """The capture begins at this frame."""
 
-    def cut(d: Dialogue) -> None:
+    def cut(d: Conversation) -> None:
         _from(d, d.labels[label])
 
     return cut
 
 
-def _from(d: Dialogue, said: Said) -> None:
+def _from(d: Conversation, said: Said) -> None:
     packets = d.capture.packets
     del packets[: d.packet_number(said) - 1]
 
@@ -114,13 +148,13 @@ def _from(d: Dialogue, said: Said) -> None:
 def without(label: str) -> Cut:
     """The tap missed the packet of this frame."""
 
-    def cut(d: Dialogue) -> None:
+    def cut(d: Conversation) -> None:
         d.capture.packets.remove(d.capture.packets[d.packet_number(d.labels[label]) - 1])
 
     return cut
 
 
-def one_direction(d: Dialogue) -> None:
+def one_direction(d: Conversation) -> None:
     """Only what the peer at fault sent was captured."""
     sender = d.faults[0].said.peer.end
     if d.faults[0].peer != d.faults[0].said.peer.name:
@@ -128,12 +162,12 @@ def one_direction(d: Dialogue) -> None:
     d.capture.packets[:] = [packet for packet in d.capture.packets if packet.sender is sender]
 
 
-def other_direction(d: Dialogue) -> None:
+def other_direction(d: Conversation) -> None:
     """What the peer at fault sent was not captured."""
     sender = d.faults[0].said.peer.end
     d.capture.packets[:] = [packet for packet in d.capture.packets if packet.sender is not sender]
 
 
-def until_the_fault(d: Dialogue) -> None:
+def until_the_fault(d: Conversation) -> None:
     """The capture ends with the offending frame."""
     del d.capture.packets[d.packet_number(d.faults[0].said) :]

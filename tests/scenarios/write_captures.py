@@ -9,13 +9,13 @@ writes any more are removed.
     amqp10/L-CREDIT/violating.pcap, clean.pcap, cut.pcap
     amqp10/L-CREDIT-2/...                               if a second dialogue tells the same rule
     amqp10/T-LIST0/legal.pcap
+    amqp091/F-FRAME-END/...                             the same of the other protocol
     expected.tsv                                        what must be found in them, a finding a row
 """
 
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import sys
 from pathlib import Path
@@ -25,39 +25,26 @@ ROOT = HERE.parent.parent
 FOLDER = ROOT / "captures" / "rules"
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parent))
+    sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
-from scenarios.pairs import SCENARIOS, SILENT, Scenario  # noqa: E402
+from scenarios.pairs import SILENT, Scenario, scenarios  # noqa: E402
 
-NAMESPACE = "amqp10"
+from amqpscope.rules.catalogue import guards  # noqa: E402
 
 HEAD = ("rule", "captures", "peer", "packet", "certainty", "cut", "cut_packet")
-
-
-def scenarios() -> list[Scenario]:
-    """All of them."""
-    for path in sorted((HERE / NAMESPACE).glob("*.py")):
-        importlib.import_module(f"scenarios.{NAMESPACE}.{path.stem}")
-    return SCENARIOS
-
-
-def guards() -> set[str]:
-    """The catalogue's ids of what is legal although it looks odd."""
-    table = ROOT / "amqpscope" / "rules" / "data" / f"{NAMESPACE}-guards.tsv"
-    with table.open(encoding="utf-8", newline="") as file:
-        return {row["id"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
 
 
 def files() -> dict[str, bytes]:
     """All files by their path in the folder."""
     written: dict[str, bytes] = {}
     rows: list[tuple[str, ...]] = []
-    known = guards()
     for scenario in scenarios():
         if scenario.kind == "pair":
             rows += _pair(scenario, written)
-        elif scenario.kind == "legal" and known.intersection(scenario.rules):
-            _add(written, f"{NAMESPACE}/{scenario.rules[0]}/legal.pcap", scenario.dialogue().pcap())
+        elif scenario.kind == "legal" and scenario.rules:
+            guard = f"{scenario.namespace}/{scenario.rules[0]}"
+            if guard in guards():
+                _add(written, f"{guard}/legal.pcap", scenario.dialogue().pcap())
     table = io.StringIO()
     writer = csv.writer(table, delimiter="\t", quoting=csv.QUOTE_NONE, lineterminator="\n")
     writer.writerow(HEAD)
@@ -68,7 +55,7 @@ def files() -> dict[str, bytes]:
 
 def _pair(scenario: Scenario, written: dict[str, bytes]) -> list[tuple[str, ...]]:
     """The three captures of a scenario, stored once under its first rule; the rows of all its rules."""
-    first = place = f"{NAMESPACE}/{scenario.rules[0]}"
+    first = place = f"{scenario.namespace}/{scenario.rules[0]}"
     again = 2
     while f"{place}/violating.pcap" in written:
         # Another dialogue for the same rule.
@@ -85,7 +72,7 @@ def _pair(scenario: Scenario, written: dict[str, bytes]) -> list[tuple[str, ...]
     for fault, packet in zip(d.faults, packets, strict=True):
         left = "-" if scenario.then == SILENT else str(d.packet_number(fault.said))
         certainty = "certain" if fault.certain else "possible"
-        rule = f"{NAMESPACE}/{fault.rule}"
+        rule = f"{scenario.namespace}/{fault.rule}"
         rows.append((rule, place, fault.peer, str(packet), certainty, scenario.then, left))
     return rows
 

@@ -16,66 +16,22 @@ Each word says one frame, in a packet of its own, with what a correct peer would
 windows go on from what was said before; a field that is named replaces what it would be, None leaves it out.
 Nothing keeps a peer from saying what it may not.
 
-Time and acknowledgement. As `support.tcp_writer` has it: unless something else is said an end has heard all
-that the other one said before, and acknowledges it with its next segment. So a peer *could* know it. That it
-*must* have read it only what it says itself can show: `client.flow()` names the peer's last transfer,
+What was heard of it, what was captured, and what a `Said` is: `support.conversation`. That a peer must have
+read something only what it says itself can show: `client.flow()` names the peer's last transfer,
 `client.disposition()` its delivery, a `begin` the channel that it answers.
-
-    with d.on_their_way():  neither end hears the other before the block is over
-    with d.unheard(server): what the server says is not heard by the client before the block is over
-    with d.together(client): its frames go in one packet
-    with d.missed():        exchanged, but not captured
-
-A `Said` is one frame (or some octets) that was said; `packet_number(said)` is that of the packet that holds
-its first octet, as Wireshark counts, whatever was cut out of the capture meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from support import amqp10_encode as amqp
-from support.tcp_writer import Capture, Connection, End, Packet
+from support.conversation import Conversation, Said, Speaker
+from support.tcp_writer import End
 
 RECEIVER, SENDER = amqp.RECEIVER, amqp.SENDER
 
 MESSAGE = amqp.amqp_value("hello")
-
-
-class Said:
-    """What a peer said: its octets, and the packet in which they begin."""
-
-    def __init__(self, dialogue: Dialogue, peer: Peer, octets: bytes) -> None:
-        self.dialogue = dialogue
-        self.peer = peer
-        self.octets = octets
-        self.packet: Packet | None = None
-
-    def called(self, label: str) -> Said:
-        """Give it a name, by which a cut can take it out of the capture."""
-        self.dialogue.labels[label] = self
-        return self
-
-    def breaks(self, rule: str, *, certain: bool = True, peer: str = "") -> Said:
-        """This is a fault: the rule (without its namespace) that it breaks."""
-        self.dialogue.faults.append(Fault(rule, self, peer or self.peer.name, certain))
-        return self
-
-    def may_break(self, rule: str) -> Said:
-        """This is a fault that no capture can prove."""
-        return self.breaks(rule, certain=False)
-
-
-class Fault:
-    """A finding that is expected."""
-
-    def __init__(self, rule: str, said: Said, peer: str, certain: bool) -> None:
-        self.rule = rule
-        self.said = said
-        self.peer = peer
-        self.certain = certain
 
 
 class Handle:
@@ -88,15 +44,13 @@ class Handle:
         self.open = False
 
 
-class Peer:
+class Peer(Speaker):
     """One of the two, and what it has counted so far."""
 
     other: Peer
 
     def __init__(self, dialogue: Dialogue, name: str, end: End) -> None:
-        self.dialogue = dialogue
-        self.name = name
-        self.end = end
+        super().__init__(dialogue, name, end)
         self.begun: dict[int, int] = {}  # channel: next-outgoing-id
         self.windows: dict[int, int] = {}  # channel: incoming-window
         self.answered: dict[int, int] = {}  # channel: the other's
@@ -105,30 +59,11 @@ class Peer:
         self.tags = 0
         self.introduction: dict[str, Any] = {}  # fields of its open, unless others are given
 
-    # ---- anything ----------------------------------------------------------------------------------------
+    def ack(self) -> None:
+        """A bare acknowledgement."""
+        self.acknowledge()
 
-    def say(self, octets: bytes) -> Said:
-        """Any octets."""
-        dialogue = self.dialogue
-        said = Said(dialogue, self, octets)
-        dialogue.said.append(said)
-        if dialogue.joining is not None and dialogue.joining[0] is self:
-            dialogue.joining[1].append(said)
-        else:
-            self._send([said])
-        return said
-
-    def _send(self, group: list[Said]) -> None:
-        listener = self.other.end
-        heard = listener.heard
-        packets = self.end.send(b"".join(said.octets for said in group), each=self.dialogue.segment)
-        if self.dialogue.unheard_of is self:
-            listener.heard = heard
-        size = self.dialogue.segment or self.dialogue.tcp.mss
-        position = 0
-        for said in group:
-            said.packet = packets[position // size] if position // size < len(packets) else None
-            position += len(said.octets)
+    # ---- frames ------------------------------------------------------------------------------------------
 
     def frame(self, body: bytes = b"", payload: bytes = b"", channel: int = 0, **more: Any) -> Said:
         """A frame around an encoded body."""
@@ -136,23 +71,6 @@ class Peer:
 
     def sasl_frame(self, body: bytes = b"", payload: bytes = b"", **more: Any) -> Said:
         return self.say(amqp.sasl_frame(body, payload, **more))
-
-    def ack(self) -> None:
-        """A bare acknowledgement."""
-        self.end.ack()
-
-    def fin(self) -> Said:
-        """The end of this peer's stream."""
-        said = Said(self.dialogue, self, b"")
-        said.packet = self.end.fin()
-        self.dialogue.said.append(said)
-        return said
-
-    def rst(self) -> Said:
-        said = Said(self.dialogue, self, b"")
-        said.packet = self.end.rst()
-        self.dialogue.said.append(said)
-        return said
 
     # ---- the connection ----------------------------------------------------------------------------------
 
@@ -294,73 +212,13 @@ class Peer:
         return None
 
 
-class Dialogue:
-    """The conversation of a client and a server on one connection.
+class Dialogue(Conversation):
+    """The conversation of a client and a server that speak AMQP 1.0."""
 
-    wrong     for tests that tell a conversation twice: whether the fault is to be in it
-    segment   octets of a TCP segment at most, 0 for the connection's mss
-    """
-
-    def __init__(
-        self,
-        *,
-        wrong: bool = True,
-        segment: int = 0,
-        handshake: bool = True,
-        capture: Capture | None = None,
-        **connection: Any,
-    ) -> None:
-        self.wrong = wrong
-        self.segment = segment
-        self.capture = capture or Capture()
-        self.tcp: Connection = self.capture.connection(**connection)
-        self.client = Peer(self, "client", self.tcp.client)
-        self.server = Peer(self, "server", self.tcp.server)
-        self.client.other, self.server.other = self.server, self.client
-        self.said: list[Said] = []
-        self.labels: dict[str, Said] = {}
-        # The edition of the specification that it is judged by.
-        self.spec = "final"
-        self.faults: list[Fault] = []
-        self.joining: tuple[Peer, list[Said]] | None = None
-        self.unheard_of: Peer | None = None
-        if handshake:
-            self.tcp.handshake()
-
-    # ---- what happens on the way -------------------------------------------------------------------------
-
-    @contextmanager
-    def on_their_way(self) -> Iterator[None]:
-        """Neither end has heard what the other one says in here before it is over."""
-        with self.tcp.crossing():
-            yield
-
-    @contextmanager
-    def unheard(self, peer: Peer) -> Iterator[None]:
-        """What `peer` says in here has not reached the other end before the block is over."""
-        before, self.unheard_of = self.unheard_of, peer
-        yield
-        self.unheard_of = before
-        peer.other.end.hears()
-
-    @contextmanager
-    def together(self, peer: Peer) -> Iterator[None]:
-        """What `peer` says in here goes out in one piece."""
-        group: list[Said] = []
-        self.joining = (peer, group)
-        yield
-        self.joining = None
-        peer._send(group)
-
-    @contextmanager
-    def missed(self) -> Iterator[None]:
-        """Exchanged, but the tap did not see it."""
-        with self.capture.missed():
-            yield
-
-    def wait(self, **how_long: float) -> None:
-        """Nothing is said for this long (`seconds=`, `milliseconds=`)."""
-        self.capture.wait(**how_long)
+    namespace = "amqp10"
+    speaker = Peer
+    client: Peer
+    server: Peer
 
     # ---- what goes well, in short ------------------------------------------------------------------------
 
@@ -421,31 +279,11 @@ class Dialogue:
         if credit:
             self.client.flow(handle=0, link_credit=credit).called("credit")
 
-    def again(self, client: str = "10.0.0.1:51035", **connection: Any) -> Dialogue:
-        """The same two on another connection, in the same capture. Its faults are this one's, too."""
-        other = Dialogue(
-            wrong=self.wrong, segment=self.segment, capture=self.capture, client=client, **connection
-        )
-        other.said, other.labels, other.faults = self.said, self.labels, self.faults
-        return other
-
     def goodbye(self) -> None:
         """The client closes, the server answers, both end their streams."""
         self.client.close()
         self.server.close()
         self.tcp.goodbye()
-
-    # ---- the capture -------------------------------------------------------------------------------------
-
-    def packet_number(self, said: Said) -> int:
-        """Of the packet with its first octet, as Wireshark counts; 0 if it was not captured."""
-        for number, packet in enumerate(self.capture.packets, 1):
-            if packet is said.packet:
-                return number
-        return 0
-
-    def pcap(self) -> bytes:
-        return self.capture.pcap(nanoseconds=True)
 
 
 def _error(condition: str | None) -> bytes | None:
