@@ -23,6 +23,7 @@ COMPILED = [
     "dissectors/interface.py",
     "dissectors/detect.py",
     "dissectors/protocol_header.py",
+    "dissectors/stream_decoder.py",
     "dissectors/tls.py",
     "dissectors/amqp10/composite.py",
     "dissectors/amqp10/delivery.py",

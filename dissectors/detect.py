@@ -12,7 +12,8 @@ What was told of some octets is told of any longer beginning of the same stream.
 
 from typing import Final
 
-from dissectors.amqp10.frame import CREDIBLE, ProtocolHeader, credible_frame
+from dissectors.amqp10.frame import ProtocolHeader, credible_frame
+from dissectors.stream_decoder import CREDIBLE
 from dissectors.wire import i64, u16, u32
 
 __all__ = ["MORE", "UNKNOWN", "detect", "detect_header", "detect_midstream"]

@@ -1,17 +1,10 @@
 """From the octets of one direction to protocol headers and frames (AMQP 0-9-1, sections 4.2.2 to 4.2.7).
 
-Theory of operation. A frame is its type (1 octet), channel (2), size (4), so many octets of payload, and
-0xCE. So a direction is a chain: whoever knows where one frame begins knows where the next one does, and the
-0xCE says whether that was true. While the chain holds, a frame is decoded where it lies in the segment's
-buffer; only one that goes over several segments is put together first.
-
-The chain breaks when octets were not captured, when the capture begins in the middle, at a type that no
-frame has, and at a frame end that is none. Octets missing *inside* a frame whose header is known break
-nothing: its size still says where the next one begins. Of a frame whose end is wrong either the end is
-wrong or the size: if a credible boundary lies inside, the size was, and what stands before the boundary is
-skipped; else the frame is given out with its fault. A frame of an unknown type is treated alike, if its end
-is right. While the chain is broken the decoder searches for a credible boundary, and gives what lies
-before it as one `skipped` frame. Every octet of the stream belongs to exactly one frame.
+A frame is its type (1 octet), channel (2), size (4), so many octets of payload, and 0xCE. How the chain of
+frames is followed, and found again, `dissectors.stream_decoder` tells. Here it also breaks at a frame end
+that is none. Then either the end is wrong or the size: if a credible boundary lies inside, the size was, and
+what stands before the boundary is skipped; else the frame is given out with its fault. A frame of an unknown
+type is treated alike, if its end is right.
 
 A boundary is credible where there stands, whole and at most `RESYNC_WINDOW` octets long,
 
@@ -23,14 +16,8 @@ A boundary is credible where there stands, whole and at most `RESYNC_WINDOW` oct
   and end, what any octets may look like: larger ones are passed over until something else follows.
 
 At least six octets, mostly more than ten, have exactly one value then, so that one does not meet them by
-chance in what a capture can hold. They can be there on purpose: the body of a message may hold whole frames,
-recorded traffic for one. They are taken for frames until the body that holds them ends, where the chain
-breaks again. So for `GUESSED_OCTETS` behind a boundary that was searched for, nothing that is wrong accuses
-anybody.
-
-The verdict on a position is a function of the octets that follow it up to the next hole, never of how they
-came: where they do not suffice, the decoder holds them back until more come (twice `RESYNC_WINDOW` at
-most), or until a hole or the end says that none will.
+chance in what a capture can hold. They can be there on purpose, in the body of a message. So for
+`GUESSED_OCTETS` behind a boundary that was searched for, nothing that is wrong accuses anybody.
 
 Which end of the connection this is the decoder does not know. A stream that begins with no frame is told as
 `F-PROTO-HDR`; of a server that is no breach of that rule but of those about frames.
@@ -43,15 +30,9 @@ from dissectors.amqp091.arguments import ArgumentReader, Method, UnknownMethod
 from dissectors.amqp091.content import read_content_header
 from dissectors.amqp091.registry import new_method
 from dissectors.amqp091.tables import EITHER
-from dissectors.interface import Dissector, Frame, Problem
-from dissectors.limits import (
-    GUESSED_OCTETS,
-    MAX_CREDIBLE_FRAME,
-    MAX_KEPT_FRAME,
-    MAX_WRONG_FRAME,
-    RESYNC_WINDOW,
-)
-from dissectors.protocol_header import ProtocolHeader
+from dissectors.interface import Frame, Problem
+from dissectors.limits import GUESSED_OCTETS, MAX_CREDIBLE_FRAME, MAX_WRONG_FRAME, RESYNC_WINDOW
+from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDecoder
 from dissectors.wire import i64, u16, u32
 
 __all__ = ["FrameDecoder", "credible_frame"]
@@ -64,17 +45,9 @@ FRAME_END: Final = 0xCE
 
 _MAGIC: Final = 0x414D5150  # "AMQP"
 _CONNECTION: Final = 10  # the class that has channel 0 for itself
-_DUMP_VERSION: Final = 1
 
 # Octets of a frame that are not payload: seven before it, one behind it.
 _AROUND: Final = 8
-
-# Octets up to which pieces of what is held are joined: enough to make a piece's own cost small.
-_SMALL_PART: Final = 2048
-
-# What `credible_frame` says, besides the number of octets it would need to see.
-NOT_CREDIBLE: Final = 0
-CREDIBLE: Final = -1
 
 # What every credible boundary begins with; a size below 64 KiB has two zero octets.
 _CANDIDATE: Final = re.compile(
@@ -161,7 +134,7 @@ def _printed_heartbeat(buf: bytes, at: i64) -> bool:
     return buf[at] == HEARTBEAT and buf[at + 3] == FRAME_END and u16(buf, at + 1) == 0
 
 
-class FrameDecoder(Dissector):
+class FrameDecoder(StreamDecoder):
     """Decodes one direction of an AMQP 0-9-1 connection into `frames`.
 
     midstream: the octets fed first need not begin at a frame boundary. dialect: that of the field tables; it
@@ -169,30 +142,7 @@ class FrameDecoder(Dissector):
     """
 
     def __init__(self, midstream: bool = False, dialect: i64 = EITHER) -> None:
-        super().__init__()
-        # Octets held: the front of the frame begun as captured in one piece, or while the chain is
-        # broken those that are not judged yet.
-        self.parts: list[bytes] = []
-        self.kept: i64 = 0
-        # The frame begun: the octets passed of it (with holes and what was not kept), its size once eight
-        # octets are there (8 until then), whether anything is missing of it, and its last octet if seen.
-        self.passed: i64 = 0
-        self.size: i64 = 8
-        self.holed: bool = False
-        self.last: i64 = -1
-        # Behind a hole in a frame, and for a while behind a boundary that was only searched for, what is
-        # wrong accuses nobody.
-        self.doubtful: bool = False
-        self.guessed_to: i64 = 0
-        # While the chain is broken: what was skipped so far and why, how many octets have to be held
-        # before the next verdict, and the size of the frame of an unknown type where it broke.
-        self.lost: bool = midstream
-        self.cause: str = "cut"
-        self.reason: str = "the capture begins in the middle of the stream" if midstream else ""
-        self.skipped: i64 = 0
-        self.skipped_missing: i64 = 0
-        self.wanted: i64 = 0
-        self.hint: i64 = 0
+        super().__init__(midstream, GUESSED_OCTETS)
         # A protocol header or frame has come.
         self.opened: bool = False
         self.reader: ArgumentReader = ArgumentReader(dialect)
@@ -204,66 +154,13 @@ class FrameDecoder(Dissector):
     # The stream
 
     def feed(self, buf: bytes, start: i64, end: i64) -> None:
-        if self.lost and self.kept > 0:
-            self.hold(buf, start, end)
-            if self.kept >= self.wanted:
-                window = self.release()
-                self.work(window, 0, len(window), False)
-        else:
-            self.work(buf, start, end, False)
+        super().feed(buf, start, end)
         # A connection that is silent from here on is not to keep a megabyte of the file.
         self.reader.buf = b""
-
-    def gap(self, size: i64) -> None:
-        self.settle()
-        if self.passed >= 8:
-            # The frame begun goes on in the hole, maybe to its end.
-            inside = self.size - self.passed
-            if inside > size:
-                inside = size
-            self.passed += inside
-            size -= inside
-            self.holed = True
-            self.doubtful = True
-            if self.passed == self.size:
-                self.complete()
-        if size > 0:
-            if not self.lost:
-                self.lose("cut", "octets were not captured")
-            self.skipped += size
-            self.skipped_missing += size
-
-    def end(self, reason: str) -> None:
-        self.settle()
-        if self.lost:
-            self.give_skipped()
-        elif self.passed > 0:
-            self.unfinished(reason)
-
-    def settle(self) -> None:
-        """Nothing comes behind the octets held while searching (a hole does, or the end): judge them."""
-        if self.lost and self.kept > 0:
-            window = self.release()
-            self.work(window, 0, len(window), True)
-
-    def work(self, buf: bytes, start: i64, end: i64, last: bool) -> None:
-        """Take buf[start:end]: decode, go on with the frame begun, or search. last: see `credible_frame`."""
-        pos = start
-        while pos >= 0 and pos < end:
-            if self.lost:
-                pos = self.search(buf, pos, end, last)
-            elif self.passed > 0:
-                pos = self.resume(buf, pos, end, last)
-            else:
-                pos = self.run(buf, pos, end)
 
     # While the chain holds
 
     def run(self, buf: bytes, start: i64, end: i64) -> i64:
-        """Decode every frame that lies whole in buf[start:end], keep the rest.
-
-        Gives the index at which the chain broke, or -1 if all octets are used up.
-        """
         pos = start
         while end - pos >= 8:
             kind: i64 = buf[pos]
@@ -280,7 +177,7 @@ class FrameDecoder(Dissector):
                 pos += 4
                 continue
             if size > MAX_CREDIBLE_FRAME and self.unsure():
-                self.lose("cut", _UNSURE)
+                self.lose("cut", UNSURE)
                 return pos
             if size > end - pos:
                 break
@@ -295,14 +192,10 @@ class FrameDecoder(Dissector):
             self.keep(buf, pos, end)
         return -1
 
-    def unsure(self) -> bool:
-        """Whether the position in the chain is a guess."""
-        return self.doubtful or self.offset < self.guessed_to
-
     def unknown_type(self, kind: i64, size: i64) -> None:
         """The chain breaks at a frame of an unknown type, which says that it has this size."""
         if self.unsure():
-            self.lose("cut", _UNSURE)
+            self.lose("cut", UNSURE)
         elif self.offset == 0:
             self.lose("F-PROTO-HDR", "the stream begins with neither a protocol header nor a frame")
         else:
@@ -316,7 +209,7 @@ class FrameDecoder(Dissector):
         octet: i64 = buf[at + size - 1]
         reason = f"the frame end is 0x{octet:02x}, not 0xce"
         if self.unsure():
-            self.lose("cut", _UNSURE)
+            self.lose("cut", UNSURE)
             return False
         if self.boundary(buf, at + 1, at + size) >= 0:
             self.lose("F-FRAME-END", reason)
@@ -326,157 +219,27 @@ class FrameDecoder(Dissector):
         self.doubtful = True
         return True
 
-    def hold(self, buf: bytes, start: i64, end: i64) -> None:
-        """Add octets to those held. Small pieces are joined, so that many of them cost no more than few."""
-        self.kept += end - start
-        if self.parts and len(self.parts[-1]) + (end - start) <= _SMALL_PART:
-            self.parts[-1] += buf[start:end]
-        else:
-            self.parts.append(buf[start:end])
+    def frame_size(self, buf: bytes) -> i64:
+        return u32(buf, 3) + _AROUND
 
-    def front(self) -> bytes:
-        """The octets held, in one piece."""
-        if len(self.parts) > 1:
-            self.parts = [b"".join(self.parts)]
-        return self.parts[0] if self.parts else b""
-
-    def release(self) -> bytes:
-        """The octets held, which are then held no more."""
-        held = self.front()
-        self.parts = []
-        self.kept = 0
-        self.wanted = 0
-        return held
-
-    def keep(self, buf: bytes, start: i64, end: i64) -> None:
-        """Keep the octets of a frame begun, as far as the bound and holes let."""
-        self.passed += end - start
-        if self.passed == self.size:
-            self.last = buf[end - 1]
-        if self.holed:
-            return
-        room = MAX_KEPT_FRAME - self.kept
-        if end - start > room:
-            end = start + room
-            self.holed = True
-        if end > start:
-            self.hold(buf, start, end)
-        if self.size == 8 and self.passed >= 8:
-            self.size = u32(self.front(), 3) + _AROUND
-
-    def resume(self, buf: bytes, start: i64, end: i64, last: bool) -> i64:
-        """Go on with the frame begun. Gives the index behind it, or -1 if all octets are used up."""
-        pos = start
-        if self.passed < 8:
-            take = 8 - self.passed
-            if take > end - start:
-                take = end - start
-            self.hold(buf, start, start + take)
-            self.passed += take
-            pos += take
-            if self.passed < 8:
-                return -1
-            # The header is whole now: either the frame goes on behind it, or what is there says more.
-            whole = self.front()
-            self.forget()
-            self.work(whole, 0, 8, False)
-            if self.lost and self.kept > 0:
-                whole = self.release() + buf[pos:end]
-                self.work(whole, 0, len(whole), last)
-                return -1
-            return pos
-        take = self.size - self.passed
-        if take > end - pos:
-            self.keep(buf, pos, end)
-            return -1
-        self.keep(buf, pos, pos + take)
-        return pos + take if self.complete() else self.go_on(buf, pos + take, end, last)
-
-    def go_on(self, buf: bytes, pos: i64, end: i64, last: bool) -> i64:
-        """The chain broke in the octets held: search in them and in those behind them."""
-        window = self.release() + buf[pos:end]
-        self.work(window, 0, len(window), last)
-        return -1
-
-    def complete(self) -> bool:
-        """The frame begun has passed whole: decode what was kept of it.
-
-        False if the chain breaks there: the octets of the frame are then held to be searched.
-        """
-        front = self.front()
-        size = self.size
-        kept = self.kept
-        last = self.last
-        self.forget()
-        if kept == size:
-            if last != FRAME_END:
-                if not self.wrong_end(front, 0, size):
-                    self.parts = [front]
-                    self.kept = kept
-                    return False
-            else:
-                self.doubtful = False
-                self.decode(front, 0, size, kept)
-            return True
-        self.decode(front, 0, size, kept)
-        if kept == MAX_KEPT_FRAME:
-            problem = Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept")
-        else:
-            reason = f"not all of its {size} octets were captured; kept are the first {kept}"
-            problem = Problem("cut", kept, "", reason)
-        self.frames[-1].add_problem(problem)
-        if last >= 0 and last != FRAME_END and not self.unsure():
-            reason = f"the frame end is 0x{last:02x}, not 0xce"
+    def decode_part(self, front: bytes, size: i64, octet: i64) -> None:
+        super().decode_part(front, size, octet)
+        if octet >= 0 and octet != FRAME_END and not self.unsure():
+            reason = f"the frame end is 0x{octet:02x}, not 0xce"
             self.frames[-1].add_problem(Problem("F-FRAME-END", size - 1, "", reason))
             self.doubtful = True
-        return True
 
     def unfinished(self, reason: str) -> None:
-        """The stream ended inside the frame begun: give out what is known of it."""
-        front = self.front()
-        size = self.size
-        kept = self.kept
-        passed = self.passed
-        self.forget()
-        why = f"the stream ended ({reason}) inside the frame"
-        if passed >= 8:
-            self.decode(front, 0, size, kept)
-            frame = self.frames[-1]
-            # All its octets are owed, but in the stream there are no more of it.
-            frame.size = passed
-            self.offset -= size - passed
-            why += f", after {passed} of {size} octets"
-            frame.add_problem(Problem("incomplete", passed, "", why))
-            return
-        if passed >= 4 and _printed_heartbeat(front, 0):
-            self.printed_heartbeat(front, 0)
-            passed -= 4
-        if passed > 0:
-            frame = Frame(self.offset, passed, "skipped", "skipped", -1)
-            self.give(frame, passed)
-            frame.add_problem(Problem("incomplete", passed, "", why + "'s header"))
-
-    def forget(self) -> None:
-        """Forget the frame begun."""
-        self.parts = []
-        self.kept = 0
-        self.passed = 0
-        self.size = 8
-        self.holed = False
-        self.last = -1
+        if 4 <= self.passed < 8 and _printed_heartbeat(self.front(), 0):
+            self.printed_heartbeat(self.front(), 0)
+            self.passed -= 4
+        super().unfinished(reason)
 
     # One frame
 
-    def give(self, frame: Frame, size: i64) -> None:
-        self.frames.append(frame)
-        self.offset += size
-
     def header(self, buf: bytes, at: i64) -> None:
         """A protocol header."""
-        header = ProtocolHeader(buf[at + 4], buf[at + 5], buf[at + 6], buf[at + 7])
-        frame = Frame(self.offset, 8, "header", "header", -1)
-        frame.body = header
-        frame.place(buf, at, at + 4, at + 8, at + 8)
+        frame = self.protocol_header(buf, at)
         if self.opened and not self.unsure():
             reason = "it follows a protocol header or frames of the same sender"
             frame.add_problem(Problem("F-PROTO-HDR-ONCE", 0, "", reason))
@@ -496,7 +259,6 @@ class FrameDecoder(Dissector):
         self.give(frame, 4)
 
     def decode(self, buf: bytes, at: i64, size: i64, kept: i64) -> None:
-        """A frame of `size` octets, of which the first `kept` (at least 8) stand at buf[at:]."""
         kind: i64 = buf[at]
         channel = u16(buf, at + 1)
         behind = at + kept
@@ -589,70 +351,10 @@ class FrameDecoder(Dissector):
 
     # While the chain is broken
 
-    def lose(self, cause: str, reason: str) -> None:
-        """The chain breaks here. What has come of a frame header goes with what will be skipped."""
-        self.skipped = self.passed
-        self.skipped_missing = 0
-        self.forget()
-        self.lost = True
-        self.cause = cause
-        self.reason = reason
-
-    def search(self, buf: bytes, start: i64, end: i64, last: bool) -> i64:
-        """Look for a credible boundary in buf[start:end], the octets behind those skipped so far.
-
-        Gives its index, or -1 if all octets are skipped or held.
-        """
-        if self.hint > 0:
-            # A frame type is unknown: is the frame's size right?
-            size = self.hint
-            if end - start < size and not last:
-                self.wanted = size
-                self.hold(buf, start, end)
-                return -1
-            self.hint = 0
-            if end - start >= size and buf[start + size - 1] == FRAME_END:
-                if self.boundary(buf, start + 1, start + size) < 0:
-                    self.lost = False
-                    self.doubtful = True
-                    self.give_unknown(buf, start, size)
-                    return start + size
-        at = start
-        while True:
-            at = self.candidate(buf, at, end)
-            if at >= end:
-                break
-            verdict = credible_frame(buf, at, end, last)
-            if verdict == CREDIBLE:
-                self.skipped += at - start
-                self.give_skipped()
-                self.lost = False
-                self.doubtful = False
-                self.guessed_to = self.offset + GUESSED_OCTETS
-                return at
-            if verdict > 0 and not last:
-                self.skipped += at - start
-                self.wanted = verdict
-                self.hold(buf, at, end)
-                return -1
-            at += 1
-        self.skipped += end - start
-        return -1
-
-    def boundary(self, buf: bytes, start: i64, end: i64) -> i64:
-        """The first credible boundary in buf[start:end], by those octets alone; -1 if there is none."""
-        at = self.candidate(buf, start, end)
-        while at < end:
-            if credible_frame(buf, at, end) == CREDIBLE:
-                return at
-            at = self.candidate(buf, at + 1, end)
-        return -1
+    def credible(self, buf: bytes, at: i64, end: i64, last: bool) -> i64:
+        return credible_frame(buf, at, end, last)
 
     def candidate(self, window: bytes, start: i64, end: i64) -> i64:
-        """The next index from `start` at which a credible frame may begin; `end` if none.
-
-        The last octets may always be a beginning.
-        """
         tail = end - _CANDIDATE_OCTETS + 1
         if tail <= start:
             return start
@@ -662,8 +364,10 @@ class FrameDecoder(Dissector):
         at: i64 = found.start()
         return at if at < tail else tail
 
-    def give_unknown(self, buf: bytes, at: i64, size: i64) -> None:
-        """Give out a frame of an unknown type whose size is right."""
+    def give_wrong(self, buf: bytes, at: i64, size: i64) -> bool:
+        # A frame of an unknown type.
+        if buf[at + size - 1] != FRAME_END:
+            return False
         kind = "heartbeat" if buf[at] == 4 and size == _AROUND else "unknown"
         frame = Frame(self.offset, size, kind, kind, u16(buf, at + 1))
         frame.place(buf, at, at + 7, at + 7, at + size)
@@ -671,80 +375,16 @@ class FrameDecoder(Dissector):
         frame.add_problem(Problem(self.cause, 0, "", self.reason))
         self.opened = True
         self.give(frame, size)
-
-    def drop_window(self, size: i64) -> None:
-        """Give up the octets being searched, and `size` more that are not there."""
-        self.skipped += self.kept + size
-        self.skipped_missing += size
-        self.hint = 0
-        self.release()
-
-    def give_skipped(self) -> None:
-        """Give out everything skipped as one frame."""
-        if self.skipped == 0:
-            return
-        frame = Frame(self.offset, self.skipped, "skipped", "skipped", -1)
-        frame.missing = self.skipped_missing
-        frame.add_problem(Problem(self.cause, 0, "", self.reason))
-        size = self.skipped
-        self.skipped = 0
-        self.skipped_missing = 0
-        self.give(frame, size)
+        return True
 
     # Between processes
 
-    def dump(self) -> tuple[object, ...]:
-        """The state between two calls, as plain values. `frames` are the caller's and not in it."""
-        return (
-            _DUMP_VERSION,
-            self.offset,
-            self.front(),
-            self.passed,
-            self.size,
-            self.holed,
-            self.doubtful,
-            self.guessed_to,
-            self.lost,
-            self.cause,
-            self.reason,
-            self.skipped,
-            self.skipped_missing,
-            self.wanted,
-            self.hint,
-            self.opened,
-            self.reader.dialect,
-        )
+    def dump_protocol(self) -> tuple[object, ...]:
+        return (self.opened, self.reader.dialect)
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "FrameDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
-        if not state or state[0] != _DUMP_VERSION:
-            raise ValueError(f"state of an AMQP 0-9-1 decoder in version {state[:1]}, not {_DUMP_VERSION}")
-        decoder = FrameDecoder(False, _number(state[16]))
-        front = state[2]
-        assert isinstance(front, bytes)
-        decoder.offset = _number(state[1])
-        decoder.parts = [front] if front else []
-        decoder.kept = len(front)
-        decoder.passed = _number(state[3])
-        decoder.size = _number(state[4])
-        decoder.holed = bool(state[5])
-        decoder.doubtful = bool(state[6])
-        decoder.guessed_to = _number(state[7])
-        decoder.lost = bool(state[8])
-        decoder.cause = str(state[9])
-        decoder.reason = str(state[10])
-        decoder.skipped = _number(state[11])
-        decoder.skipped_missing = _number(state[12])
-        decoder.wanted = _number(state[13])
-        decoder.hint = _number(state[14])
-        decoder.opened = bool(state[15])
+        decoder = FrameDecoder()
+        decoder.opened, decoder.reader.dialect = decoder.restore(state)
         return decoder
-
-
-def _number(value: object) -> i64:
-    assert isinstance(value, int)
-    return value
-
-
-_UNSURE: Final = "no frame stands where one is due after octets that were not captured"

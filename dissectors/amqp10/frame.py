@@ -1,27 +1,13 @@
 """From the octets of one direction to protocol headers and frames (transport.xml, section "framing").
 
-Theory of operation. A frame begins with its size (4 octets, itself included), the data offset in
-words of four octets (1), the type (1) and a type-specific pair of octets, for AMQP frames the channel.
-So a direction is a chain: whoever knows where one frame begins knows where all later ones do. While
-the chain holds, a frame is decoded where it lies in the segment's buffer; only one that goes over
-several segments is put together first.
+A frame begins with its size (4 octets, itself included), the data offset in words of four octets (1), the
+type (1) and a type-specific pair of octets, for AMQP frames the channel. How the chain of frames is followed,
+and found again, `dissectors.stream_decoder` tells.
 
-The chain breaks when octets were not captured, when the capture begins in the middle, and when a
-frame header cannot be one. Octets missing *inside* a frame whose header is known break nothing: its
-size still says where the next one begins (if what stands there cannot be a frame header, the chain
-is broken after all). When it is broken the decoder searches: a position is a credible boundary if
-there stands a protocol header, or a frame header with the usual data offset and a performative that
-decodes without a fault and ends where the frame does (behind a transfer's, a payload may follow). What
-lies before it is given out as one `skipped` frame. A header that is wrong in another field than its
-size does not break the chain, unless a credible boundary lies within that size. Every octet of the
-stream belongs to exactly one frame.
-
-The verdict on a position is a function of the octets that follow it up to the next hole, never of
-how they came: where they do not suffice, the decoder holds them back until more come (at most
-`RESYNC_WINDOW`), or until a hole or the end says that none will.
-
-A boundary found by searching is a guess, for a payload may hold whole frames. If the chain breaks
-again soon after it, that accuses nobody.
+A position is a credible boundary if there stands a protocol header, or a frame header with the usual data
+offset and a performative that decodes without a fault and ends where the frame does (behind a transfer's, a
+payload may follow). For `MAX_CREDIBLE_FRAME` octets behind it a broken chain accuses nobody: a payload may
+hold whole frames.
 """
 
 from typing import Final
@@ -30,34 +16,26 @@ from dissectors.amqp10.composite import Composite, Reader, TypeTable
 from dissectors.amqp10.performatives import Transfer
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.values import Described, Raw, ULong
-from dissectors.interface import Dissector, Frame, Problem
+from dissectors.interface import Frame, Problem
 from dissectors.limits import (
     MAX_CREDIBLE_FRAME,
     MAX_HELLO,
-    MAX_KEPT_FRAME,
     MAX_VALUES,
     MAX_WRONG_FRAME,
     RESYNC_VALUES,
     RESYNC_WINDOW,
 )
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDecoder
 from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
 __all__ = ["FrameDecoder", "ProtocolHeader", "credible_frame"]
 
 _MAGIC: Final = 0x414D5150  # "AMQP"
-_DUMP_VERSION: Final = 2
 
 # Empty frames in a row that are believed: what an idle connection is made of.
 _EMPTY_ROW: Final = 4
-
-# Octets up to which pieces of what is held are joined: enough to make a piece's own cost small.
-_SMALL_PART: Final = 2048
-
-# What `credible_frame` says, besides the number of octets it would need to see.
-NOT_CREDIBLE: Final = 0
-CREDIBLE: Final = -1
 
 # Faults after which it is unknown where a value ends.
 _SIZE_FAULTS = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT", "T-CODE-UNKNOWN")
@@ -191,43 +169,19 @@ def _performative_size(buf: bytes, at: i64, end: i64) -> i64:
     return pos + 1 + octets + size - at
 
 
-class FrameDecoder(Dissector):
+class FrameDecoder(StreamDecoder):
     """Decodes one direction of an AMQP 1.0 connection into `frames`.
 
     midstream: the octets fed first need not begin at a frame boundary.
     """
 
     def __init__(self, midstream: bool = False, table: TypeTable = FINAL) -> None:
-        super().__init__()
-        self.table: TypeTable = table
-        # Octets held: the front of the frame begun as captured in one piece, or while the chain is
-        # broken those that are not judged yet.
-        self.parts: list[bytes] = []
-        self.kept: i64 = 0
-        # The frame begun: the octets passed of it (with holes and what was not kept), and its size once
-        # eight octets are there (8 until then).
-        self.passed: i64 = 0
-        self.size: i64 = 8
-        self.holed: bool = False
-        # Behind a hole in a frame, and for a while behind a boundary that was only searched for, a frame
-        # header that cannot be one accuses nobody.
-        self.doubtful: bool = False
-        self.guessed_to: i64 = 0
-        # While the chain is broken: what was skipped so far and why, how many octets have to be held
-        # before the next verdict, and the size of the frame with a wrong header where it broke.
-        self.lost: bool = midstream
-        self.cause: str = "cut"
-        self.reason: str = "the capture begins in the middle of the stream" if midstream else ""
-        self.skipped: i64 = 0
-        self.skipped_missing: i64 = 0
-        self.wanted: i64 = 0
-        self.hint: i64 = 0
+        super().__init__(midstream, MAX_CREDIBLE_FRAME)
         # The layer that the last protocol header opened, and whether a frame has come since.
         self.layer: str = ""
         self.framed: bool = False
-        # After both sides chose TLS everything is ciphertext.
+        # Both sides chose TLS: what follows is ciphertext.
         self.tls: bool = False
-        self.opaque: bool = False
         # The first octets of the ciphertext, while they come without a hole: they are in clear.
         self.hello: bytes = b""
         self.listening: bool = False
@@ -236,76 +190,27 @@ class FrameDecoder(Dissector):
     # The stream
 
     def feed(self, buf: bytes, start: i64, end: i64) -> None:
-        if self.opaque:
-            if self.listening:
-                self.listen(buf, start, end)
-            self.skipped += end - start
-        elif self.lost and self.kept > 0:
-            self.hold(buf, start, end)
-            if self.kept >= self.wanted:
-                window = self.release()
-                self.work(window, 0, len(window), False)
-        else:
-            self.work(buf, start, end, False)
+        super().feed(buf, start, end)
         # A connection that is silent from here on is not to keep a megabyte of the file.
         self.reader.buf = b""
 
     def gap(self, size: i64) -> None:
-        self.settle()
+        super().gap(size)
         self.listening = False
-        if self.passed >= 8:
-            # The frame begun goes on in the hole, maybe to its end.
-            inside = self.size - self.passed
-            if inside > size:
-                inside = size
-            self.passed += inside
-            size -= inside
-            self.holed = True
-            self.doubtful = True
-            if self.passed == self.size:
-                self.complete()
-        if size > 0:
-            if not self.opaque and not self.lost:
-                self.lose("cut", "octets were not captured")
-            self.skipped += size
-            self.skipped_missing += size
 
-    def end(self, reason: str) -> None:
-        self.settle()
-        if self.opaque or self.lost:
-            self.give_skipped()
-        elif self.passed > 0:
-            self.unfinished(reason)
-
-    def settle(self) -> None:
-        """Nothing comes behind the octets held while searching (a hole does, or the end): judge them."""
-        if self.lost and self.kept > 0:
-            window = self.release()
-            self.work(window, 0, len(window), True)
-
-    def work(self, buf: bytes, start: i64, end: i64, last: bool) -> None:
-        """Take buf[start:end]: decode, go on with the frame begun, or search. last: see `credible_frame`."""
-        pos = start
-        while pos >= 0 and pos < end:
-            if self.opaque:
-                if self.listening:
-                    self.listen(buf, pos, end)
-                self.skipped += end - pos
-                return
-            if self.lost:
-                pos = self.search(buf, pos, end, last)
-            elif self.passed > 0:
-                pos = self.resume(buf, pos, end, last)
-            else:
-                pos = self.run(buf, pos, end)
+    def pass_ciphertext(self, buf: bytes, start: i64, end: i64) -> None:
+        super().pass_ciphertext(buf, start, end)
+        if self.listening:
+            # What may be the hello is kept.
+            room = MAX_HELLO - len(self.hello)
+            if end - start >= room:
+                end = start + room
+                self.listening = False
+            self.hello += buf[start:end]
 
     # While the chain holds
 
     def run(self, buf: bytes, start: i64, end: i64) -> i64:
-        """Decode every frame that lies whole in buf[start:end], keep the rest.
-
-        Gives the index at which the chain broke or ciphertext began, or -1 if all octets are used up.
-        """
         pos = start
         while end - pos >= 8:
             size = u32(buf, pos)
@@ -338,10 +243,9 @@ class FrameDecoder(Dissector):
             if size <= MAX_CREDIBLE_FRAME:
                 self.doubtful = False
                 return ""
-            if not self.doubtful and self.offset >= self.guessed_to:
+            if not self.unsure():
                 return ""
-        unsure = self.doubtful or self.offset < self.guessed_to
-        if unsure:
+        if self.unsure():
             return "cut"
         if self.offset == 0:
             return "C-HDR-FORM"
@@ -351,138 +255,29 @@ class FrameDecoder(Dissector):
             return "F-DOFF-MIN"
         return "F-DOFF-RANGE" if words * 4 > size else "F-TYPE-KNOWN"
 
-    def hold(self, buf: bytes, start: i64, end: i64) -> None:
-        """Add octets to those held. Small pieces are joined, so that many of them cost no more than few."""
-        self.kept += end - start
-        if self.parts and len(self.parts[-1]) + (end - start) <= _SMALL_PART:
-            self.parts[-1] += buf[start:end]
-        else:
-            self.parts.append(buf[start:end])
-
-    def front(self) -> bytes:
-        """The octets held, in one piece."""
-        if len(self.parts) > 1:
-            self.parts = [b"".join(self.parts)]
-        return self.parts[0] if self.parts else b""
-
-    def release(self) -> bytes:
-        """The octets held, which are then held no more."""
-        held = self.front()
-        self.parts = []
-        self.kept = 0
-        self.wanted = 0
-        return held
-
-    def keep(self, buf: bytes, start: i64, end: i64) -> None:
-        """Keep the octets of a frame begun, as far as the bound and holes let."""
-        self.passed += end - start
-        if self.holed:
-            return
-        room = MAX_KEPT_FRAME - self.kept
-        if end - start > room:
-            end = start + room
-            self.holed = True
-        if end > start:
-            self.hold(buf, start, end)
-        if self.size == 8 and self.passed >= 8:
-            self.size = u32(self.front(), 0)
-
-    def resume(self, buf: bytes, start: i64, end: i64, last: bool) -> i64:
-        """Go on with the frame begun. Gives the index behind it, or -1 if all octets are used up."""
-        pos = start
-        if self.passed < 8:
-            take = 8 - self.passed
-            if take > end - start:
-                take = end - start
-            self.hold(buf, start, start + take)
-            self.passed += take
-            pos += take
-            if self.passed < 8:
-                return -1
-            # The header is whole now. Nearly always it is a frame's, and the rest follows.
-            front = self.front()
-            size = u32(front, 0)
-            ciphertext = self.tls and _tls_record(front, 0)
-            if size == _MAGIC or size == 8 or ciphertext or self.header_fault(front, 0, size):
-                whole = front + buf[pos:end]
-                self.forget()
-                self.work(whole, 0, len(whole), last)
-                return -1
-            self.size = size
-        take = self.size - self.passed
-        if take > end - pos:
-            self.keep(buf, pos, end)
-            return -1
-        self.keep(buf, pos, pos + take)
-        self.complete()
-        return pos + take
-
-    def complete(self) -> None:
-        """The frame begun has passed whole: decode what was kept of it."""
-        front = self.front()
-        size = self.size
-        kept = self.kept
-        self.forget()
-        self.decode(front, 0, size, kept)
-        if kept == size:
-            return
-        if kept == MAX_KEPT_FRAME:
-            problem = Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept")
-        else:
-            reason = f"not all of its {size} octets were captured; kept are the first {kept}"
-            problem = Problem("cut", kept, "", reason)
-        self.frames[-1].add_problem(problem)
+    def frame_size(self, buf: bytes) -> i64:
+        return u32(buf, 0)
 
     def unfinished(self, reason: str) -> None:
-        """The stream ended inside the frame begun: give out what is known of it."""
-        front = self.front()
-        size = self.size
-        kept = self.kept
-        passed = self.passed
-        self.forget()
-        if self.tls and passed >= 2 and _tls_record(front, 0):
+        if self.tls and self.passed >= 2 and _tls_record(self.front(), 0):
             self.opaque = True
-            self.skipped = passed
+            self.skipped = self.passed
+            self.forget()
             self.give_skipped()
-            return
-        why = f"the stream ended ({reason}) inside the frame"
-        if passed >= 8:
-            self.decode(front, 0, size, kept)
-            frame = self.frames[-1]
-            # All its octets are owed, but in the stream there are no more of it.
-            frame.size = passed
-            self.offset -= size - passed
-            why += f", after {passed} of {size} octets"
         else:
-            frame = Frame(self.offset, passed, "skipped", "skipped", -1)
-            self.give(frame, passed)
-            why += "'s header"
-        frame.add_problem(Problem("incomplete", passed, "", why))
-
-    def forget(self) -> None:
-        """Forget the frame begun."""
-        self.parts = []
-        self.kept = 0
-        self.passed = 0
-        self.size = 8
-        self.holed = False
+            super().unfinished(reason)
 
     # One frame
 
-    def give(self, frame: Frame, size: i64) -> None:
-        self.frames.append(frame)
-        self.offset += size
-
     def header(self, buf: bytes, at: i64) -> None:
         """A protocol header."""
-        header = ProtocolHeader(buf[at + 4], buf[at + 5], buf[at + 6], buf[at + 7])
-        frame = Frame(self.offset, 8, "header", "header", -1)
-        frame.body = header
-        frame.place(buf, at, at + 4, at + 8, at + 8)
+        frame = self.protocol_header(buf, at)
         if self.layer == "AMQP 1.0" or (self.layer and not self.framed):
             frame.add_problem(
                 Problem("C-HDR-VERMATCH", 0, "", f"it follows the protocol header of {self.layer}")
             )
+        header = frame.body
+        assert isinstance(header, ProtocolHeader)
         self.layer = header.protocol()
         self.tls = self.layer == "TLS"
         self.framed = False
@@ -490,7 +285,6 @@ class FrameDecoder(Dissector):
         self.give(frame, 8)
 
     def decode(self, buf: bytes, at: i64, size: i64, kept: i64) -> None:
-        """A frame of `size` octets, of which the first `kept` (at least 8) stand at buf[at:]."""
         body_at = at + buf[at + 4] * 4
         last = at + kept
         sasl = buf[at + 5] == 1
@@ -560,86 +354,23 @@ class FrameDecoder(Dissector):
                     Problem("F-BODY-PERF", body_at, "", f"where a performative is due stands {what}")
                 )
 
-    def listen(self, buf: bytes, start: i64, end: i64) -> None:
-        """The ciphertext begins, or goes on without a hole: keep what may be the hello."""
-        room = MAX_HELLO - len(self.hello)
-        if end - start >= room:
-            end = start + room
-            self.listening = False
-        self.hello += buf[start:end]
-
     # While the chain is broken
 
     def lose(self, cause: str, reason: str) -> None:
-        """The chain breaks here. What has come of a frame header goes with what will be skipped."""
         if self.tls and not self.framed and cause == "cut":
             # What follows the choice of TLS is ciphertext, from wherever on it is seen.
             self.opaque = True
-        self.skipped = self.passed
-        self.skipped_missing = 0
-        self.forget()
-        self.lost = True
-        self.cause = cause
-        self.reason = reason
+        super().lose(cause, reason)
         # Among what is skipped may be frames, and what is found may be the content of one.
         self.framed = True
         self.layer = ""
 
-    def search(self, buf: bytes, start: i64, end: i64, last: bool) -> i64:
-        """Look for a credible boundary in buf[start:end], the octets behind those skipped so far.
-
-        Gives its index, or -1 if all octets are skipped or held.
-        """
-        if self.hint > 0:
-            # A frame header is wrong: is its size right?
-            size = self.hint
-            if end - start < size and not last:
-                self.wanted = size
-                self.hold(buf, start, end)
-                return -1
-            self.hint = 0
-            if end - start >= size and self.boundary(buf, start + 1, start + size) < 0:
-                self.lost = False
-                self.doubtful = True
-                self.give_wrong(buf, start, size)
-                return start + size
-        at = start
-        while True:
-            at = self.candidate(buf, at, end)
-            if at >= end:
-                break
-            verdict = credible_frame(buf, at, end, last)
-            if verdict == CREDIBLE:
-                self.skipped += at - start
-                self.give_skipped()
-                self.lost = False
-                self.doubtful = False
-                self.guessed_to = self.offset + MAX_CREDIBLE_FRAME
-                return at
-            if verdict > 0 and not last:
-                self.skipped += at - start
-                self.wanted = verdict
-                self.hold(buf, at, end)
-                return -1
-            at += 1
-        self.skipped += end - start
-        return -1
-
-    def boundary(self, buf: bytes, start: i64, end: i64) -> i64:
-        """The first credible boundary in buf[start:end], by those octets alone; -1 if there is none."""
-        at = self.candidate(buf, start, end)
-        while at < end:
-            if credible_frame(buf, at, end) == CREDIBLE:
-                return at
-            at = self.candidate(buf, at + 1, end)
-        return -1
+    def credible(self, buf: bytes, at: i64, end: i64, last: bool) -> i64:
+        return credible_frame(buf, at, end, last)
 
     def candidate(self, window: bytes, start: i64, end: i64) -> i64:
-        """The next index from `start` at which a frame or protocol header may begin; `end` if none.
-
-        A frame header has the data offset 2 and the type 0 or 1 behind its size, whose first octet is
-        at most 4 (`MAX_CREDIBLE_FRAME`). The last octets may always be a beginning.
-        """
+        # A frame header has the data offset 2 and the type 0 or 1 behind its size, whose first octet is at
+        # most 4 (`MAX_CREDIBLE_FRAME`).
         tail = end - 5
         at = start
         while at < tail:
@@ -657,101 +388,36 @@ class FrameDecoder(Dissector):
             at += 1
         return tail if tail > start else start
 
-    def give_wrong(self, buf: bytes, at: i64, size: i64) -> None:
-        """Give out a frame whose header is wrong, though not its size."""
+    def give_wrong(self, buf: bytes, at: i64, size: i64) -> bool:
         kind = "sasl" if buf[at + 5] == 1 else "amqp"
         frame = Frame(self.offset, size, kind, "undecodable", -1)
         frame.place(buf, at, at + 8, at + 8, at + size)
         frame.add_problem(Problem(self.cause, _WRONG_AT[self.cause], "", self.reason))
         self.give(frame, size)
+        return True
 
-    def drop_window(self, size: i64) -> None:
-        """Give up the octets being searched, and `size` more that are not there."""
-        self.skipped += self.kept + size
-        self.skipped_missing += size
-        self.hint = 0
-        self.release()
-
-    def give_skipped(self) -> None:
-        """Give out everything skipped as one frame."""
-        if self.skipped == 0:
-            return
-        name = "tls" if self.opaque else "skipped"
-        frame = Frame(self.offset, self.skipped, "skipped", name, -1)
-        frame.missing = self.skipped_missing
+    def explain_skipped(self, frame: Frame) -> None:
         if self.opaque:
+            frame.name = "tls"
             frame.body = hello(self.hello)
+        elif frame.size < 8 and self.cause.startswith("F-"):
+            # Not even room for a header: there is none that could be wrong, the frame before is.
+            reason = "these octets stand between two frames; the size of the first does not cover them"
+            frame.add_problem(Problem("F-SIZE-TOTAL", 0, "", reason))
         else:
-            code = self.cause
-            if self.skipped < 8 and code.startswith("F-"):
-                # Not even room for a header: there is none that could be wrong, the frame before is.
-                code = "F-SIZE-TOTAL"
-                self.reason = _HEADER_REASONS[code]
-            frame.add_problem(Problem(code, _WRONG_AT.get(code, 0), "", self.reason))
-        size = self.skipped
-        self.skipped = 0
-        self.skipped_missing = 0
-        self.give(frame, size)
+            frame.add_problem(Problem(self.cause, _WRONG_AT.get(self.cause, 0), "", self.reason))
 
     # Between processes
 
-    def dump(self) -> tuple[object, ...]:
-        """The state between two calls, as plain values. `frames` are the caller's and not in it."""
-        return (
-            _DUMP_VERSION,
-            self.offset,
-            self.front(),
-            self.passed,
-            self.size,
-            self.holed,
-            self.doubtful,
-            self.lost,
-            self.cause,
-            self.reason,
-            self.skipped,
-            self.skipped_missing,
-            self.wanted,
-            self.hint,
-            self.guessed_to,
-            self.layer,
-            self.framed,
-            self.tls,
-            self.opaque,
-            self.hello,
-            self.listening,
-        )
+    def dump_protocol(self) -> tuple[object, ...]:
+        return (self.layer, self.framed, self.tls, self.hello, self.listening)
 
     @staticmethod
     def load(state: tuple[object, ...], table: TypeTable = FINAL) -> "FrameDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
-        if not state or state[0] != _DUMP_VERSION:
-            raise ValueError(f"state of an AMQP 1.0 decoder in version {state[:1]}, not {_DUMP_VERSION}")
         decoder = FrameDecoder(False, table)
-        front = state[2]
-        assert isinstance(front, bytes)
-        decoder.offset = _number(state[1])
-        decoder.parts = [front] if front else []
-        decoder.kept = len(front)
-        decoder.passed = _number(state[3])
-        decoder.size = _number(state[4])
-        decoder.holed = bool(state[5])
-        decoder.doubtful = bool(state[6])
-        decoder.lost = bool(state[7])
-        decoder.cause = str(state[8])
-        decoder.reason = str(state[9])
-        decoder.skipped = _number(state[10])
-        decoder.skipped_missing = _number(state[11])
-        decoder.wanted = _number(state[12])
-        decoder.hint = _number(state[13])
-        decoder.guessed_to = _number(state[14])
-        decoder.layer = str(state[15])
-        decoder.framed = bool(state[16])
-        decoder.tls = bool(state[17])
-        decoder.opaque = bool(state[18])
-        heard = state[19]
-        assert isinstance(heard, bytes)
-        decoder.hello = heard
-        decoder.listening = bool(state[20])
+        own = decoder.restore(state)
+        decoder.layer, decoder.framed, decoder.tls, decoder.hello, decoder.listening = own
         return decoder
 
 
@@ -765,15 +431,9 @@ def _without_content(body: object) -> object:
     return Raw(b"")
 
 
-def _number(value: object) -> i64:
-    assert isinstance(value, int)
-    return value
-
-
 _HEADER_REASONS = {
-    "cut": "no frame stands where one is due after octets that were not captured",
+    "cut": UNSURE,
     "C-HDR-FORM": "the stream does not begin with a protocol header, nor with a frame",
-    "F-SIZE-TOTAL": "these octets stand between two frames; the size of the first does not cover them",
     "F-SIZE-MIN": "the frame size is below 8",
     "F-DOFF-MIN": "the data offset is below 2 words",
     "F-DOFF-RANGE": "the data offset lies beyond the frame's end",

@@ -7,12 +7,13 @@ from support import amqp091_encode as amqp
 from support.decoded import frame_state, problems
 
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.frame import CREDIBLE, FrameDecoder, credible_frame
+from dissectors.amqp091.frame import FrameDecoder, credible_frame
 from dissectors.amqp091.tables import PRINTED, RABBITMQ
 from dissectors.amqp091.values import Table, Timestamp
 from dissectors.interface import Frame
 from dissectors.limits import GUESSED_OCTETS, MAX_KEPT_FRAME
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.stream_decoder import CREDIBLE
 
 PUBLISH = amqp.say("basic.publish", 1, exchange="x", routing_key="k")
 ACK = amqp.say("basic.ack", 1, delivery_tag=1)

@@ -1,0 +1,417 @@
+"""From the octets of one direction to frames: what is the same in every protocol that is a chain of frames.
+
+Theory of operation. A frame tells its size in its header, in the first eight octets. So a direction is a
+chain: whoever knows where one frame begins knows where all later ones do. While the chain holds, a frame is
+decoded where it lies in the segment's buffer (`run`); only one that goes over several segments is put
+together first (`keep`, `resume`).
+
+The chain breaks (`lose`) when octets were not captured, when the capture begins in the middle, and where what
+stands there cannot be a frame. Octets missing *inside* a frame whose header is known break nothing: its size
+still says where the next one begins (if no frame can stand there, the chain is broken after all). A header
+that is wrong in another field than its size (`hint`) breaks it only if a credible boundary lies within that
+size. While the chain is broken the decoder searches for a credible boundary, a place where the octets that
+follow are a sound frame as far as the protocol can tell; what lies before it is given out as one `skipped`
+frame. Every octet of the stream belongs to exactly one frame.
+
+The verdict on a position is a function of the octets that follow it up to the next hole, never of how they
+came: where they do not suffice, they are held back until more come (as many as the protocol's
+`credible_frame` asks for), or until a hole or the end says that none will.
+
+A boundary found by searching is a guess, for what peers send may hold whole frames: recorded traffic for one.
+They are taken for frames until what holds them ends, where the chain breaks again. So for a while behind such
+a boundary, and behind a hole until the next sound frame, a broken chain accuses nobody (`unsure`).
+
+Where ciphertext begins (`opaque`) nothing more is decoded; its octets are counted as skipped.
+
+A protocol says what a frame is: `run` and `decode`, where speed is decided, `frame_size`, `candidate`,
+`credible` and `give_wrong`. What it knows besides it adds to the other methods.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Final
+
+from dissectors.interface import Dissector, Frame, Problem
+from dissectors.limits import MAX_KEPT_FRAME
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
+
+__all__ = ["CREDIBLE", "NOT_CREDIBLE", "UNSURE", "StreamDecoder"]
+
+NOT_CREDIBLE: Final = 0
+"""What the verdict on a position is, if not the number of octets that are needed to tell."""
+
+CREDIBLE: Final = -1
+
+UNSURE: Final = "no frame stands where one is due after octets that were not captured"
+
+_DUMP_VERSION: Final = 3
+
+# Octets up to which pieces of what is held are joined: enough to make a piece's own cost small.
+_SMALL_PART: Final = 2048
+
+
+class StreamDecoder(Dissector, ABC):
+    """Decodes one direction of a connection into `frames`.
+
+    midstream: the octets fed first need not begin at a frame boundary. guessed: octets behind a boundary that
+    was searched for in which it is taken for a guess.
+    """
+
+    def __init__(self, midstream: bool, guessed: i64) -> None:
+        super().__init__()
+        self.guessed: i64 = guessed
+        # Octets held: the front of the frame begun as captured in one piece, or while the chain is
+        # broken those that are not judged yet.
+        self.parts: list[bytes] = []
+        self.kept: i64 = 0
+        # The frame begun: the octets passed of it (with holes and what was not kept), its size once eight
+        # octets are there (8 until then), and whether not all of them are kept.
+        self.passed: i64 = 0
+        self.size: i64 = 8
+        self.holed: bool = False
+        # Behind a hole in a frame, and for a while behind a boundary that was only searched for, what
+        # cannot be a frame accuses nobody.
+        self.doubtful: bool = False
+        self.guessed_to: i64 = 0
+        # While the chain is broken: what was skipped so far and why, how many octets have to be held
+        # before the next verdict, and the size of the frame with a wrong header where it broke.
+        self.lost: bool = midstream
+        self.cause: str = "cut"
+        self.reason: str = "the capture begins in the middle of the stream" if midstream else ""
+        self.skipped: i64 = 0
+        self.skipped_missing: i64 = 0
+        self.wanted: i64 = 0
+        self.hint: i64 = 0
+        # Everything from here on is ciphertext.
+        self.opaque: bool = False
+
+    # What the protocol says
+
+    @abstractmethod
+    def run(self, buf: bytes, start: i64, end: i64) -> i64:
+        """Decode every frame that lies whole in buf[start:end], keep the rest.
+
+        Gives the index at which the chain broke or ciphertext began, or -1 if all octets are used up.
+        """
+
+    @abstractmethod
+    def decode(self, buf: bytes, at: i64, size: i64, kept: i64) -> None:
+        """Give out a frame of `size` octets, of which the first `kept` (at least 8) stand at buf[at:]."""
+
+    @abstractmethod
+    def frame_size(self, buf: bytes) -> i64:
+        """The size that the frame header in the first eight octets tells."""
+
+    @abstractmethod
+    def candidate(self, window: bytes, start: i64, end: i64) -> i64:
+        """The next index from `start` at which a credible frame may begin; `end` if none.
+
+        The last octets, too few to tell, may always be a beginning.
+        """
+
+    @abstractmethod
+    def credible(self, buf: bytes, at: i64, end: i64, last: bool) -> i64:
+        """Judge whether a frame or protocol header begins at `at`.
+
+        Gives CREDIBLE, NOT_CREDIBLE, or how many octets from `at` on are needed to tell. last: nothing comes
+        behind buf[:end].
+        """
+
+    @abstractmethod
+    def give_wrong(self, buf: bytes, at: i64, size: i64) -> bool:
+        """Give out the frame whose header is wrong, though not its size; False if that is wrong as well."""
+
+    # The stream
+
+    def feed(self, buf: bytes, start: i64, end: i64) -> None:
+        self.work(buf, start, end, False)
+
+    def gap(self, size: i64) -> None:
+        self.settle()
+        if self.passed >= 8:
+            # The frame begun goes on in the hole, maybe to its end.
+            inside = self.size - self.passed
+            if inside > size:
+                inside = size
+            self.passed += inside
+            size -= inside
+            self.holed = True
+            self.doubtful = True
+            if self.passed == self.size:
+                self.complete(-1)
+        if size > 0:
+            if not self.opaque and not self.lost:
+                self.lose("cut", "octets were not captured")
+            self.skipped += size
+            self.skipped_missing += size
+
+    def end(self, reason: str) -> None:
+        self.settle()
+        if self.opaque or self.lost:
+            self.give_skipped()
+        elif self.passed > 0:
+            self.unfinished(reason)
+
+    def settle(self) -> None:
+        """Nothing comes behind the octets held while searching (a hole does, or the end): judge them."""
+        if self.lost and self.kept > 0:
+            self.judge_held(True)
+
+    def judge_held(self, last: bool) -> None:
+        """Search in the octets held. last: see `credible`."""
+        window = self.release()
+        self.work(window, 0, len(window), last)
+
+    def work(self, buf: bytes, start: i64, end: i64, last: bool) -> None:
+        """Take buf[start:end]: decode, go on with the frame begun, or search. last: see `credible`."""
+        pos = start
+        while pos >= 0 and pos < end:
+            if self.opaque:
+                self.pass_ciphertext(buf, pos, end)
+                return
+            if not self.lost:
+                pos = self.resume(buf, pos, end) if self.passed > 0 else self.run(buf, pos, end)
+            elif self.kept > 0:
+                self.hold(buf, pos, end)
+                if self.kept >= self.wanted:
+                    self.judge_held(last)
+                return
+            else:
+                pos = self.search(buf, pos, end, last)
+
+    def pass_ciphertext(self, buf: bytes, start: i64, end: i64) -> None:
+        """The ciphertext begins, or goes on."""
+        self.skipped += end - start
+
+    # While the chain holds
+
+    def unsure(self) -> bool:
+        """Whether the position in the chain is a guess."""
+        return self.doubtful or self.offset < self.guessed_to
+
+    def hold(self, buf: bytes, start: i64, end: i64) -> None:
+        """Add octets to those held. Small pieces are joined, so that many of them cost no more than few."""
+        self.kept += end - start
+        if self.parts and len(self.parts[-1]) + (end - start) <= _SMALL_PART:
+            self.parts[-1] += buf[start:end]
+        else:
+            self.parts.append(buf[start:end])
+
+    def front(self) -> bytes:
+        """The octets held, in one piece."""
+        if len(self.parts) > 1:
+            self.parts = [b"".join(self.parts)]
+        return self.parts[0] if self.parts else b""
+
+    def release(self) -> bytes:
+        """The octets held, which are then held no more."""
+        held = self.front()
+        self.parts = []
+        self.kept = 0
+        self.wanted = 0
+        return held
+
+    def keep(self, buf: bytes, start: i64, end: i64) -> None:
+        """Keep the octets of a frame begun, as far as the bound and holes let."""
+        self.passed += end - start
+        if self.holed:
+            return
+        room = MAX_KEPT_FRAME - self.kept
+        if end - start > room:
+            end = start + room
+            self.holed = True
+        if end > start:
+            self.hold(buf, start, end)
+        if self.size == 8 and self.passed >= 8:
+            self.size = self.frame_size(self.front())
+
+    def resume(self, buf: bytes, start: i64, end: i64) -> i64:
+        """Go on with the frame begun. Gives the index behind it (or its header), or -1 if it goes on."""
+        behind = start + self.size - self.passed
+        if behind > end:
+            self.keep(buf, start, end)
+            return -1
+        self.keep(buf, start, behind)
+        self.complete(buf[behind - 1])
+        return behind
+
+    def complete(self, octet: i64) -> None:
+        """The frame begun has passed, or its header. octet: the last one, -1 if it was not captured."""
+        front = self.front()
+        size = self.size
+        whole = self.kept == self.passed
+        self.forget()
+        if whole:
+            self.work(front, 0, len(front), False)
+        else:
+            self.decode_part(front, size, octet)
+
+    def decode_part(self, front: bytes, size: i64, octet: i64) -> None:
+        """Give out a frame of which not all is kept. octet: see `complete`."""
+        kept: i64 = len(front)
+        self.decode(front, 0, size, kept)
+        if kept == MAX_KEPT_FRAME:
+            problem = Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept")
+        else:
+            reason = f"not all of its {size} octets were captured; kept are the first {kept}"
+            problem = Problem("cut", kept, "", reason)
+        self.frames[-1].add_problem(problem)
+
+    def unfinished(self, reason: str) -> None:
+        """The stream ended inside the frame begun: give out what is known of it."""
+        front = self.front()
+        size = self.size
+        passed = self.passed
+        self.forget()
+        why = f"the stream ended ({reason}) inside the frame"
+        if passed >= 8:
+            self.decode(front, 0, size, len(front))
+            frame = self.frames[-1]
+            # All its octets are owed, but in the stream there are no more of it.
+            frame.size = passed
+            self.offset -= size - passed
+            why += f", after {passed} of {size} octets"
+        elif passed > 0:
+            frame = Frame(self.offset, passed, "skipped", "skipped", -1)
+            self.give(frame, passed)
+            why += "'s header"
+        else:
+            return
+        frame.add_problem(Problem("incomplete", passed, "", why))
+
+    def forget(self) -> None:
+        """Forget the frame begun."""
+        self.parts = []
+        self.kept = 0
+        self.passed = 0
+        self.size = 8
+        self.holed = False
+
+    # One frame
+
+    def give(self, frame: Frame, size: i64) -> None:
+        self.frames.append(frame)
+        self.offset += size
+
+    def protocol_header(self, buf: bytes, at: i64) -> Frame:
+        """The frame of a protocol header, to be given out."""
+        frame = Frame(self.offset, 8, "header", "header", -1)
+        frame.body = ProtocolHeader(buf[at + 4], buf[at + 5], buf[at + 6], buf[at + 7])
+        frame.place(buf, at, at + 4, at + 8, at + 8)
+        return frame
+
+    # While the chain is broken
+
+    def lose(self, cause: str, reason: str) -> None:
+        """The chain breaks here. What has come of a frame header goes with what will be skipped."""
+        self.skipped = self.passed
+        self.skipped_missing = 0
+        self.forget()
+        self.lost = True
+        self.cause = cause
+        self.reason = reason
+
+    def search(self, buf: bytes, start: i64, end: i64, last: bool) -> i64:
+        """Look for a credible boundary in buf[start:end], the octets behind those skipped so far.
+
+        Gives its index, or -1 if all octets are skipped or held.
+        """
+        if self.hint > 0:
+            # A frame header is wrong: is its size right?
+            size = self.hint
+            if end - start < size and not last:
+                self.wanted = size
+                self.hold(buf, start, end)
+                return -1
+            self.hint = 0
+            if end - start >= size and self.boundary(buf, start + 1, start + size) < 0:
+                if self.give_wrong(buf, start, size):
+                    self.lost = False
+                    self.doubtful = True
+                    return start + size
+        at = start
+        while True:
+            at = self.candidate(buf, at, end)
+            if at >= end:
+                break
+            verdict = self.credible(buf, at, end, last)
+            if verdict == CREDIBLE:
+                self.skipped += at - start
+                self.give_skipped()
+                self.lost = False
+                self.doubtful = False
+                self.guessed_to = self.offset + self.guessed
+                return at
+            if verdict > 0 and not last:
+                self.skipped += at - start
+                self.wanted = verdict
+                self.hold(buf, at, end)
+                return -1
+            at += 1
+        self.skipped += end - start
+        return -1
+
+    def boundary(self, buf: bytes, start: i64, end: i64) -> i64:
+        """The first credible boundary in buf[start:end], by those octets alone; -1 if there is none."""
+        at = self.candidate(buf, start, end)
+        while at < end:
+            if self.credible(buf, at, end, False) == CREDIBLE:
+                return at
+            at = self.candidate(buf, at + 1, end)
+        return -1
+
+    def drop_window(self, size: i64) -> None:
+        """Give up the octets being searched, and `size` more that are not there."""
+        self.skipped += self.kept + size
+        self.skipped_missing += size
+        self.hint = 0
+        self.release()
+
+    def give_skipped(self) -> None:
+        """Give out everything skipped as one frame."""
+        if self.skipped == 0:
+            return
+        frame = Frame(self.offset, self.skipped, "skipped", "skipped", -1)
+        frame.missing = self.skipped_missing
+        self.explain_skipped(frame)
+        self.skipped = 0
+        self.skipped_missing = 0
+        self.give(frame, frame.size)
+
+    def explain_skipped(self, frame: Frame) -> None:
+        """Say of a skipped frame why it is one."""
+        frame.add_problem(Problem(self.cause, 0, "", self.reason))
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """The state between two calls, as plain values. `frames` are the caller's and not in it."""
+        return (
+            _DUMP_VERSION,
+            self.offset,
+            self.front(),
+            (self.passed, self.size, self.holed),
+            (self.doubtful, self.guessed_to),
+            (self.lost, self.cause, self.reason, self.skipped, self.skipped_missing, self.wanted, self.hint),
+            self.opaque,
+            self.dump_protocol(),
+        )
+
+    @abstractmethod
+    def dump_protocol(self) -> tuple[object, ...]:
+        """The part of the state that the protocol added."""
+
+    def restore(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Go on where `dump` left off. Gives the protocol's part; ValueError for another version's state."""
+        if state[:1] != (_DUMP_VERSION,):
+            raise ValueError(f"state of a decoder in version {state[:1]}, not {_DUMP_VERSION}")
+        _, self.offset, front, begun, doubt, search, self.opaque, protocol = state
+        self.parts = [front] if front else []
+        self.kept = len(front)
+        self.passed, self.size, self.holed = begun
+        self.doubtful, self.guessed_to = doubt
+        self.lost, self.cause, self.reason, self.skipped, self.skipped_missing, self.wanted, self.hint = (
+            search
+        )
+        own: tuple[Any, ...] = protocol
+        return own
