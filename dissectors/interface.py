@@ -7,11 +7,12 @@ becomes a frame of the kind `skipped`. It never raises and knows neither packets
 other direction.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from dissectors.wire import i64
 
-__all__ = ["Dissector", "Frame", "Problem"]
+__all__ = ["Body", "Dissector", "Field", "Frame", "Problem"]
 
 
 class Problem:
@@ -35,6 +36,37 @@ class Problem:
         return f"Problem({self.code!r}, {self.offset}, {self.path!r}, {self.reason!r})"
 
 
+class Field:
+    """One field of a body, in the words of the protocol's specification.
+
+    secret: its content must never be shown (credentials).
+    """
+
+    def __init__(self, name: str, type: str, secret: bool = False) -> None:
+        self.name: str = name
+        self.type: str = type
+        self.secret: bool = secret
+
+
+class Body:
+    """What stands in a frame, decoded: fields, of which each may be there or not, and may be a body itself.
+
+    This is what can be told of any protocol's frames. Who judges them knows their classes.
+    """
+
+    def title(self) -> str:
+        """What it is, in the specification's word."""
+        return ""
+
+    def fields(self) -> Sequence[tuple[Field, object]]:
+        """The fields that are present, with what was sent, whether of the right type or not."""
+        return []
+
+    def is_odd(self, value: object) -> bool:
+        """Whether this value of `fields` is not of its field's type."""
+        return False
+
+
 class Frame:
     """One frame (or protocol header, or skipped stretch) as it stands in the stream.
 
@@ -43,7 +75,7 @@ class Frame:
     kind: `header`, `amqp`, `sasl`, `skipped`, or a kind of another protocol.
     name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
     channel: -1 where the kind has none.
-    body: the typed body, or None. Its type depends on the protocol.
+    body: mostly a `Body`, its class depends on the protocol; None where there is none; or any value.
     missing: octets of it that were not captured, not kept, or never sent.
     buffer: where it lies, lent by whoever fed it, often large; `payload_start` is an index in it.
     trailer: octets at its end that are not payload (AMQP 0-9-1's frame end).

@@ -1,11 +1,14 @@
 """The protocol header that opens a connection, or a layer of it, in every version of AMQP."""
 
+from typing import Final
+
+from dissectors.interface import Body, Field
 from dissectors.wire import i64
 
 __all__ = ["ProtocolHeader"]
 
 
-class ProtocolHeader:
+class ProtocolHeader(Body):
     """The eight octets that open a layer: "AMQP", protocol id, major, minor, revision."""
 
     def __init__(self, protocol_id: i64, major: i64, minor: i64, revision: i64) -> None:
@@ -18,6 +21,16 @@ class ProtocolHeader:
         """What it announces: `AMQP 1.0`, `SASL`, `TLS`, another version of AMQP, or `unknown`."""
         version = (int(self.protocol_id), int(self.major), int(self.minor), int(self.revision))
         return _PROTOCOLS.get(version, "unknown")
+
+    def title(self) -> str:
+        return "header"
+
+    def fields(self) -> list[tuple[Field, object]]:
+        numbers = (self.protocol_id, self.major, self.minor, self.revision)
+        return [
+            (_PROTOCOL, self.protocol()),
+            *[(field, int(number)) for field, number in zip(_NUMBERS, numbers, strict=True)],
+        ]
 
     def __repr__(self) -> str:
         return f"ProtocolHeader({self.protocol_id}, {self.major}, {self.minor}, {self.revision})"
@@ -36,3 +49,6 @@ _PROTOCOLS: dict[tuple[int, int, int, int], str] = {
     (1, 1, 8, 0): "AMQP 0-8",
     (1, 1, 9, 1): "AMQP 0-9-1",
 }
+
+_PROTOCOL: Final = Field("protocol", "string")
+_NUMBERS: Final = [Field(name, "ubyte") for name in ("protocol-id", "major", "minor", "revision")]

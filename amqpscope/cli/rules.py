@@ -12,8 +12,8 @@ from amqpscope.cli.output import painter, say
 from amqpscope.cli.status import Status
 from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Proof, coverage, judged, status
 from amqpscope.errors import FilterError
-from amqpscope.report.brief import Line
 from amqpscope.report.ladder import WIDTH, ladder
+from amqpscope.report.line import Line
 from amqpscope.report.profile_text import profile_lines
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
 from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, severity

@@ -27,7 +27,6 @@ from amqpscope.report.secrets import problem_path, without_password
 from amqpscope.report.summary import ConnectionSummary
 from amqpscope.rules.editions import FINAL, following
 from amqpscope.rules.profiles import AUTO, under
-from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
 
 __all__ = ["Recorder", "Rows"]
@@ -255,7 +254,7 @@ class Recorder:
                 problems,
                 split(record.last_packet)[1] if record.last_packet != record.packet else None,
                 frame.missing if frame.missing > 0 else None,
-                frame.payload_size if isinstance(frame.body, Transfer) else None,
+                self._form.payload(record),
                 None if link is None else without_password(link.name),
                 _address(link),
                 message,

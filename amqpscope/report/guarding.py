@@ -4,9 +4,7 @@ from typing import NamedTuple
 
 from amqpscope.model import FrameRecord
 from amqpscope.report.links import LinkNames, LinkOf
-from amqpscope.report.secrets import hides_body, hides_raw, is_unclear
-from dissectors.amqp10.composite import Composite
-from dissectors.amqp10.performatives import Transfer
+from amqpscope.report.protocols import FORMS
 
 __all__ = ["Guard", "guard"]
 
@@ -24,19 +22,7 @@ def guard(record: FrameRecord, link: LinkOf | None, names: LinkNames, whole: boo
 
     names: has been asked for the link of every record before this one.
     """
-    frame = record.frame
-    message = record.message
-    body = frame.body
-    octets = hides_raw(frame)
-    if frame.problems and not octets:
-        if isinstance(body, Transfer) or not isinstance(body, Composite) or not body.definition().is_frame:
-            octets = names.may_hold_token(record, link)
-    hidden = False
-    if message is not None:
-        message.sections()
-        unclear = is_unclear(message)
-        if whole or unclear:
-            doubtful = unclear and names.may_hold_token(record, link)
-            hidden = hides_body(message, link, doubtful)
-    vague = octets or (hidden and message is not None and is_unclear(message))
-    return Guard(octets, hidden, vague)
+    form = FORMS.of(record.frame)
+    octets = form.guards(record, link, names)
+    hidden = record.message is not None and form.message_hidden(record, link, names, whole)
+    return Guard(octets, hidden, octets or (hidden and form.message_unclear(record)))

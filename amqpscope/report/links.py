@@ -189,7 +189,11 @@ class LinkNames:
             known.gap = True
             return None
         if frame.kind != "amqp":
-            if isinstance(body, ProtocolHeader) and body.protocol_id == 0:
+            if isinstance(body, ProtocolHeader):
+                if body.protocol_id == 0 and body.major == 1:
+                    known.begun |= 1 << direction
+            elif channel > 0 and not frame.problems:
+                # In 0-9-1 nothing is said on a channel before the login.
                 known.begun |= 1 << direction
             return None
         return self._other(known, direction, channel, body)
@@ -242,7 +246,7 @@ class LinkNames:
             return link.tokens or link.anonymous or (known is not None and known.tokens and known.gap)
         if known is None or known.tokens or known.gap:
             return True
-        # Before its AMQP layer begins a peer speaks SASL.
+        # Before its AMQP layer begins a peer speaks SASL, or what 0-9-1 has instead.
         return known.begun & (1 << _side(record)) == 0
 
 

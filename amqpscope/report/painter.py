@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.style import Style
 
-from amqpscope.report.brief import Line
+from amqpscope.report.line import Line
 from amqpscope.report.printable import cells, cut, wrap
 
 __all__ = ["Painter", "shortened"]

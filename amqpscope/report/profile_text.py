@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from amqpscope.report.brief import Line
+from amqpscope.report.line import Line
 from amqpscope.rules.profiles import Mark, Profile
 
 __all__ = ["profile_lines"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, status
-from amqpscope.report.brief import Line
+from amqpscope.report.line import Line
 from amqpscope.rules.catalogue import LAYERS, Rule, editions, rule, severity
 from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation

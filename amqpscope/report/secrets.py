@@ -1,11 +1,10 @@
-"""What is never shown: credentials, in no form and at no verbosity.
+"""What is never shown: credentials, in no form and at no verbosity. Here: wherever they stand.
 
-* What a SASL exchange says beside mechanism names, host name and outcome code: responses are
-  credentials or proofs of them; challenges and the outcome's data help to guess a password.
-* Security tokens of claims-based security: bodies of messages to or from the node `$cbs`, and of those
-  with the operation `put-token` or the subject `set-token`, wherever they are sent.
-* In any map (properties of open or attach, application properties, annotations, ...) the value of a
-  key that names a password, secret, credential, authorization or token. Lock tokens, with which
+* What a login says beside mechanism names, host name and outcome code: responses are credentials or proofs
+  of them; challenges and the outcome's data help to guess a password. Which fields and messages these are
+  each protocol tells for itself: `amqp10.secrets`, `amqp091.secrets`.
+* In any map or table (properties of a peer or link, application properties, headers, annotations, ...) the
+  value of a key that names a password, secret, credential, authorization or token. Lock tokens, with which
   Service Bus settles messages, are none.
 * The password in an address that is a URL with one.
 
@@ -15,26 +14,9 @@ shown only where none of these can be among them.
 
 import re
 
-from amqpscope.report.links import LinkOf, carries_tokens
-from dissectors.amqp10.composite import Composite, Field
-from dissectors.amqp10.message import Message
-from dissectors.amqp10.messaging import Properties
-from dissectors.amqp10.values import Described, Map
-from dissectors.interface import Frame, Problem
+from dissectors.interface import Problem
 
-__all__ = [
-    "hides_body",
-    "hides_field",
-    "hides_octets",
-    "hides_raw",
-    "is_odd",
-    "is_secret_key",
-    "is_unclear",
-    "problem_path",
-    "shown_path",
-    "size_of",
-    "without_password",
-]
+__all__ = ["hides_octets", "is_secret_key", "problem_path", "shown_path", "size_of", "without_password"]
 
 # Of keys in lower case and without the signs between words.
 _WORDS = (
@@ -53,10 +35,6 @@ _URL_PASSWORD = re.compile(r"(://[^/@:]*):[^@]*@")
 
 # Where a path names a map's key (an index is digits only).
 _KEY_IN_PATH = re.compile(r"\[(?!\d+\])|\{")
-
-# The descriptors of SASL's types (security.xml).
-_SASL_CODES = range(0x40, 0x45)
-_SASL_SYMBOL = "amqp:sasl-"
 
 _known_keys: dict[str, bool] = {}
 
@@ -105,64 +83,6 @@ def size_of(value: object) -> int:
     if isinstance(value, bytes):
         return len(value)
     return len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else 0
-
-
-def is_odd(composite: Composite, value: object) -> bool:
-    """Whether this value, present in a field of the composite, is not of the field's type."""
-    odd = composite.odd
-    if odd is None:
-        return False
-    return any(value is other for other in odd.values())
-
-
-def hides_field(composite: Composite, field: Field, value: object) -> bool:
-    """Whether a field's value is never shown."""
-    if not composite.definition().is_sasl_frame:
-        return field.secret
-    return field.secret or field.type == "binary" or is_odd(composite, value)
-
-
-def hides_raw(frame: Frame) -> bool:
-    """Whether a frame's octets, or what they decode to, are never shown as they are.
-
-    What was skipped may hold a SASL frame, or its rest; and a SASL type may stand in any frame.
-    """
-    if frame.kind != "amqp":
-        return frame.kind != "header"
-    body = frame.body
-    if isinstance(body, Composite):
-        return body.definition().is_sasl_frame
-    if isinstance(body, Described):
-        descriptor = body.descriptor
-        if isinstance(descriptor, int):
-            return descriptor in _SASL_CODES
-        return isinstance(descriptor, str) and descriptor.startswith(_SASL_SYMBOL)
-    return False
-
-
-def is_unclear(message: Message) -> bool:
-    """Whether one section of a message may hold what belongs to another. To be asked after `sections`."""
-    return not message.complete or bool(message.problems)
-
-
-def hides_body(message: Message, link: LinkOf | None, doubtful: bool) -> bool:
-    """Whether a message's body is never shown. doubtful: see `LinkNames.may_hold_token`."""
-    if link is not None and link.tokens:
-        return True
-    sections = message.sections()
-    if doubtful and is_unclear(message):
-        # What would tell may be missing, or not be readable.
-        return True
-    for section in sections:
-        value = section.value
-        if isinstance(value, Map) and section.name == "application-properties":
-            if value.get("operation") == "put-token":
-                return True
-        elif isinstance(value, Properties):
-            to = value.to
-            if value.subject == "set-token" or (isinstance(to, str) and carries_tokens(to)):
-                return True
-    return any(hides_body(inner, None, doubtful) for inner in message.batch())
 
 
 def problem_path(problem: Problem, guarded: bool) -> str:

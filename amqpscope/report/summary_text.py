@@ -5,7 +5,7 @@ Lines are made of styled parts, as in the timeline; `Painter` puts them on the o
 
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.model import CLIENT, SERVER, endpoint
-from amqpscope.report.brief import Line
+from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, in_quotes, printable, wrap
 from amqpscope.report.secrets import without_password

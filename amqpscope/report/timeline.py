@@ -8,12 +8,14 @@ and with -v and -vv what `details` has to say.
 """
 
 from amqpscope.model import CLIENT, Connection, FrameRecord, endpoint
-from amqpscope.report import brief, details
-from amqpscope.report.brief import Line
+from amqpscope.report import details
 from amqpscope.report.guarding import guard
+from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from dissectors.amqp10.composite import Composite
+from amqpscope.report.protocols import FORMS
+from amqpscope.report.telling import Telling
+from amqpscope.report.tellings import telling
 
 __all__ = ["TIME_FORMATS", "Clock", "Timeline", "heading"]
 
@@ -24,20 +26,6 @@ TIME_FORMATS = {
     "ad": "date and time, UTC",
     "e": "seconds since 1970",
 }
-
-_NAME_STYLES = {
-    "transfer": "transfer",
-    "disposition": "transfer",
-    "flow": "flow",
-    "detach": "end",
-    "end": "end",
-    "close": "end",
-    "undecodable": "problem",
-    "skipped": "problem",
-    "empty": "dim",
-}
-
-_NAME_WIDTH = 11  # of disposition; the longer names of SASL frames stand out of their column
 
 
 class Clock:
@@ -87,11 +75,12 @@ class Timeline:
         self._verbosity = verbosity
         self._names = names
         self._seen: set[Connection] = set()
-        # Widths of the columns packet, time, connection, channel.
+        # Widths of the columns packet, time, connection, channel, name.
         self._packet = 5
         self._time = 9
         self._connection = 1
         self._channel = 1
+        self._name = 1
 
     def lines(self, record: FrameRecord, link: LinkOf | None) -> list[tuple[Line, int]]:
         """Everything to be shown of one frame: lines, each with the columns before its continuation.
@@ -102,41 +91,40 @@ class Timeline:
         connection = record.connection
         if connection not in self._seen:
             self._seen.add(connection)
-            shown.append((heading(connection), details.INDENT))
+            shown.append((heading(connection), INDENT))
         frame = record.frame
         message = record.message
-        body = frame.body
+        tells = telling(frame)
         guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
-        line, width = self._head(record)
-        told = brief.details(frame, link, message, vague)
+        line, width = self._head(record, tells)
+        told = tells.line(frame, link, message, vague)
         line += told
         # What went wrong is worth another line on a narrow terminal; the rest is cut.
         hang = width if any(style == "error" for style, _ in told) else -1
         shown.append((line, hang))
         verbosity = self._verbosity
-        if not frame.problems and not verbosity and (message is None or not message.problems):
+        wrong = [] if message is None else FORMS.of(frame).message_problems(record)
+        if not frame.problems and not verbosity and not wrong:
             return shown
         below: list[Line] = []
         if verbosity:
             below.append(_evidence(record))
-            if isinstance(body, Composite):
-                below += details.fields(body, guarded, verbosity)
-        if message is not None and verbosity:
-            below += details.content(message, hidden, verbosity)
+            below += tells.fields(frame, guarded, verbosity)
+            if message is not None:
+                below += tells.content(message, hidden, verbosity)
         for problem in frame.problems:
             below.append(details.problem_line(problem, frame.name, guarded))
-        if message is not None:
-            for problem in message.problems:
-                below.append(details.problem_line(problem, "message", hidden))
+        for problem in wrong:
+            below.append(details.problem_line(problem, "message", hidden))
         if verbosity >= 2:
             if frame.problems:
-                below += details.octets(frame, guarded)
-            if message is not None and message.problems:
-                below += details.message_octets(message, hidden)
-        shown += [(each, details.INDENT + 4) for each in below]
+                below += details.octets(frame, tells.shown_octets(frame), guarded)
+            if wrong:
+                below += tells.message_octets(message, hidden)
+        shown += [(each, INDENT + 4) for each in below]
         return shown
 
-    def _head(self, record: FrameRecord) -> tuple[Line, int]:
+    def _head(self, record: FrameRecord, tells: Telling) -> tuple[Line, int]:
         """The columns before the details, and how wide they are."""
         frame = record.frame
         packet = str(record.packet)
@@ -147,19 +135,15 @@ class Timeline:
         self._time = max(self._time, len(time))
         self._connection = max(self._connection, len(number))
         self._channel = max(self._channel, len(channel))
-        name = frame.name
-        if frame.kind == "sasl" and name != "undecodable":
-            style = "sasl"
-        else:
-            style = _NAME_STYLES.get(name, "name")
+        self._name = max(self._name, tells.name_width)
         peer = record.peer
         columns = f"{packet:>{self._packet}} {time:>{self._time}} {number:>{self._connection}} "
-        name = f"{name:<{_NAME_WIDTH}} "
+        name = f"{frame.name:<{self._name}} "
         line: Line = [
             ("dim", columns),
             (peer, "C→ " if peer == CLIENT else " ←S"),
             ("dim", f" {channel:>{self._channel}} "),
-            (style, name),
+            (tells.style(frame), name),
         ]
         return line, len(columns) + 3 + self._channel + 2 + len(name)
 
@@ -185,4 +169,4 @@ def _evidence(record: FrameRecord) -> Line:
     text = f"{frame.size} octets at {frame.offset} of the {record.peer}'s stream, {packets}"
     if frame.missing:
         text += f", {frame.missing} octets missing"
-    return [("", " " * details.INDENT), ("dim", text)]
+    return [("", " " * INDENT), ("dim", text)]

@@ -18,8 +18,8 @@ import re
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection
-from amqpscope.report.brief import Line
 from amqpscope.report.findings import evidence_of, expected_condition, message_of
+from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
 from amqpscope.report.timeline import Clock, Timeline, heading

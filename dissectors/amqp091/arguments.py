@@ -8,20 +8,21 @@ in `odd` as it was sent. Tables are left as they are (`FieldTable`) until someon
 
 from typing import Final
 
+from dissectors import interface
 from dissectors.amqp091.tables import EITHER, FieldTable, sound_table, table_problems
 from dissectors.amqp091.values import Raw
-from dissectors.interface import Problem
+from dissectors.interface import Body, Problem
 from dissectors.limits import MAX_PROBLEMS
 from dissectors.wire import i64, u16, u32, u64
 
 __all__ = ["ArgumentReader", "Arguments", "ArgumentsType", "Field", "Method", "MethodType", "UnknownMethod"]
 
 
-class Field:
+class Field(interface.Field):
     """One field of a method or property list, in the words of the specification's XML.
 
-    domain: its domain, or its type where it has none. reserved: has to be zero or empty. secret: its
-    content must never be shown (credentials). extension: what else RabbitMQ makes of it.
+    domain: its domain, or its type where it has none. reserved: has to be zero or empty. extension: what else
+    RabbitMQ makes of it.
     """
 
     def __init__(
@@ -33,11 +34,9 @@ class Field:
         secret: bool = False,
         extension: str = "",
     ) -> None:
-        self.name = name
+        super().__init__(name, type, secret)
         self.domain = domain
-        self.type = type
         self.reserved = reserved
-        self.secret = secret
         self.extension = extension
 
 
@@ -85,7 +84,7 @@ class MethodType(ArgumentsType):
         self.secret: bool = any(field.secret for field in fields)
 
 
-class Arguments:
+class Arguments(Body):
     """A decoded list of arguments. Subclasses have one attribute a field.
 
     present: how many of the fields were there. odd: what was sent where it does not decode, by field.
@@ -119,6 +118,13 @@ class Arguments:
                 value = self.odd.get(index)
             shown.append((field, value))
         return shown
+
+    def title(self) -> str:
+        return self.definition().name
+
+    def is_odd(self, value: object) -> bool:
+        odd = self.odd
+        return odd is not None and any(value is other for other in odd.values())
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -158,6 +164,9 @@ class UnknownMethod(Method):
         self.class_id: i64 = class_id
         self.method_id: i64 = method_id
 
+    def fields(self) -> list[tuple[Field, object]]:
+        return [(_CLASS_ID, int(self.class_id)), (_METHOD_ID, int(self.method_id))]
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, UnknownMethod)
@@ -173,6 +182,9 @@ class UnknownMethod(Method):
 
 
 _UNDEFINED: Final = MethodType("undecodable", -1, -1, ())
+
+_CLASS_ID: Final = Field("class-id", "class-id", "short")
+_METHOD_ID: Final = Field("method-id", "method-id", "short")
 
 
 class ArgumentReader:

@@ -6,9 +6,10 @@ rules ask of every message are kept; `properties()` decodes the others for who w
 
 from typing import Final
 
-from dissectors.amqp091.arguments import ArgumentReader
+from dissectors.amqp091.arguments import ArgumentReader, Field
 from dissectors.amqp091.methods import PROPERTY_FLAGS, PROPERTY_KINDS, BasicProperties
 from dissectors.amqp091.tables import EITHER, plain_text, sound_table
+from dissectors.interface import Body
 from dissectors.wire import i64, u16, u32, u64
 
 __all__ = ["ContentHeader", "read_content_header"]
@@ -20,7 +21,7 @@ FIXED: Final = 14
 """Octets of class, weight, body size and the first flag word."""
 
 
-class ContentHeader:
+class ContentHeader(Body):
     """A content header.
 
     body_size: octets of the body that follows. flags: the first flag word, to be tested with `HAS_TYPE` and
@@ -46,6 +47,17 @@ class ContentHeader:
             reader.begin(self.octets, 0, len(self.octets), 0, properties, True)
             properties.decode(reader, self.flags)
         return properties
+
+    def title(self) -> str:
+        return "content-header"
+
+    def fields(self) -> list[tuple[Field, object]]:
+        return [
+            (_CLASS_ID, int(self.class_id)),
+            (_WEIGHT, int(self.weight)),
+            (_BODY_SIZE, self.body_size),
+            (_PROPERTIES, self.properties()),
+        ]
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -167,3 +179,9 @@ def _report(
 
 
 _NOBODY: Final = BasicProperties()
+
+# The words of section 4.2.6.1, and what follows them.
+_CLASS_ID: Final = Field("class-id", "class-id", "short")
+_WEIGHT: Final = Field("weight", "short", "short")
+_BODY_SIZE: Final = Field("body-size", "longlong", "longlong")
+_PROPERTIES: Final = Field("properties", "properties", "properties")

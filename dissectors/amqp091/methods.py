@@ -103,7 +103,7 @@ CONNECTION_SECURE: Final = MethodType(
     10,
     20,
     (
-        Field('challenge', 'longstr', 'longstr'),
+        Field('challenge', 'longstr', 'longstr', secret=True),
     ),
     from_server=True,
     synchronous=True,

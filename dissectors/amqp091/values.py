@@ -12,7 +12,7 @@ import datetime
 import decimal
 from collections.abc import Iterator
 
-from dissectors.raw import Raw
+from dissectors.values import Moment, Pairs, Raw
 
 __all__ = [
     "ByteArray",
@@ -92,7 +92,7 @@ class ByteArray(bytes):
     """Any octets, tag x of RabbitMQ."""
 
 
-class Timestamp(int):
+class Timestamp(Moment):
     """Seconds since 1970-01-01T00:00Z, 64 bits, tag T and the property `timestamp`."""
 
     def iso(self) -> str:
@@ -126,30 +126,17 @@ class FieldArray:
         return f"FieldArray({self.items!r})"
 
 
-class Table:
-    """A table, tag F: the pairs in the order of the wire, with repeated names kept.
+class Table(Pairs):
+    """A table, tag F. A name that is not UTF-8 stands as `Raw`.
 
-    A name that is not UTF-8 stands as `Raw`. rest: octets at the end that are no pair, mostly none.
+    rest: octets at the end that are no pair, mostly none.
     """
 
-    __slots__ = ("pairs", "rest")
+    __slots__ = ("rest",)
 
     def __init__(self, pairs: list[tuple[object, object]], rest: bytes = b"") -> None:
-        self.pairs = pairs
+        super().__init__(pairs)
         self.rest = rest
-
-    def get(self, name: str, default: object = None) -> object:
-        """The value of the first pair with this name."""
-        for known, value in self.pairs:
-            if known == name:
-                return value
-        return default
-
-    def __iter__(self) -> Iterator[tuple[object, object]]:
-        return iter(self.pairs)
-
-    def __len__(self) -> int:
-        return len(self.pairs)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and self.pairs == other.pairs and self.rest == other.rest

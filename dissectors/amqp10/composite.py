@@ -13,19 +13,20 @@ Which descriptors are known is a `TypeTable`. A dialect with other field lists i
 import uuid
 from typing import Final
 
+from dissectors import interface
 from dissectors.amqp10.types import FORMAT_CODES, ValueReader, type_name
 from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol, ULong
+from dissectors.interface import Body
 from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
 
 __all__ = ["Composite", "CompositeType", "Field", "Reader", "TypeTable"]
 
 
-class Field:
+class Field(interface.Field):
     """One field of a composite's definition, in the words of the specification's XML.
 
     choices: the values of a closed enumeration with their names, or empty.
-    secret: its content must never be shown (credentials).
     """
 
     def __init__(
@@ -39,14 +40,12 @@ class Field:
         choices: dict[object, str] | None = None,
         secret: bool = False,
     ) -> None:
-        self.name = name
-        self.type = type
+        super().__init__(name, type, secret)
         self.mandatory = mandatory
         self.multiple = multiple
         self.default = default
         self.requires = requires
         self.choices: dict[object, str] = choices or {}
-        self.secret = secret
 
 
 class CompositeType:
@@ -80,7 +79,7 @@ class CompositeType:
         self.secret: bool = any(field.secret for field in fields)
 
 
-class Composite:
+class Composite(Body):
     """A decoded composite value. Subclasses are generated, with one attribute a field."""
 
     def __init__(self) -> None:
@@ -109,6 +108,13 @@ class Composite:
             if value is not None:
                 present.append((field, value))
         return present
+
+    def title(self) -> str:
+        return self.definition().name
+
+    def is_odd(self, value: object) -> bool:
+        odd = self.odd
+        return odd is not None and any(value is other for other in odd.values())
 
     def __eq__(self, other: object) -> bool:
         return (

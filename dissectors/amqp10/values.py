@@ -12,7 +12,7 @@ import datetime
 import decimal
 from collections.abc import Iterator
 
-from dissectors.raw import Raw
+from dissectors.values import Moment, Pairs, Raw
 
 __all__ = [
     "Array",
@@ -113,7 +113,7 @@ class Symbol(str):
     """symbol, seven-bit ASCII from a constrained domain."""
 
 
-class Timestamp(int):
+class Timestamp(Moment):
     """timestamp, milliseconds since 1970-01-01T00:00Z, 64 bits signed."""
 
     def iso(self) -> str:
@@ -125,26 +125,10 @@ class Timestamp(int):
         return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
-class Map:
-    """map: the pairs in the order of the wire, with duplicate keys kept."""
+class Map(Pairs):
+    """map."""
 
-    __slots__ = ("pairs",)
-
-    def __init__(self, pairs: list[tuple[object, object]]) -> None:
-        self.pairs = pairs
-
-    def get(self, key: object, default: object = None) -> object:
-        """The value of the first pair with this key."""
-        for name, value in self.pairs:
-            if name == key:
-                return value
-        return default
-
-    def __iter__(self) -> Iterator[tuple[object, object]]:
-        return iter(self.pairs)
-
-    def __len__(self) -> int:
-        return len(self.pairs)
+    __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Map) and self.pairs == other.pairs

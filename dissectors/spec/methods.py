@@ -11,9 +11,10 @@ from pathlib import Path
 
 FILES = ("amqp-0-9-1.xml", "rabbitmq.xml")
 
-# Fields whose content is a credential.
+# Fields whose content is a credential, or helps to guess one.
 SECRET = {
     ("connection.start-ok", "response"),
+    ("connection.secure", "challenge"),
     ("connection.secure-ok", "response"),
     ("connection.update-secret", "new-secret"),
 }

@@ -39,7 +39,7 @@ VECTORS: list[tuple[str, str]] = [
         "connection.start-ok(client-properties=FieldTable(Table([('a', True)])), mechanism='PLAIN', "
         "response=<hidden>, locale='en_US')",
     ),
-    ("000a 0014 00000001 41", "connection.secure(challenge=b'A')"),
+    ("000a 0014 00000001 41", "connection.secure(challenge=<hidden>)"),
     ("000a 0015 00000001 41", "connection.secure-ok(response=<hidden>)"),
     ("000a 001e 07ff 00020000 003c", "connection.tune(channel-max=2047, frame-max=131072, heartbeat=60)"),
     (
@@ -285,11 +285,13 @@ def test_secrets_are_not_shown() -> None:
     assert method.response == b"\0guest\0secret"  # type: ignore[attr-defined]
     assert {(known.name, field.name) for known in METHODS for field in known.fields if field.secret} == {
         ("connection.start-ok", "response"),
+        ("connection.secure", "challenge"),
         ("connection.secure-ok", "response"),
         ("connection.update-secret", "new-secret"),
     }
     assert {known.name for known in METHODS if known.secret} == {
         "connection.start-ok",
+        "connection.secure",
         "connection.secure-ok",
         "connection.update-secret",
     }

@@ -32,8 +32,9 @@ from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.reassembly.connection import TcpConnection
+from amqpscope.report.amqp10.json_form import value_json
 from amqpscope.report.findings import finding_json
-from amqpscope.report.json_form import FrameForm, value_json
+from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import Summary, summary_json
 from amqpscope.report.summary_text import connection_lines

@@ -24,7 +24,8 @@ from support.strategies import (
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model import Connection, FrameRecord
-from amqpscope.report.json_form import FrameForm, body_json, composite_json, message_json, value_json
+from amqpscope.report.amqp10.json_form import body_json, composite_json, message_json, value_json
+from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import is_secret_key
 from dissectors.amqp10.composite import Composite, Reader

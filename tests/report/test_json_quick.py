@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.strategies import messages
 
-from amqpscope.report.json_form import message_json
-from amqpscope.report.json_quick import QuickMessages
-from amqpscope.report.secrets import hides_body
+from amqpscope.report.amqp10.json_form import message_json
+from amqpscope.report.amqp10.json_quick import QuickMessages
+from amqpscope.report.amqp10.secrets import hides_body
 from dissectors.amqp10.message import Message
 
 QUICK = QuickMessages()

@@ -1,25 +1,17 @@
-"""What one line of the timeline says of a frame: the fields that matter, the most telling ones first.
-
-A line is a list of (style, text) parts; `painter` turns it into what the output can show. Nothing from
-the wire becomes part of a line without having passed `printable`.
+"""What one line of the timeline says of an AMQP 1.0 frame: what matters, the most telling fields first.
 
 A frame's details begin with what it is about (delivery, link or peer), then what happened to it, then
 numbers. Session windows are written `incoming-window=2048@7`: room for 2048 transfers from id 7 on.
 """
 
+from amqpscope.report.amqp10.secrets import hides_field, hides_raw
+from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
+from amqpscope.report.line import Line, flag, key, number
 from amqpscope.report.links import LinkOf
 from amqpscope.report.printable import in_quotes
-from amqpscope.report.secrets import hides_field, hides_raw, without_password
-from amqpscope.report.value_text import (
-    field_text,
-    format_name,
-    hidden_text,
-    octets_text,
-    text_word,
-    value_text,
-)
+from amqpscope.report.secrets import without_password
+from amqpscope.report.value_text import hidden_text, octets_text, text_word
 from dissectors.amqp10.composite import Composite
-from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.messaging import Properties, Received, Source, Target
 from dissectors.amqp10.performatives import (
@@ -38,9 +30,7 @@ from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol
 from dissectors.interface import Frame
 
-__all__ = ["Line", "details", "error_parts", "guarded_value"]
-
-Line = list[tuple[str, str]]
+__all__ = ["details", "error_parts"]
 
 _ADDRESS = 48
 _NAME = 40
@@ -69,20 +59,16 @@ def details(frame: Frame, link: LinkOf | None, message: Message | None, guarded:
     if isinstance(body, Detach):
         subject = _link(link, body.handle)
         condition, description = error_parts(body.error)
-        return [*subject, *condition, *_flag(body.closed, "closed"), *description]
+        return [*subject, *condition, *flag(body.closed, "closed"), *description]
     if isinstance(body, Open):
         return _open(body)
     if isinstance(body, Begin):
         return _begin(body)
-    if isinstance(body, ProtocolHeader):
-        return _header(body)
     if isinstance(body, SaslOutcome) and body.code is not None:
         text = field_text(body, body.definition().fields[0], body.code)
         return [("error" if body.code else "", f"{text} ")]
     if isinstance(body, Composite) and not (guarded and frame.kind == "amqp"):
         return _fields(body)
-    if frame.kind == "skipped":
-        return _skipped(frame)
     if frame.name == "empty":
         return [("dim", "keeps the connection alive")]
     return _undecodable(frame)
@@ -91,22 +77,10 @@ def details(frame: Frame, link: LinkOf | None, message: Message | None, guarded:
 # Parts of lines
 
 
-def _key(name: str, text: str) -> Line:
-    return [("key", f"{name}="), ("", f"{text} ")]
-
-
-def _flag(value: bool | None, name: str) -> Line:
-    return [("", f"{name} ")] if value else []
-
-
-def _number(name: str, value: int | None) -> Line:
-    return [] if value is None else [("key", f"{name}="), ("", f"{value} ")]
-
-
 def _link(link: LinkOf | None, handle: int | None) -> Line:
     """The link's address, and its name unless it is the same; its handle while the attach is not known."""
     if link is None:
-        return _number("handle", handle)
+        return number("handle", handle)
     name = text_word(link.name, _NAME)
     if link.address is None:
         return [("", f"{name} ")]
@@ -117,7 +91,7 @@ def _link(link: LinkOf | None, handle: int | None) -> Line:
 def _address(link: LinkOf | None, handle: int | None) -> Line:
     """The link's address alone; its name where it has none, its handle where its attach is not known."""
     if link is None:
-        return _number("handle", handle)
+        return number("handle", handle)
     if link.address is None:
         return [("", f"{text_word(link.name, _NAME)} ")]
     return [("address", f"{text_word(link.address, _ADDRESS)} ")]
@@ -127,7 +101,7 @@ def _name(link: LinkOf | None) -> Line:
     """The link's name, where its address stands before."""
     if link is None or link.address is None or link.address == link.name:
         return []
-    return _key("link", text_word(link.name, _NAME))
+    return key("link", text_word(link.name, _NAME))
 
 
 def error_parts(error: Error | None) -> tuple[Line, Line]:
@@ -219,24 +193,24 @@ def _message(line: Line, message: Message, link: LinkOf | None) -> None:
     if message.message_format == BATCH_FORMAT:
         line.append(("", f"batch of {bodies.pop('data', 0)} "))
     elif message.message_format != 0:
-        line += _key("message-format", format_name(message.message_format))
+        line += key("message-format", format_name(message.message_format))
     line += shown
     if bodies:
         kinds = [f"{count} × {kind}" if count > 1 else kind for kind, count in bodies.items()]
-        line += _key("body", ", ".join(kinds))
+        line += key("body", ", ".join(kinds))
 
 
 def _flow(flow: Flow, link: LinkOf | None) -> Line:
     line: Line = []
     if flow.handle is not None:
         line += _address(link, flow.handle)
-        line += _number("link-credit", flow.link_credit)
-        line += _flag(flow.drain, "drain")
-        line += _number("delivery-count", flow.delivery_count)
-        line += _number("available", flow.available)
+        line += number("link-credit", flow.link_credit)
+        line += flag(flow.drain, "drain")
+        line += number("delivery-count", flow.delivery_count)
+        line += number("available", flow.available)
     else:
         line.append(("", "session "))
-    line += _flag(flow.echo, "echo")
+    line += flag(flow.echo, "echo")
     line += _name(link)
     line += _window("incoming-window", flow.incoming_window, flow.next_incoming_id)
     line += _window("outgoing-window", flow.outgoing_window, flow.next_outgoing_id)
@@ -252,10 +226,10 @@ def _window(name: str, size: int | None, start: int | None) -> Line:
 
 
 def _begin(begin: Begin) -> Line:
-    line = _number("remote-channel", begin.remote_channel)
-    line += _number("incoming-window", begin.incoming_window)
+    line = number("remote-channel", begin.remote_channel)
+    line += number("incoming-window", begin.incoming_window)
     line += _window("outgoing-window", begin.outgoing_window, begin.next_outgoing_id)
-    line += _number("handle-max", begin.handle_max)
+    line += number("handle-max", begin.handle_max)
     return line
 
 
@@ -266,7 +240,7 @@ def _open(body: Open) -> Line:
             line.append(("", f"{field_text(body, field, value, _NAME)} "))
             line += _product(body.properties)
         elif field.name in ("hostname", "max-frame-size", "channel-max", "idle-time-out"):
-            line += _key(field.name, field_text(body, field, value).replace(" ", ""))
+            line += key(field.name, field_text(body, field, value).replace(" ", ""))
     return line
 
 
@@ -315,16 +289,16 @@ def _attach(attach: Attach) -> Line:
     if attach.name is not None:
         line.append(("", f"{text_word(attach.name, _NAME)}: "))
     line.append(("address", f"{_terminus(attach.source)} → {_terminus(attach.target)} "))
-    line += _number("handle", attach.handle)
+    line += number("handle", attach.handle)
     for field, value in attach.fields():
         if field.name in ("snd-settle-mode", "rcv-settle-mode"):
             if value != field.default:
-                line += _key(field.name, field_text(attach, field, value))
+                line += key(field.name, field_text(attach, field, value))
         elif field.name in ("initial-delivery-count", "max-message-size"):
-            line += _key(field.name, field_text(attach, field, value))
+            line += key(field.name, field_text(attach, field, value))
     if attach.unsettled is not None:
-        line += _key("unsettled", f"{len(attach.unsettled)}")
-    return line + _flag(attach.incomplete_unsettled, "incomplete-unsettled")
+        line += key("unsettled", f"{len(attach.unsettled)}")
+    return line + flag(attach.incomplete_unsettled, "incomplete-unsettled")
 
 
 def _disposition(body: Disposition, link: LinkOf | None) -> Line:
@@ -343,14 +317,6 @@ def _disposition(body: Disposition, link: LinkOf | None) -> Line:
     return line + _name(link)
 
 
-def _header(header: ProtocolHeader) -> Line:
-    named = header.protocol()
-    version = f"{header.major}.{header.minor}.{header.revision}"
-    if named == "unknown":
-        return [("problem", f"AMQP {version} "), ("", f"with protocol id {header.protocol_id}, not known")]
-    return [("", f"{named.split()[0]} {version}" if named in ("AMQP 1.0", "SASL", "TLS") else named)]
-
-
 def _fields(body: Composite) -> Line:
     """end, close, and whatever else there is: all fields but those with a line of their own in -v."""
     line: Line = []
@@ -363,20 +329,10 @@ def _fields(body: Composite) -> Line:
         if isinstance(body, SaslMechanisms) or field.name == "mechanism":
             line.append(("", f"{field_text(body, field, value)} "))
         elif hides_field(body, field, value):
-            secrets += _key(field.name, hidden_text(value))
+            secrets += key(field.name, hidden_text(value))
         elif value is not error:
-            line += _key(field.name, field_text(body, field, value))
+            line += key(field.name, field_text(body, field, value))
     return line + secrets
-
-
-def _skipped(frame: Frame) -> Line:
-    if frame.name == "tls":
-        return [("", f"{frame.size} octets of TLS, not decrypted")]
-    captured = frame.size - frame.missing
-    if not captured:
-        return [("", f"{frame.size} octets not captured")]
-    missing = f", {frame.missing} more not captured" if frame.missing else ""
-    return [("", f"{captured} octets in which no frame was found{missing}")]
 
 
 def _undecodable(frame: Frame) -> Line:
@@ -393,8 +349,3 @@ def _undecodable(frame: Frame) -> Line:
     elif isinstance(body, (list, Map, Array)):
         what += f" of {len(body)}"
     return [("", f"{what}, {frame.size} octets")]
-
-
-def guarded_value(value: object) -> str:
-    """A value of a frame whose octets may be a secret: numbers only."""
-    return value_text(value) if isinstance(value, (int, bool)) else hidden_text(value)

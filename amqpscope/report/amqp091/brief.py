@@ -1,0 +1,152 @@
+"""What one line of the timeline says of an AMQP 0-9-1 frame: what matters, the most telling fields first.
+
+A method's line begins with what it is about: `#7` is delivery-tag 7; why something failed stands first and is
+told with the method that caused it. Then come the other fields in their order, what is true as a bare word,
+and tables. Reserved fields, empty tables and what is not set are not told. Sizes are octets.
+"""
+
+from amqpscope.report.amqp091.json_form import refusal
+from amqpscope.report.amqp091.secrets import hides_all
+from amqpscope.report.amqp091.value_text import TEXT
+from amqpscope.report.details import guarded_value
+from amqpscope.report.line import Line, flag, key, number
+from amqpscope.report.printable import in_quotes
+from amqpscope.report.secrets import without_password
+from amqpscope.report.value_text import hidden_text, text_word
+from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.message import Message
+from dissectors.amqp091.registry import new_method
+from dissectors.amqp091.tables import FieldTable
+from dissectors.interface import Frame
+
+__all__ = ["details"]
+
+_NAME = 40
+_DESCRIPTION = 400
+
+# Fields whose names say nothing that the values do not.
+_BARE = ("mechanism", "mechanisms")
+
+# Values that every peer sends, or that stand for nothing.
+_IDLE = {"version-major": 0, "version-minor": 9, "prefetch-size": 0, "locale": "en_US", "locales": b"en_US"}
+
+_PEER_PROPERTIES = ("server-properties", "client-properties")
+
+
+def details(frame: Frame, message: Message | None, guarded: bool) -> Line:
+    """The part of a frame's line behind its name. message: what it ends.
+
+    guarded: its octets may be a secret.
+    """
+    return _frame(frame, message, guarded) + _ended(frame, message)
+
+
+def _frame(frame: Frame, message: Message | None, guarded: bool) -> Line:
+    body = frame.body
+    if frame.kind == "body":
+        return _body(frame, message)
+    if frame.kind == "heartbeat":
+        return [("dim", "keeps the connection alive")]
+    if isinstance(body, UnknownMethod):
+        return [*number("class-id", body.class_id), *number("method-id", body.method_id), *_size(frame)]
+    if isinstance(body, Method):
+        return _method(body, hides_all(guarded, bool(frame.problems)))
+    if isinstance(body, ContentHeader) and not guarded:
+        return _header(body)
+    return _size(frame)
+
+
+def _size(frame: Frame) -> Line:
+    return [("", f"{frame.size} octets ")]
+
+
+def _ended(frame: Frame, message: Message | None) -> Line:
+    """What is to be said of a message that ends before its time, or of which not all is there."""
+    if message is None or message.complete:
+        return []
+    whole = "" if message.announced < 0 else f" of {message.announced}"
+    return [("note", f"ends a message not all of which is there: {message.seen}{whole} octets ")]
+
+
+def _body(frame: Frame, message: Message | None) -> Line:
+    text = f"{frame.payload_size} octets"
+    if message is not None and message.complete and message.frames > 1:
+        text += f", the last of {message.seen} in {message.frames} frames"
+    return [("", f"{text} ")]
+
+
+def _header(header: ContentHeader) -> Line:
+    line = number("body-size", header.body_size)
+    if header.class_id != 60:
+        line += number("class-id", int(header.class_id))
+    if header.weight:
+        line += number("weight", int(header.weight))
+    return line + _arguments(header.properties())
+
+
+def _method(method: Method, hidden: bool) -> Line:
+    if hidden:
+        line: Line = []
+        for field, value in method.fields():
+            line += key(field.name, guarded_value(TEXT, value))
+        return line
+    return _arguments(method)
+
+
+def _arguments(arguments: Arguments) -> Line:
+    """Fields, in the order in which they are worth reading."""
+    fields = arguments.fields()
+    known = {field.name: value for field, value in fields}
+    style = "error" if refusal(arguments) else ""
+    subject: Line = []
+    others: Line = []
+    flags: Line = []
+    tables: Line = []
+    secrets: Line = []
+    for field, value in fields:
+        name = field.name
+        if TEXT.hides(arguments, field, value):
+            secrets += key(name, hidden_text(value))
+        elif isinstance(value, bool):
+            flags += flag(value, name)
+        elif isinstance(value, FieldTable):
+            if name in _PEER_PROPERTIES:
+                subject += _product(value)
+            elif len(value):
+                tables += key(name, TEXT.value(value))
+        elif name == "class-id":
+            subject += _cause(value, known.get("method-id"))
+        elif name == "delivery-tag":
+            subject.insert(0, ("", f"#{value} "))
+        elif name == "reply-code":
+            subject.append((style, f"{value} "))
+        elif name == "reply-text" and isinstance(value, str):
+            subject.append((style, f"{in_quotes(without_password(value), _DESCRIPTION)} "))
+        elif name in _BARE:
+            others.append(("", f"{TEXT.field(arguments, field, value)} "))
+        elif not (_is_idle(name, value) or (field.reserved and not value)):
+            others += key(name, TEXT.field(arguments, field, value).replace(" ", "", name == "heartbeat"))
+    return subject + others + flags + tables + secrets
+
+
+def _is_idle(name: str, value: object) -> bool:
+    """Whether a value is what everybody sends, or what says nothing."""
+    return name == "method-id" or _IDLE.get(name) == value
+
+
+def _product(properties: FieldTable) -> Line:
+    """Product and version: who one is talking to."""
+    table = properties.read()
+    words = [table.get(name) for name in ("product", "version")]
+    text = " ".join(text_word(word, _NAME) for word in words if isinstance(word, str) and word)
+    return [("dim", f"({text}) ")] if text else []
+
+
+def _cause(class_id: object, method_id: object) -> Line:
+    """The method that caused a close."""
+    if not isinstance(class_id, int) or not isinstance(method_id, int) or not (class_id or method_id):
+        return []
+    method = new_method(class_id, method_id)
+    named = f"{class_id}.{method_id}" if method is None else method.definition().name
+    return [("", f"caused by {named} ")]

@@ -1,0 +1,307 @@
+"""Frames, values and messages of AMQP 0-9-1 as JSON text.
+
+`fields` of a method are its arguments by the specification's names: numbers as numbers, bits as booleans,
+short strings as strings, long strings too if they are UTF-8, timestamps in ISO 8601. Of a content header they
+are `class-id`, `weight`, `body-size`, and `properties` with those that are set; of a method that nobody knows
+`class-id` and `method-id`. A short string that is not UTF-8 is `{"odd": {"raw": "hex"}}`. Arguments for which
+there was no room are not there.
+
+A table is an object, if its names are distinct, and what stands in it is written so that its type can be
+told, in the words of the specification's grammar:
+
+    null, true, "text", 1.5, [..]                no field, boolean, long string, double, array
+    {"short-short-int": 1} {"short-short-uint": 1} {"short-int": 1} {"short-uint": 1} {"long-int": 1}
+    {"long-uint": 1} {"long-long-int": 1} {"long-long-uint": 1}
+    {"float": 1.5}  {"decimal": "1.50"}  {"timestamp": "2026-01-01T00:00:00Z"}
+    {"table": {..}}                              a table in a table
+    {"short-string": "x"}                        tag s of the printed grammar
+    {"long-string": "00ff"}                      a long string that is not UTF-8, in hex
+    {"binary": "00ff"}                           a byte array, tag x of RabbitMQ
+    {"raw": "hex"}                               octets that do not decode
+    {"hidden": 12}                               12 octets that are a secret (0: no octets, or unknown)
+
+A table with a name twice, with a name that is not UTF-8, with octets behind its last pair, or with `table` as
+its only name is `{"table": [[name, value], ..]}`, such octets being in `rest` beside `table`. A timestamp
+behind the year 9999 is its seconds, as in "253402300800s"; what JSON has no number for is {"double": "inf"}
+or {"float": "nan"}.
+
+A message (`message`, at the frame that ends it) is `{"size", "complete", "method", "properties"}`: octets of
+body that came, whether that is all, the method with its name in `type`, and the properties; null where they
+are not known. `body-size` says how many octets were announced, if not so many came. With bodies there is
+`body`, a string or `{"binary": ..}`, and `kept`, if not all of it is.
+"""
+
+import math
+from typing import Final
+
+from amqpscope.model import FrameRecord
+from amqpscope.report.amqp091.secrets import guards, hides_all
+from amqpscope.report.forms import Form, hidden_json, text_json
+from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.secrets import hides_octets, is_secret_key
+from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.message import Message
+from dissectors.amqp091.methods import BasicNack, BasicReject, BasicReturn, ChannelClose, ConnectionClose
+from dissectors.amqp091.registry import METHODS
+from dissectors.amqp091.tables import FieldTable
+from dissectors.amqp091.values import (
+    ByteArray,
+    Decimal,
+    FieldArray,
+    Float,
+    LongInt,
+    LongLongInt,
+    LongLongUint,
+    LongUint,
+    ShortInt,
+    ShortShortInt,
+    ShortShortUint,
+    ShortString,
+    ShortUint,
+    Table,
+    Timestamp,
+)
+from dissectors.interface import Body, Frame
+from dissectors.values import Raw
+from dissectors.wire import i64
+
+__all__ = ["Amqp091Form", "fields_json", "message_json", "refusal", "value_json"]
+
+_NUMBERS: Final[dict[type, str]] = {
+    ShortShortInt: '{"short-short-int": ',
+    ShortShortUint: '{"short-short-uint": ',
+    ShortInt: '{"short-int": ',
+    ShortUint: '{"short-uint": ',
+    LongInt: '{"long-int": ',
+    LongUint: '{"long-uint": ',
+    LongLongInt: '{"long-long-int": ',
+    LongLongUint: '{"long-long-uint": ',
+}
+
+
+# Values
+
+
+def value_json(value: object) -> str:
+    """A value of a table, so that its type can be told."""
+    kind = type(value)
+    if kind is str:
+        assert isinstance(value, str)
+        return text_json(value)
+    name = _NUMBERS.get(kind)
+    if name is not None:
+        assert isinstance(value, int)
+        return name + int.__repr__(value) + "}"
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, Table):
+        return _table_json(value, '{"table": ', "}")
+    if isinstance(value, FieldArray):
+        return "[" + ", ".join([value_json(item) for item in value.items]) + "]"
+    if isinstance(value, Timestamp):
+        return f'{{"timestamp": "{value.iso()}"}}'
+    if isinstance(value, float):
+        return _float_json(value, "float" if isinstance(value, Float) else "double")
+    if isinstance(value, ByteArray):
+        return '{"binary": "' + value.hex() + '"}'
+    if isinstance(value, bytes):
+        return '{"long-string": "' + value.hex() + '"}'
+    if isinstance(value, Raw):
+        return _raw_json(value.octets)
+    if isinstance(value, ShortString):
+        return '{"short-string": ' + text_json(value) + "}"
+    assert isinstance(value, Decimal)
+    return '{"decimal": "' + str(value) + '"}'
+
+
+def _float_json(number: float, name: str) -> str:
+    text = repr(float(number))
+    if not math.isfinite(number):
+        return '{"' + name + '": "' + text + '"}'
+    return text if name == "double" else '{"float": ' + text + "}"
+
+
+def _raw_json(octets: bytes) -> str:
+    return hidden_json(octets) if hides_octets(octets) else '{"raw": "' + octets.hex() + '"}'
+
+
+def _table_json(table: Table, before: str, behind: str) -> str:
+    """A table. before, behind: what stands around it if it is an object."""
+    members: list[str] = []
+    seen: set[str] = set()
+    for name, item in table.pairs:
+        if not isinstance(name, str) or name in seen:
+            return _pairs_json(table)
+        seen.add(name)
+        shown = hidden_json(item) if is_secret_key(name) else value_json(item)
+        members.append(text_json(name) + ": " + shown)
+    if table.rest or (len(members) == 1 and "table" in seen):
+        return _pairs_json(table)
+    return before + "{" + ", ".join(members) + "}" + behind
+
+
+def _pairs_json(table: Table) -> str:
+    """A table that is no object."""
+    pairs: list[str] = []
+    for name, item in table.pairs:
+        key = text_json(name) if isinstance(name, str) else value_json(name)
+        # A name that is no text may be that of a secret.
+        hidden = isinstance(name, Raw) and hides_octets(name.octets)
+        shown = hidden_json(item) if hidden or is_secret_key(name) else value_json(item)
+        pairs.append(f"[{key}, {shown}]")
+    rest = f', "rest": {_raw_json(table.rest)}' if table.rest else ""
+    return '{"table": [' + ", ".join(pairs) + "]" + rest + "}"
+
+
+def _octets_json(octets: bytes, otherwise: str) -> str:
+    """A long string or body: a string if it is text. otherwise: what it is called if it is none."""
+    try:
+        return text_json(octets.decode("utf-8"))
+    except UnicodeDecodeError:
+        return '{"' + otherwise + '": "' + octets.hex() + '"}'
+
+
+# Methods and headers
+
+
+def _field_json(type: str, value: object) -> str:
+    """A field's value, which is of the field's type."""
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int):
+        return f'"{Timestamp(value).iso()}"' if type == "timestamp" else str(int(value))
+    if isinstance(value, str):
+        return text_json(value)
+    if isinstance(value, FieldTable):
+        return _table_json(value.read(), "", "")
+    assert isinstance(value, bytes)
+    return _octets_json(value, "long-string")
+
+
+def _members(arguments: Arguments) -> list[str]:
+    """The members of an object: the fields that are there."""
+    members: list[str] = []
+    values = arguments.values()
+    odd = arguments.odd
+    index: i64 = 0
+    for field in arguments.definition().fields:
+        if arguments.has(index):
+            value = values[index]
+            if field.secret:
+                shown = hidden_json(value)
+            elif value is None:
+                shown = '{"odd": ' + value_json(None if odd is None else odd.get(int(index))) + "}"
+            else:
+                shown = _field_json(field.type, value)
+            members.append('"' + field.name + '": ' + shown)
+        index += 1
+    return members
+
+
+def arguments_json(arguments: Arguments) -> str:
+    """The arguments of a method, or the properties of a content, as an object."""
+    return "{" + ", ".join(_members(arguments)) + "}"
+
+
+def _guarded_json(body: Body) -> str:
+    """The fields of what may hold a secret anywhere: numbers only."""
+    members: list[str] = []
+    for field, value in body.fields():
+        shown = hidden_json(value)
+        # In this order: compiled, what is known to be an int is a plain number, and nothing else.
+        if value is True:
+            shown = "true"
+        elif value is False:
+            shown = "false"
+        elif isinstance(value, int):
+            shown = str(int(value))
+        members.append(f'"{field.name}": {shown}')
+    return "{" + ", ".join(members) + "}"
+
+
+def fields_json(frame: Frame, guarded: bool) -> str:
+    """The contract's `fields` of a frame. guarded: its octets may be a secret."""
+    body = frame.body
+    if not isinstance(body, Body):
+        return "{}"
+    if hides_all(guarded, bool(frame.problems)):
+        return _guarded_json(body)
+    if isinstance(body, UnknownMethod):
+        return f'{{"class-id": {body.class_id}, "method-id": {body.method_id}}}'
+    if isinstance(body, Method):
+        return arguments_json(body)
+    assert isinstance(body, ContentHeader)
+    return (
+        f'{{"class-id": {body.class_id}, "weight": {body.weight}, "body-size": {body.body_size}, '
+        f'"properties": {arguments_json(body.properties())}}}'
+    )
+
+
+# Messages
+
+
+def message_json(message: Message, bodies: bool) -> str:
+    """A message. bodies: with what is kept of its body."""
+    text = f'{{"size": {message.seen}, "complete": ' + ("true" if message.complete else "false")
+    if message.announced != message.seen and message.announced >= 0:
+        text += f', "body-size": {message.announced}'
+    method = message.method
+    if method is None:
+        text += ', "method": null'
+    else:
+        named = [f'"type": "{method.definition().name}"', *_members(method)]
+        text += ', "method": {' + ", ".join(named) + "}"
+    header = message.header
+    text += ', "properties": ' + ("null" if header is None else arguments_json(header.properties()))
+    if bodies:
+        text += ', "body": ' + _octets_json(message.body, "binary")
+        if message.kept != message.seen:
+            text += f', "kept": {message.kept}'
+    return text + "}"
+
+
+# What the reports ask
+
+_KINDS: Final = ("method", "content-header", "body", "heartbeat", "unknown")
+
+
+class Amqp091Form(Form):
+    """AMQP 0-9-1 as data."""
+
+    def kinds(self) -> tuple[str, ...]:
+        return _KINDS
+
+    def names(self) -> tuple[str, ...]:
+        return (*[method.name for method in METHODS], "content-header", "body", "heartbeat", "unknown")
+
+    def guards(self, record: FrameRecord, link: LinkOf | None, names: LinkNames) -> bool:
+        return guards(record, link, names)
+
+    def fields(self, frame: Frame, guarded: bool) -> str:
+        return fields_json(frame, guarded)
+
+    def has_payload(self, frame: Frame) -> bool:
+        return frame.kind == "body"
+
+    def message(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, bodies: bool) -> str:
+        message: object = record.message
+        return message_json(message, bodies) if isinstance(message, Message) else "null"
+
+    def reports_error(self, frame: Frame) -> bool:
+        return refusal(frame.body)
+
+
+def refusal(body: object) -> bool:
+    """Whether a method says that something failed: a close for a reason, a return, a refused delivery."""
+    if isinstance(body, ConnectionClose):
+        return body.reply_code != 200
+    if isinstance(body, ChannelClose):
+        return body.reply_code != 200
+    return isinstance(body, (BasicReturn, BasicNack, BasicReject))

@@ -1,0 +1,35 @@
+"""Lines for people, before they are put on an output: parts of text, each with its style.
+
+`painter` turns a line into what the output can show. Nothing from the wire becomes part of a line without
+having passed `printable`.
+"""
+
+__all__ = ["INDENT", "Line", "flag", "key", "margin", "number"]
+
+Line = list[tuple[str, str]]
+"""(style, text) parts."""
+
+INDENT = 6
+"""Columns before what stands below a frame's line."""
+
+_STEP = 2
+
+
+def margin(depth: int) -> tuple[str, str]:
+    """The space before a line below a frame's line. depth: how many levels of fields it stands in."""
+    return ("", " " * (INDENT + _STEP * depth))
+
+
+def key(name: str, text: str) -> Line:
+    """A field and its value."""
+    return [("key", f"{name}="), ("", f"{text} ")]
+
+
+def flag(value: bool | None, name: str) -> Line:
+    """What is worth a word only if it is true."""
+    return [("", f"{name} ")] if value else []
+
+
+def number(name: str, value: int | None) -> Line:
+    """A number, if it is there."""
+    return [] if value is None else [("key", f"{name}="), ("", f"{value} ")]
