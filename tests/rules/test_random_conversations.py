@@ -1,21 +1,22 @@
 """Peers that do nothing illegal are never accused; where nothing can be in doubt, not even suspected.
 
-The peers of `support.legal` say at random what the specification lets them say. Of each conversation a
-capture is judged: by a tap anywhere on the way, whole or damaged (packets missed, cut, doubled, out of
-order, begun in the middle, one direction alone). With `--hypothesis-profile=fuzz` many more are judged,
-others each time; the name of the conversation that fails is its seed.
+The peers of `support.legal` and `support.legal091` say at random what the specifications let them say. Of
+each conversation a capture is judged: by a tap anywhere on the way, whole or damaged (packets missed, cut,
+doubled, out of order, begun in the middle, one direction alone). With `--hypothesis-profile=fuzz` many more
+are judged, others each time; the name of the conversation that fails is its seed.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import settings
 from support.judged import errors
 from support.legal import CLIENT, NAMES, SERVER
-from support.network import Conversation, Tap, captured, converse
+from support.network import PROTOCOLS, Conversation, Tap, captured, converse
 
 BATCHES = 10
 SEEDS = 50  # in a batch
@@ -54,10 +55,11 @@ def tap(seed: str, conversation: Conversation) -> Tap:
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_legal_conversations_are_not_accused(batch: int) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_legal_conversations_are_not_accused(protocol: str, batch: int) -> None:
     wrong: list[str] = []
     for seed in seeds(batch):
-        conversation = converse(seed)
+        conversation = converse(seed, protocol=protocol)
         seen = tap(seed, conversation)
         for finding in errors(captured(conversation, seen).octets):
             if finding.certain or (not conversation.races and seen.whole):
@@ -150,3 +152,99 @@ def test_the_conversations_have_everything_in_them() -> None:
         "empty",
     ):
         assert said[name] >= 5, (name, said)
+
+
+def test_those_of_0_9_1_have_everything_in_them() -> None:
+    said: Counter[str] = Counter()
+    for n in range(400):
+        conversation = converse(f"all {n}", protocol="amqp091")
+        said["conversations with races"] += conversation.races
+        for each in conversation.said():
+            peer = NAMES[each.side]
+            fields = each.fields
+            said[f"{each.name} of the {peer}"] += 1
+            for name in ("multiple", "no_wait", "mandatory", "redelivered", "passive", "no_ack", "global_"):
+                if fields.get(name):
+                    said[f"{each.name} {name} of the {peer}"] += 1
+            said["all acknowledged at once"] += fields.get("delivery_tag") == 0
+            said["channel stopped"] += each.name == "channel.flow" and not fields["active"]
+        for stream in conversation.talk.said:
+            pairs = list(pairwise(stream))
+            said["body of several frames"] += any(one.name == two.name == "body" for one, two in pairs)
+            said["contents interleaved"] += any(
+                two.name == "body" and two.channel != one.channel > 0 for one, two in pairs
+            )
+            opened = Counter(one.channel for one in stream if one.name == "channel.open")
+            said["channel opened again"] += max(opened.values(), default=0) > 1
+        for name in ("connection", "channel"):
+            both = {f"{name}.close", f"{name}.close-ok"}
+            there = [
+                {one.channel for one in stream if one.name == part}
+                for stream in conversation.talk.said
+                for part in both
+            ]
+            said[f"closes of a {name} by both"] += bool(set.intersection(*there))
+    for name in EVERYTHING:
+        assert said[name] >= 5, (name, said)
+
+
+EVERYTHING = (
+    "conversations with races",
+    "body of several frames",
+    "contents interleaved",
+    "closes of a connection by both",
+    "closes of a channel by both",
+    "connection.secure-ok of the client",
+    "connection.open-ok of the server",
+    "connection.close of the client",
+    "connection.close of the server",
+    "connection.close-ok of the client",
+    "connection.close-ok of the server",
+    "connection.blocked of the server",
+    "connection.unblocked of the server",
+    "connection.update-secret-ok of the server",
+    "heartbeat of the client",
+    "heartbeat of the server",
+    "channel opened again",
+    "channel.close of the client",
+    "channel.close of the server",
+    "channel.close-ok of the client",
+    "channel.close-ok of the server",
+    "channel.flow of the client",
+    "channel stopped",
+    "channel.flow-ok of the client",
+    "channel.flow-ok of the server",
+    "exchange.declare-ok of the server",
+    "exchange.bind-ok of the server",
+    "exchange.unbind-ok of the server",
+    "queue.declare no_wait of the client",
+    "queue.declare passive of the client",
+    "queue.bind no_wait of the client",
+    "queue.unbind-ok of the server",
+    "queue.purge-ok of the server",
+    "queue.delete-ok of the server",
+    "basic.qos-ok of the server",
+    "basic.qos global_ of the client",
+    "basic.consume no_wait of the client",
+    "basic.consume no_ack of the client",
+    "basic.cancel no_wait of the client",
+    "basic.cancel-ok of the server",
+    "basic.cancel no_wait of the server",
+    "basic.publish mandatory of the client",
+    "basic.return of the server",
+    "basic.deliver redelivered of the server",
+    "basic.get-ok of the server",
+    "basic.get-empty of the server",
+    "basic.ack multiple of the client",
+    "basic.ack multiple of the server",
+    "basic.nack multiple of the client",
+    "basic.nack of the server",
+    "basic.reject of the client",
+    "all acknowledged at once",
+    "basic.recover-ok of the server",
+    "basic.recover-async of the client",
+    "confirm.select no_wait of the client",
+    "confirm.select-ok of the server",
+    "tx.commit-ok of the server",
+    "tx.rollback-ok of the server",
+)

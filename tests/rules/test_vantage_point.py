@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from support.faults import mischief
 from support.judged import judged
-from support.network import Captured, Conversation, Tap, captured, converse
+from support.network import PROTOCOLS, Captured, Conversation, Tap, captured, converse
 
 from amqpscope.finding import Finding
 from amqpscope.rules.amqp10 import reaction
@@ -39,7 +39,11 @@ SECOND = 1_000_000_000
 def conversations() -> list[Conversation]:
     many = settings.get_current_profile_name() == "fuzz"
     found = [converse(f"vantage {n}", lossy=False, mischief=mischief) for n in range(1000 if many else 40)]
-    return found + [converse(f"vantage legal {n}", lossy=False) for n in range(1000 if many else 20)]
+    return found + [
+        converse(f"vantage legal {n}", lossy=False, protocol=protocol)
+        for protocol in PROTOCOLS
+        for n in range(1000 if many else 20)
+    ]
 
 
 def findings(capture: Captured, sizes: list[int] | None = None) -> list[Finding]:

@@ -342,6 +342,7 @@ class Talk:
         # A peer answers a begin before it begins a session itself: two that are never answered cannot be
         # told from one peer that answers without remote-channel.
         self.polite = False
+        self.restless = False  # nobody pauses: for other protocols
         # Now and then a peer may do something else first; then it says nothing legal in that turn.
         self.mischief: Callable[[Peer], Said | None] | None = None
         # What is said on control links, by session, sender and delivery-id: else they would have to decode.
@@ -406,6 +407,18 @@ class Peer:
         if self.peer_open is None:
             return MIN_MAX_FRAME_SIZE
         return self.peer_open["max_frame_size"] or WRAP
+
+    def may_be_silent(self) -> int | None:
+        """For how long (ns) from its last word on: "Idle Time Out". None: as long as it likes."""
+        asked = 0 if self.peer_open is None else self.peer_open["idle_time_out"]
+        if not asked or not self.open_sent or self.close_sent or self.close_heard:
+            return None
+        milliseconds: int = asked
+        return milliseconds * 1_000_000
+
+    def still_here(self) -> None:
+        """Said when it has been silent for long."""
+        self.empty()
 
     def say(self, name: str, channel: int = 0, payload: bytes = b"", /, **fields: Any) -> Said:
         """Append a frame to this peer's stream, legal or not."""

@@ -4,7 +4,7 @@
 other one, and are read there; what went over the wire is the conversation's `segments`. `Tap` says where a
 capture of it was made and what it missed; `captured` writes it.
 
-    conversation = converse(Random("seed"))
+    conversation = converse("seed", protocol="amqp091")
     capture = captured(conversation, Tap(position=1.0))
     capture.octets, capture.segments            # a pcap file, and the number of each packet's segment
 
@@ -19,13 +19,20 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
-from support.legal import CLIENT, SERVER, Peer, Said, Talk
+from support.legal import CLIENT, SERVER, Said, Talk
+from support.legal091 import Talk091
 from support.tcp_writer import ACK, FIN, PSH, SYN, Capture
 
-__all__ = ["Captured", "Conversation", "Network", "Segment", "Tap", "captured", "converse"]
+__all__ = ["PROTOCOLS", "Captured", "Conversation", "Network", "Segment", "Tap", "captured", "converse"]
 
 MSS = 1448
+
+_TALKS: dict[str, type[Talk] | type[Talk091]] = {"amqp10": Talk, "amqp091": Talk091}
+
+PROTOCOLS = tuple(_TALKS)
+"""That peers can talk, by the namespace of their rules."""
 
 
 @dataclass(slots=True)
@@ -47,7 +54,7 @@ class Segment:
 class Conversation:
     """What two peers said, how it went over the wire. races: a peer spoke while something was under way."""
 
-    talk: Talk
+    talk: Talk | Talk091
     segments: list[Segment]
     races: bool
     seed: str = ""
@@ -76,7 +83,7 @@ class Conversation:
 class Network:
     """The two hosts and the wire between them. Time is simulated: each happening takes a while."""
 
-    def __init__(self, talk: Talk, random: Random) -> None:
+    def __init__(self, talk: Talk | Talk091, random: Random) -> None:
         self.talk = talk
         self.random = random
         self.clock = 1_700_000_000_000_000_000
@@ -135,21 +142,18 @@ class Network:
             self.spoken[side] = self.clock
 
     def patience(self, side: int) -> int | None:
-        """For how long (ns) this peer may be silent yet: "Idle Time Out". None: as long as it likes."""
-        peer = self.talk.peers[side]
-        asked = 0 if peer.peer_open is None else peer.peer_open["idle_time_out"]
-        if not asked or not peer.open_sent or peer.close_sent or peer.close_heard:
-            return None
-        return self.spoken[side] + asked * 1_000_000 - self.clock
+        """For how long (ns) this peer may be silent yet. None: as long as it likes."""
+        allowed = self.talk.peers[side].may_be_silent()
+        return None if allowed is None else self.spoken[side] + allowed - self.clock
 
     def heartbeats(self) -> None:
-        """Peers that have been silent for half the time say an empty frame, at the latest."""
+        """Peers that have been silent for half the time say that they are there, at the latest."""
         for side in (CLIENT, SERVER):
-            patience = self.patience(side)
-            asked = self.talk.peers[side].peer_open
-            if patience is None or asked is None or patience > asked["idle_time_out"] * 500_000:
+            peer = self.talk.peers[side]
+            patience, allowed = self.patience(side), peer.may_be_silent()
+            if patience is None or allowed is None or patience > allowed // 2:
                 continue
-            self.talk.peers[side].empty()
+            peer.still_here()
             self.take(side)
             while self.unsent(side):
                 self.transmit(side, MSS)
@@ -157,6 +161,8 @@ class Network:
     def pause(self) -> None:
         """Nothing happens for long, as long as nobody owes anything."""
         if any(self.wire) or any(self.lost) or self.unsent(CLIENT) or self.unsent(SERVER):
+            return
+        if self.talk.restless:
             return
         limits = [patience for side in (CLIENT, SERVER) if (patience := self.patience(side)) is not None]
         longest = min([self.leisure, *(limit * 9 // 10 for limit in limits)])
@@ -252,10 +258,11 @@ class Network:
 def converse(
     seed: str,
     *,
+    protocol: str = "amqp10",
     races: bool | None = None,
     lossy: bool | None = None,
     length: int = 0,
-    mischief: Callable[[Peer], Said | None] | None = None,
+    mischief: Callable[[Any], Said | None] | None = None,
 ) -> Conversation:
     """One legal conversation; unless there is `mischief`, which a peer does now and then.
 
@@ -263,7 +270,7 @@ def converse(
     lossy: whether the network loses segments (they are sent again). length: how many things happen.
     """
     random = Random(seed)
-    talk = Talk(random)
+    talk = _TALKS[protocol](random)
     talk.mischief = mischief
     network = Network(talk, random)
     racing = random.random() < 0.7 if races is None else races

@@ -1,0 +1,43 @@
+"""Two AMQP 0-9-1 peers that say, at random, what they have a right to say, and nothing else.
+
+The client is in `support.client091`, the broker in `support.broker091`, what they have in common in
+`support.peer091`. Written from the specification's text, the XML and what RabbitMQ documents of itself; they
+share no table, no name and no line with the product. Each knows what it has heard so far and what it has
+said; each call of `act` says something that is legal then. When that is sent, captured and heard is no matter
+of the peers: `support.network` carries it, as it does for `support.legal`, whose shape this has.
+
+The broker is RabbitMQ, or one that obeys prefetch in the senses of both, and may stop a channel's flow.
+Where the text leaves open whether something is legal, the peers do not do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from support.broker091 import Broker
+from support.client091 import Client
+from support.legal import Said
+from support.peer091 import RABBITMQ
+
+__all__ = ["Talk091"]
+
+
+class Talk091:
+    """Both peers, and what they have said: `said[side]` is the side's stream as frames."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.product = RABBITMQ if random.random() < 0.7 else "Other Broker"
+        self.said: tuple[list[Said], list[Said]] = ([], [])
+        self.closing = False
+        self.polite = False
+        # Now and then a peer may do something else first; then it says nothing legal in that turn.
+        self.mischief: Callable[[Any], Said | None] | None = None
+        self.peers = (Client(self), Broker(self))
+
+    @property
+    def restless(self) -> bool:
+        """Somebody owes an answer that does not wait: nobody pauses."""
+        return any(peer.close_sent or peer.close_heard or peer.cut_off for peer in self.peers)
