@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import settings
-from support.faults import FAULTS, Planted, plant
 from support.judged import judged
 from support.legal import NAMES
 from support.network import Tap, captured
+from support.planting import Planted
+from support.protocols import PROTOCOLS
 
 from amqpscope.rules.catalogue import severity
+from amqpscope.rules.registry import checked
 
 PLANTED = 5  # of each fault
 TRIES = 60
@@ -28,12 +32,12 @@ BROADER = {
 PREFERENCES = ("amqp10/L-HANDLE-LOWEST", "amqp10/L-HANDLE-REUSE", "amqp10/S-CH-LOWEST")
 
 
-def planted(name: str) -> list[Planted]:
+def planted(protocol: str, name: str) -> list[Planted]:
     many = settings.get_current_profile_name() == "fuzz"
     wanted = 100 if many else PLANTED
     found: list[Planted] = []
     for n in range(TRIES * wanted // PLANTED):
-        one = plant(name, str(n))
+        one = PROTOCOLS[protocol].plant(name, str(n))
         if one is not None:
             found.append(one)
             if len(found) == wanted:
@@ -41,9 +45,23 @@ def planted(name: str) -> list[Planted]:
     return found
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
-    found = planted(name)
+def faults() -> list[Any]:
+    """Every fault of every protocol whose rule is checked."""
+    there = checked()
+    return [
+        pytest.param(
+            protocol,
+            name,
+            marks=[] if f"{protocol}/{rule}" in there else pytest.mark.skip("its rule is not checked yet"),
+        )
+        for protocol, one in PROTOCOLS.items()
+        for name, (rule, _) in one.faults.items()
+    ]
+
+
+@pytest.mark.parametrize(("protocol", "name"), faults())
+def test_a_planted_fault_is_found_and_nothing_else(protocol: str, name: str) -> None:
+    found = planted(protocol, name)
     assert len(found) >= PLANTED, f"only {len(found)} occasions"
     for one in found:
         capture = captured(one.conversation, Tap())
@@ -62,7 +80,7 @@ def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
             if f.offset == one.said.start and f.peer == NAMES[one.said.side] and f.rule not in PREFERENCES
         ]
         found_there = [
-            (BROADER.get(f.rule, f.rule).removeprefix("amqp10/"), f.certain, f.peer, f.packet)
+            (BROADER.get(f.rule, f.rule).removeprefix(f"{protocol}/"), f.certain, f.peer, f.packet)
             for f in own
             if severity(f.rule) != "note"
         ]

@@ -12,12 +12,13 @@ import re
 
 import pytest
 from hypothesis import settings
-from support.faults import mischief
 from support.judged import judged
-from support.network import PROTOCOLS, Captured, Conversation, Tap, captured, converse
+from support.network import Captured, Conversation, Tap, captured, converse
+from support.protocols import PROTOCOLS, mischievous
 
 from amqpscope.finding import Finding
 from amqpscope.rules.amqp10 import reaction
+from amqpscope.rules.registry import checked
 
 ABOUT_TIME = (
     "amqp10/C-HDR-CLIENT-NOW",
@@ -28,6 +29,9 @@ ABOUT_TIME = (
     "amqp10/C-IDLE-CLOSE",
     "amqp10/S-FLOW-ECHO",
     "amqp10/L-ATTACH-ROLE",
+    "amqp091/C-HB-SEND",
+    "amqp091/C-HB-REACT",
+    "amqp091/C-CLOSEOK-SOCKET",
 )
 
 # And these where it is only time that says so: a minute without an answer.
@@ -36,13 +40,11 @@ AFTER_A_MINUTE = ("amqp10/S-FLOW-ECHO", *reaction.RULES)
 SECOND = 1_000_000_000
 
 
-def conversations() -> list[Conversation]:
+def conversations(protocol: str) -> list[Conversation]:
     many = settings.get_current_profile_name() == "fuzz"
-    found = [converse(f"vantage {n}", lossy=False, mischief=mischief) for n in range(1000 if many else 40)]
+    found = [mischievous(f"vantage {n}", protocol, lossy=False) for n in range(1000 if many else 40)]
     return found + [
-        converse(f"vantage legal {n}", lossy=False, protocol=protocol)
-        for protocol in PROTOCOLS
-        for n in range(1000 if many else 20)
+        converse(f"vantage legal {n}", lossy=False, protocol=protocol) for n in range(1000 if many else 20)
     ]
 
 
@@ -65,12 +67,16 @@ def seen(conversation: Conversation, tap: Tap) -> list[tuple[object, ...]]:
     return sorted((about(finding) for finding in findings(captured(conversation, tap))), key=repr)
 
 
-def test_there_is_something_to_find() -> None:
-    rules = {about(finding)[0:2] for c in conversations()[:40] for finding in findings(captured(c, Tap()))}
-    assert len(rules) > 50
-    assert any(not certain for _, certain in rules)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_there_is_something_to_find(protocol: str) -> None:
+    conversed = conversations(protocol)[:40]
+    rules = {about(finding)[0:2] for one in conversed for finding in findings(captured(one, Tap()))}
+    wanted = {f"{protocol}/{rule}" for rule, _ in PROTOCOLS[protocol].faults.values()} & checked().keys()
+    assert len(rules) >= len(wanted) // 3
+    assert any(not certain for _, certain in rules) or not wanted
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(
     "tap",
     [
@@ -87,14 +93,15 @@ def test_there_is_something_to_find() -> None:
     ],
     ids=str,
 )
-def test_the_same_is_found_from_everywhere(tap: Tap) -> None:
-    for conversation in conversations():
+def test_the_same_is_found_from_everywhere(protocol: str, tap: Tap) -> None:
+    for conversation in conversations(protocol):
         assert seen(conversation, tap) == seen(conversation, Tap()), conversation.seed
 
 
-def test_initial_sequence_numbers_change_nothing() -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_initial_sequence_numbers_change_nothing(protocol: str) -> None:
     chance = random.Random("isns")
-    for conversation in conversations():
+    for conversation in conversations(protocol):
         here = [(about(f), f.packet) for f in findings(captured(conversation, Tap()))]
         octets = sum(len(segment.octets) for segment in conversation.segments)
         isns = (chance.randrange(1 << 32), (0xFFFFFFFF - chance.randrange(octets)) & 0xFFFFFFFF)
@@ -102,9 +109,10 @@ def test_initial_sequence_numbers_change_nothing() -> None:
         assert here == there, conversation.seed
 
 
-def test_the_pieces_in_which_a_file_is_read_change_nothing() -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_pieces_in_which_a_file_is_read_change_nothing(protocol: str) -> None:
     chance = random.Random("pieces")
-    for conversation in conversations():
+    for conversation in conversations(protocol):
         capture = captured(conversation, Tap())
         sizes = [chance.choice([1, 2, 3, 17, 100, 1000, 5000]) for _ in range(50)]
         here = [(about(f), f.packet) for f in findings(capture)]

@@ -10,8 +10,6 @@ answered what the fault rests on, or the fault is one whatever the other peer di
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -32,23 +30,16 @@ from support.legal import (
     Talk,
     encoded,
 )
-from support.network import Conversation, Network
+from support.network import Network
+from support.planting import Planted, Registry, planted_in
 
 __all__ = ["FAULTS", "Planted", "mischief", "plant"]
 
-Fault = Callable[[Peer], Said | None]
+_REGISTRY = Registry()
 
-
-@dataclass
-class Planted:
-    """A conversation with one fault. packets: no; `said` is the frame at fault, `rule` what it breaks."""
-
-    conversation: Conversation
-    rule: str
-    said: Said
-
-
-FAULTS: dict[str, tuple[str, Fault]] = {}
+FAULTS = _REGISTRY.faults
+breaks = _REGISTRY.breaks
+mischief = _REGISTRY.mischief
 
 # Faults of those who take up a link again with deliveries unsettled: few do.
 LEFT_LINKS = (
@@ -58,14 +49,6 @@ LEFT_LINKS = (
     "M-RES-TERMRCV-STATE",
     "M-RES-START",
 )
-
-
-def breaks(rule: str) -> Callable[[Fault], Fault]:
-    def enter(fault: Fault) -> Fault:
-        FAULTS[fault.__name__] = (rule, fault)
-        return fault
-
-    return enter
 
 
 def plant(name: str, seed: str) -> Planted | None:
@@ -83,30 +66,8 @@ def plant(name: str, seed: str) -> Planted | None:
             peer.character.transacts = rule.startswith("TX-")
             peer.character.settle_down(suspends=rule in LEFT_LINKS)
             peer.character.begins = 1
-    network = Network(talk, random)
-    network.settle()
-    wait = random.randrange(40)
-    for step in range(400):
-        peer = talk.peers[random.randrange(2)]
-        if step >= wait or not peer.open_sent:
-            said = fault(peer)
-            if said is not None:
-                network.take(peer.side)
-                network.settle(read=False)
-                aftermath(network, peer)
-                return Planted(Conversation(talk, network.segments, False, f"{name} {seed}"), rule, said)
-        network.write(peer.side)
-        network.settle()
-    return None
-
-
-def mischief(peer: Peer) -> Said | None:
-    """Any fault there is an occasion for, of some that are tried. For `converse`."""
-    for name in peer.random.sample(list(FAULTS), 6):
-        said = FAULTS[name][1](peer)
-        if said is not None:
-            return said
-    return None
+    seed = f"{name} {seed}"
+    return planted_in(talk, random, rule, fault, seed, lambda peer: not peer.open_sent, aftermath)
 
 
 def aftermath(network: Network, peer: Peer) -> None:

@@ -420,6 +420,9 @@ class Peer:
         """Said when it has been silent for long."""
         self.empty()
 
+    def hear_wrong(self, said: Said) -> None:
+        """What is not legal it does not take in."""
+
     def say(self, name: str, channel: int = 0, payload: bytes = b"", /, **fields: Any) -> Said:
         """Append a frame to this peer's stream, legal or not."""
         octets = encoded(name, channel, fields, payload)

@@ -220,7 +220,9 @@ class Network:
         if at >= len(theirs) or theirs[at].end > self.heard[side]:
             return False
         self.read[side] += 1
-        if not theirs[at].wrong:
+        if theirs[at].wrong:
+            self.talk.peers[side].hear_wrong(theirs[at])
+        else:
             self.talk.peers[side].hear(theirs[at])
         return True
 

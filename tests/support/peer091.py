@@ -132,9 +132,11 @@ class Peer091:
     def act(self) -> bool:
         """Say something that is legal now. False if there is nothing it may or wants to say."""
         if self.talk.mischief is not None and self.chance(0.1) and not self.close_sent:
-            said = self.talk.mischief(self)
-            if said is not None:
-                said.wrong = True
+            stream = self.talk.said[self.side]
+            before = len(stream)
+            if self.talk.mischief(self) is not None:
+                for said in stream[before:]:
+                    said.wrong = True
                 return True
         choices = self.choices()
         if sum(weight for weight, _ in choices) < 0.5 and self.chance(0.9):
@@ -197,6 +199,16 @@ class Peer091:
         else:
             self.hearing.pop(said.channel, None)
             self.heard(said, None)
+
+    def hear_wrong(self, said: Said) -> None:
+        """What is not legal it does not take in; what leaves it at a loss makes it close the connection."""
+        if said.name == "connection.close":
+            self.close_heard = True
+        ignored = said.name in ("heartbeat", "basic.ack", "basic.nack", "basic.reject") and self.chance(0.7)
+        if not ignored and self.opened and not (self.close_sent or self.close_heard):
+            self.close(501, "FRAME_ERROR")
+        elif not self.opened:
+            self.cut_off = True
 
     def heard_header(self, said: Said) -> None:
         """A protocol header, or what is of no interest."""

@@ -1,0 +1,33 @@
+"""What tests over several protocols need of each: its faults, and conversations with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from support import faults, faults091
+from support.legal import Said
+from support.network import Conversation, converse
+from support.planting import Fault, Planted
+
+__all__ = ["PROTOCOLS", "Protocol", "mischievous"]
+
+
+class Protocol(NamedTuple):
+    """faults: by name, with the rule (no namespace) that each breaks. mischief: any of them."""
+
+    faults: dict[str, tuple[str, Fault]]
+    mischief: Callable[[Any], Said | None]
+    plant: Callable[[str, str], Planted | None]
+
+
+PROTOCOLS = {
+    "amqp10": Protocol(faults.FAULTS, faults.mischief, faults.plant),
+    "amqp091": Protocol(faults091.FAULTS, faults091.mischief, faults091.plant),
+}
+"""By the namespace of their rules."""
+
+
+def mischievous(seed: str, protocol: str, **how: Any) -> Conversation:
+    """A conversation that is full of faults."""
+    return converse(seed, protocol=protocol, mischief=PROTOCOLS[protocol].mischief, **how)
