@@ -7,18 +7,13 @@ from amqpscope.report.value_text import ValueText, hidden_text
 from dissectors.interface import Body, Frame, Problem
 from dissectors.values import Pairs
 
-__all__ = ["LONGEST", "data", "entries", "guarded_value", "octets", "problem_line", "tree"]
+__all__ = ["LONGEST", "data", "entries", "octets", "problem_line", "tree"]
 
 LONGEST = 1024
 """Characters of one string, and items of one list, in a line of -v; -vv and JSON show all."""
 
 _OCTETS = 4096
 """Octets of a message's data that -vv shows. JSON has all."""
-
-
-def guarded_value(text: ValueText, value: object) -> str:
-    """A value of a frame whose octets may be a secret: numbers only."""
-    return text.value(value) if isinstance(value, (int, bool)) else hidden_text(value)
 
 
 def tree(lines: list[Line], body: Body, text: ValueText, depth: int, most: int) -> None:

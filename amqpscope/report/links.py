@@ -246,8 +246,13 @@ class LinkNames:
             return link.tokens or link.anonymous or (known is not None and known.tokens and known.gap)
         if known is None or known.tokens or known.gap:
             return True
-        # Before its AMQP layer begins a peer speaks SASL, or what 0-9-1 has instead.
-        return known.begun & (1 << _side(record)) == 0
+        # Before its AMQP layer begins a peer speaks SASL.
+        return not self.begun(record)
+
+    def begun(self, record: FrameRecord) -> bool:
+        """Whether the login of this frame's sender was seen to be over. To be asked after `of`."""
+        known = self._connections.get(record.connection)
+        return known is not None and known.begun & (1 << _side(record)) != 0
 
 
 def _side(record: FrameRecord) -> i64:

@@ -4,10 +4,10 @@ A `Telling` is the one place for that a protocol has; `tellings` says which one 
 `Telling` itself serves the frames that are of no protocol: headers, and what was skipped.
 """
 
-from amqpscope.report.details import LONGEST, guarded_value, tree
+from amqpscope.report.details import LONGEST, tree
 from amqpscope.report.line import Line, margin
 from amqpscope.report.links import LinkOf
-from amqpscope.report.value_text import ValueText
+from amqpscope.report.value_text import ValueText, hidden_text
 from dissectors.interface import Body, Frame
 from dissectors.protocol_header import ProtocolHeader
 
@@ -36,8 +36,12 @@ class Telling:
         return _skipped(frame) if frame.kind == "skipped" else [("", f"{frame.size} octets")]
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
-        """Whether of the frame's fields only numbers are shown. guarded: its octets may be a secret."""
+        """Whether any field of the frame may be a secret. guarded: its octets may be."""
         return guarded
+
+    def guarded_value(self, value: object) -> str:
+        """What is shown of a field that may be a secret."""
+        return hidden_text(value)
 
     def fields(self, frame: Frame, guarded: bool, verbosity: int) -> list[Line]:
         """All fields, one a line. guarded: the frame's octets may be a secret."""
@@ -47,8 +51,7 @@ class Telling:
         lines: list[Line] = []
         if self.hides_all(frame, guarded):
             for field, value in body.fields():
-                shown = guarded_value(self.text, value)
-                lines.append([margin(0), ("key", f"{field.name}: "), ("", shown)])
+                lines.append([margin(0), ("key", f"{field.name}: "), ("", self.guarded_value(value))])
             return lines
         tree(lines, body, self.text, 0, LONGEST if verbosity < 2 else 0)
         return lines

@@ -6,29 +6,14 @@ might slip through. A line that shows it names the connection: the number of the
 
 from __future__ import annotations
 
-import base64
-import re
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from support import amqp10_encode as amqp
 from support.commands import amqpscope, every_way
+from support.marker import GIVEN_AWAY, MARKER
 from support.tcp_writer import Capture, Connection
-
-# Twelve octets, so that its base64 is a part of that of anything it stands in at a multiple of three.
-MARKER = "Xq7GEHEIM9zW"
-
-
-def forms_of(marker: str) -> list[str]:
-    """Everything that would give the marker away: itself, in hex (dense, and in a hexdump), in base64."""
-    octets = marker.encode()
-    found = [marker, octets.hex(), octets[:8].hex(" "), octets[4:].hex(" ")]
-    for before in range(3):
-        # The characters that depend on the marker alone, wherever it stands in what was encoded.
-        encoded = base64.b64encode(b"\0" * before + octets)
-        found.append(encoded[(0, 2, 3)[before] : len(encoded) - 4].decode())
-    return found
 
 
 class Traffic(Capture):
@@ -487,12 +472,11 @@ def check(traffic: Traffic, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     path = traffic.write(tmp_path / "c.pcapng")
     if found:
         assert SECRET in path.read_bytes()
-    given_away = re.compile("|".join(map(re.escape, forms_of(MARKER))), re.IGNORECASE)
     for arguments in every_way(path):
         result = amqpscope(capsys, *arguments)
         assert result.status == 0
         written = result.out + result.err
-        if given_away.search(written):
-            shown = [line for line in written.splitlines() if given_away.search(line)]
+        if GIVEN_AWAY.search(written):
+            shown = [line for line in written.splitlines() if GIVEN_AWAY.search(line)]
             pytest.fail(f"{arguments}: {shown[0][:2000]}")
     return path

@@ -8,7 +8,6 @@ and tables. Reserved fields, empty tables and what is not set are not told. Size
 from amqpscope.report.amqp091.json_form import refusal
 from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.value_text import TEXT
-from amqpscope.report.details import guarded_value
 from amqpscope.report.line import Line, flag, key, number
 from amqpscope.report.printable import in_quotes
 from amqpscope.report.secrets import without_password
@@ -48,11 +47,13 @@ def _frame(frame: Frame, message: Message | None, guarded: bool) -> Line:
         return _body(frame, message)
     if frame.kind == "heartbeat":
         return [("dim", "keeps the connection alive")]
+    if hides_all(frame, guarded):
+        return _size(frame)
     if isinstance(body, UnknownMethod):
         return [*number("class-id", body.class_id), *number("method-id", body.method_id), *_size(frame)]
     if isinstance(body, Method):
-        return _method(body, hides_all(guarded, bool(frame.problems)))
-    if isinstance(body, ContentHeader) and not guarded:
+        return _arguments(body)
+    if isinstance(body, ContentHeader):
         return _header(body)
     return _size(frame)
 
@@ -83,15 +84,6 @@ def _header(header: ContentHeader) -> Line:
     if header.weight:
         line += number("weight", int(header.weight))
     return line + _arguments(header.properties())
-
-
-def _method(method: Method, hidden: bool) -> Line:
-    if hidden:
-        line: Line = []
-        for field, value in method.fields():
-            line += key(field.name, guarded_value(TEXT, value))
-        return line
-    return _arguments(method)
 
 
 def _arguments(arguments: Arguments) -> Line:

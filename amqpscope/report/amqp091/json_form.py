@@ -210,19 +210,9 @@ def arguments_json(arguments: Arguments) -> str:
     return "{" + ", ".join(_members(arguments)) + "}"
 
 
-def _guarded_json(body: Body) -> str:
-    """The fields of what may hold a secret anywhere: numbers only."""
-    members: list[str] = []
-    for field, value in body.fields():
-        shown = hidden_json(value)
-        # In this order: compiled, what is known to be an int is a plain number, and nothing else.
-        if value is True:
-            shown = "true"
-        elif value is False:
-            shown = "false"
-        elif isinstance(value, int):
-            shown = str(int(value))
-        members.append(f'"{field.name}": {shown}')
+def _hidden_fields_json(body: Body) -> str:
+    """Which fields there are in what may hold a secret anywhere."""
+    members = [f'"{field.name}": {hidden_json(value)}' for field, value in body.fields()]
     return "{" + ", ".join(members) + "}"
 
 
@@ -231,8 +221,8 @@ def fields_json(frame: Frame, guarded: bool) -> str:
     body = frame.body
     if not isinstance(body, Body):
         return "{}"
-    if hides_all(guarded, bool(frame.problems)):
-        return _guarded_json(body)
+    if hides_all(frame, guarded):
+        return _hidden_fields_json(body)
     if isinstance(body, UnknownMethod):
         return f'{{"class-id": {body.class_id}, "method-id": {body.method_id}}}'
     if isinstance(body, Method):
@@ -282,7 +272,7 @@ class Amqp091Form(Form):
         return (*[method.name for method in METHODS], "content-header", "body", "heartbeat", "unknown")
 
     def guards(self, record: FrameRecord, link: LinkOf | None, names: LinkNames) -> bool:
-        return guards(record, link, names)
+        return guards(record, names)
 
     def fields(self, frame: Frame, guarded: bool) -> str:
         return fields_json(frame, guarded)

@@ -1,42 +1,45 @@
 """What AMQP 0-9-1 says that is never shown: what a login says, and the secret that renews one.
 
 These are fields of methods (`Field.secret`), so a method that decodes without a fault is shown without them.
-Of one with a fault nothing is shown but numbers, if it is of the class connection: where its lengths are
-wrong, any octet of it may be the secret's. So it is, until somebody speaks on a channel, of everything
-malformed.
+Where lengths or numbers are wrong, any octet may be the secret's. So of what is malformed neither octets nor
+fields are shown if it is of the class connection, or on channel 0; and, until its sender has spoken on
+another channel, whatever it is.
 """
 
 from typing import Final
 
 from amqpscope.model import FrameRecord
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from dissectors.amqp091.arguments import Method, UnknownMethod
-from dissectors.wire import i64
+from dissectors.interface import Frame
 
 __all__ = ["guards", "hides_all"]
 
 _CONNECTION: Final = 10
 
 
-def guards(record: FrameRecord, link: LinkOf | None, names: LinkNames) -> bool:
-    """Whether octets of a frame may be a secret."""
+def guards(record: FrameRecord, names: LinkNames) -> bool:
+    """Whether octets of a frame may be a secret. names: asked for the link of it, and of all before."""
     frame = record.frame
     body = frame.body
-    if isinstance(body, Method):
-        definition = body.definition()
-        if definition.secret:
-            return True
-        if not frame.problems:
-            return False
-        class_id: i64 = definition.class_id
-        if isinstance(body, UnknownMethod):
-            class_id = body.class_id
-        return class_id == _CONNECTION or names.may_hold_token(record, link)
+    if isinstance(body, Method) and body.definition().secret:
+        return True
     if frame.kind == "unknown":
         return True
-    return bool(frame.problems) and names.may_hold_token(record, link)
+    if not frame.problems:
+        return False
+    if not names.begun(record):
+        return True
+    several = len(frame.problems) > 1
+    if isinstance(body, UnknownMethod):
+        # Where more is wrong than that nobody knows it, it is a frame by chance.
+        return several or frame.channel <= 0 or body.class_id == _CONNECTION
+    if isinstance(body, Method):
+        # One that has its place on a channel is told on channel 0 too, if that is all that is wrong.
+        return body.definition().class_id == _CONNECTION or (several and frame.channel <= 0)
+    return frame.channel <= 0
 
 
-def hides_all(guarded: bool, faulty: bool) -> bool:
-    """Whether of a frame's fields only numbers are shown. guarded: see `guards`. faulty: it has problems."""
-    return guarded and faulty
+def hides_all(frame: Frame, guarded: bool) -> bool:
+    """Whether none of a frame's fields is shown. guarded: see `guards`."""
+    return guarded and bool(frame.problems)

@@ -54,7 +54,7 @@ class Amqp091Telling(Telling):
         return brief.details(frame, message if isinstance(message, Message) else None, vague)
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
-        return hides_all(guarded, bool(frame.problems))
+        return hides_all(frame, guarded)
 
     def shown_octets(self, frame: Frame) -> bytes:
         if frame.kind == "body":

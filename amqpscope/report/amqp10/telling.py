@@ -5,6 +5,7 @@ from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkOf
 from amqpscope.report.telling import Telling
+from amqpscope.report.value_text import hidden_text
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import Message
 from dissectors.interface import Frame
@@ -41,6 +42,9 @@ class Amqp10Telling(Telling):
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
         body = frame.body
         return guarded and not (isinstance(body, Composite) and body.definition().is_sasl_frame)
+
+    def guarded_value(self, value: object) -> str:
+        return TEXT.value(value) if isinstance(value, (int, bool)) else hidden_text(value)
 
     def content(self, message: object, hidden: bool, verbosity: int) -> list[Line]:
         return details.content(message, hidden, verbosity) if isinstance(message, Message) else []
