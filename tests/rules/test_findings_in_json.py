@@ -8,12 +8,12 @@ from pathlib import Path
 import amqpscope
 from amqpscope.report.findings import finding_json
 
-CAPTURES = Path(__file__).parents[2] / "captures" / "rules" / "amqp10"
+CAPTURES = Path(__file__).parents[2] / "captures" / "rules"
 
 
 def test_findings_of_every_rule() -> None:
     told: set[str] = set()
-    for path in sorted(CAPTURES.glob("*/*.pcap")):
+    for path in sorted(CAPTURES.glob("*/*/*.pcap")):
         for finding in amqpscope.check(path):
             assert json.loads(finding_json(finding, "x"))["rule"] == finding.rule
             told.add(finding.rule)

@@ -27,6 +27,9 @@ FAULTS = _REGISTRY.faults
 breaks = _REGISTRY.breaks
 mischief = _REGISTRY.mischief
 
+# Faults about consumers that the broker ends: few brokers do.
+OF_CANCELS = ("B-CANCEL-NOTIFY-LAST", "B-CANCEL-NOTIFY-REPLY")
+
 NEVER = 4_000_000  # a delivery tag that no conversation reaches
 
 
@@ -39,6 +42,11 @@ def plant(name: str, seed: str) -> Planted | None:
     # Long lives: occasions come.
     client.character.closes = broker.character.closes = 0.0
     broker.character.refuses = 0.0
+    if rule in OF_CANCELS:
+        broker.character.cancels = 0.05
+    elif rule == "CH-FLOW-STOP":
+        talk.product = "Other Broker"
+        broker.character.stops = 0.1
     client.character.pipelines = client.character.eager = False
     seed = f"{name} {seed}"
     return planted_in(talk, random, rule, fault, seed, lambda peer: not peer.opened, aftermath)
@@ -255,7 +263,9 @@ def content_header_of_nothing(peer: Peer091) -> Said | None:
 @breaks("F-BODY-ORPHAN")
 def body_of_nothing(peer: Peer091) -> Said | None:
     for channel in channels(peer):
-        return peer.say("body", channel.number, b"x")
+        said = [one.name for one in peer.talk.said[peer.side] if one.channel == channel.number]
+        if said[-1] != "content-header":  # of an empty content: another rule's
+            return peer.say("body", channel.number, b"x")
     return None
 
 
@@ -652,24 +662,24 @@ def cancel_of_no_consumer(peer: Peer091) -> Said | None:
     return None
 
 
-def _no_queue(rule: str, name: str) -> None:
+def no_queue(rule: str, name: str, **fields: Any) -> None:
     """An empty name on a channel where no queue was declared."""
 
     def fault(peer: Peer091) -> Said | None:
         for channel in of_client(peer):
             told = [said.name for said in peer.talk.said[CLIENT] if said.channel == channel.number]
             if "queue.declare" not in told:
-                return peer.say(name, channel.number, queue="")
+                return peer.say(name, channel.number, queue="", **fields)
         return None
 
     fault.__name__ = f"{name.replace('.', '_')}_of_no_queue"
     breaks(rule)(fault)
 
 
-_no_queue("B-CONSUME-QKNOWN", "basic.consume")
-_no_queue("B-GET-QKNOWN", "basic.get")
-_no_queue("Q-PURGE-QKNOWN", "queue.purge")
-_no_queue("Q-DELETE-QKNOWN", "queue.delete")
+no_queue("B-CONSUME-QKNOWN", "basic.consume")
+no_queue("B-GET-QKNOWN", "basic.get")
+no_queue("Q-PURGE-QKNOWN", "queue.purge")
+no_queue("Q-DELETE-QKNOWN", "queue.delete")
 
 
 def answering(peer: Peer091, name: str) -> list[tuple[BrokerChannel, Said]]:
@@ -1026,3 +1036,8 @@ def return_with_another_code(peer: Peer091) -> Said | None:
                         peer.say("body", channel.number, content.body[at : at + room])
                 return returned
     return None
+
+
+# ---- more of them -----------------------------------------------------------------------------------------
+
+import support.work_faults091  # noqa: E402, F401
