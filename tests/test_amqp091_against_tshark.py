@@ -1,7 +1,7 @@
 """Every field of every frame of AMQP 0-9-1 as tshark reads it, but where tshark is wrong.
 
-With AMQPSCOPE_CAPTURES=FOLDER also of the captures there whose names begin with `a091-`, and of those in its
-folder `public`.
+Of the captures that come with the product, and with AMQPSCOPE_CAPTURES=FOLDER also of those there whose names
+begin with `a091-`, and of those in its folder `public`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 from support import amqp091_encode as amqp
-from support.amqp091_second_opinion import differences, our_frames, tshark_frames
+from support.amqp091_second_opinion import Told, differences, our_frames, tshark_frames
 from support.tcp_writer import Capture
 
 pytestmark = pytest.mark.tshark
 
 FOLDER = os.environ.get("AMQPSCOPE_CAPTURES", "")
+BUNDLED = sorted((Path(__file__).resolve().parent.parent / "captures").glob("*.pcap*"))
 CAPTURES = [
+    *(
+        path for path in BUNDLED if b"\x00\x0a\x00\x0a\x00\x09" in path.read_bytes()
+    ),  # connection.start of 0-9
     *sorted(Path(FOLDER).glob("a091-*.pcap") if FOLDER else ()),
     *sorted(path for path in Path(FOLDER, "public").glob("*.pcap") if FOLDER),
 ]
@@ -33,6 +37,25 @@ EXPLAINED = {
 
 def unexplained(found: list[str]) -> list[str]:
     return [difference for difference in found if not any(part in difference for part in EXPLAINED)]
+
+
+# py-amqp writes integers of 64 bits with tag L, which tshark does not know: it reads the rest of the table
+# wrong. Keys of such fields say so in our captures.
+UNKNOWN_TAG = ".tag L"
+
+
+def without_unknown_tables(ours: list[Told], theirs: list[Told]) -> int:
+    """Takes the tables of frames that have a value with UNKNOWN_TAG out of both; returns of how many."""
+    count = 0
+    for direction in {told.direction for told in ours}:
+        mine = [told for told in ours if told.direction == direction]
+        other = [told for told in theirs if told.direction == direction]
+        for our, their in zip(mine, other, strict=False):
+            if any(UNKNOWN_TAG in name for name in our.fields):
+                count += 1
+                for told in (our, their):
+                    told.fields = {name: text for name, text in told.fields.items() if "." not in name}
+    return count
 
 
 SAMPLE: dict[str, Any] = {
@@ -114,7 +137,8 @@ def test_a_difference_is_seen(tmp_path: Path) -> None:
     assert len(differences(ours[:-1], theirs)) >= 1
 
 
-@pytest.mark.skipif(not CAPTURES, reason="AMQPSCOPE_CAPTURES names no folder with captures of AMQP 0-9-1")
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_recorded_captures(path: Path) -> None:
-    assert unexplained(differences(our_frames(path), tshark_frames(path))) == []
+    ours, theirs = our_frames(path), tshark_frames(path)
+    assert (without_unknown_tables(ours, theirs) > 0) == (path.name == "pyamqp-types.pcap")
+    assert unexplained(differences(ours, theirs)) == []

@@ -27,6 +27,8 @@ RABBITMQ, RHEA, PROTON = "127.0.0.1", "127.0.0.2", "127.0.0.3"  # they can be re
 SHOP = ("--user", "shop@warehouse", "--password", "made-up-for-captures")  # the test user of proton_server.py
 CUSTOMER = ("--user", "shop", "--password", "made-up-for-captures")  # the test user of rabbitmq_server.py
 
+NODE = ("rabbitmq_server.py",)
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -161,6 +163,60 @@ SCENARIOS = (
     Scenario(("uamqp-proton.pcap",), ("proton_server.py",), ("uamqp_client.py",), PROTON),
     Scenario(("servicebus-batch.pcap",), ("rhea_server.js",), ("servicebus_client.py", "batch"), RHEA),
     Scenario(("servicebus-delete.pcap",), ("proton_server.py",), ("servicebus_client.py", "delete"), PROTON),
+    Scenario(("pika-publish-consume.pcap",), NODE, ("pika_client.py", "publish-consume"), RABBITMQ),
+    Scenario(("pika-prefetch.pcap",), NODE, ("pika_client.py", "prefetch"), RABBITMQ),
+    Scenario(("pika-confirm.pcap",), NODE, ("pika_client.py", "confirm"), RABBITMQ),
+    Scenario(("pika-transactions.pcap",), NODE, ("pika_client.py", "transactions"), RABBITMQ),
+    Scenario(("pika-types.pcap",), NODE, ("pika_client.py", "types"), RABBITMQ),
+    Scenario(("pika-large.pcap",), NODE, ("pika_client.py", "large"), RABBITMQ),
+    Scenario(("pika-channel-errors.pcap",), NODE, ("pika_client.py", "channel-errors"), RABBITMQ),
+    Scenario(("pika-connection-errors.pcap",), NODE, ("pika_client.py", "connection-errors"), RABBITMQ),
+    Scenario(("pika-virtual-host.pcap",), NODE, ("pika_client.py", "virtual-host"), RABBITMQ),
+    Scenario(("pika-heartbeat.pcap",), NODE, ("pika_client.py", "heartbeat"), RABBITMQ),
+    Scenario(("pika-heartbeat-missed.pcap",), NODE, ("pika_client.py", "heartbeat-missed"), RABBITMQ),
+    Scenario(("pika-blocked.pcap",), NODE, ("pika_client.py", "blocked"), RABBITMQ),
+    Scenario(("pika-cancelled.pcap",), NODE, ("pika_client.py", "cancelled"), RABBITMQ),
+    Scenario(("pika-channels.pcap",), NODE, ("pika_client.py", "channels"), RABBITMQ),
+    Scenario(("pika-replies.pcap",), NODE, ("pika_client.py", "replies"), RABBITMQ),
+    Scenario(("pika-dead-letters.pcap",), NODE, ("pika_client.py", "dead-letters"), "::1"),
+    Scenario(("pika-abandoned.pcap",), NODE, ("pika_client.py", "abandoned"), RABBITMQ),
+    Scenario(
+        ("pika-late-ack.pcap",),
+        (*NODE, "--setting", "consumer_timeout=1000", "--setting", "channel_tick_interval=1000"),
+        ("pika_client.py", "late"),
+        RABBITMQ,
+    ),
+    Scenario(("pika-tls-to-plain-port.pcap",), NODE, ("pika_client.py", "encrypted"), RABBITMQ),
+    Scenario(("pika-two-threads.pcap",), NODE, ("pika_client.py", "two-threads"), RABBITMQ),
+    Scenario(("pika-refused.pcap",), NODE, ("pika_client.py", "refused"), RABBITMQ),
+    Scenario(("pyamqp-no-wait.pcap",), NODE, ("pyamqp_client.py", "no-wait"), RABBITMQ),
+    Scenario(("pyamqp-no-wait-error.pcap",), NODE, ("pyamqp_client.py", "no-wait-error"), RABBITMQ),
+    Scenario(("pyamqp-gets.pcap",), NODE, ("pyamqp_client.py", "gets"), RABBITMQ),
+    Scenario(("pyamqp-confirm.pcap",), NODE, ("pyamqp_client.py", "confirm"), RABBITMQ),
+    Scenario(("pyamqp-transactions.pcap",), NODE, ("pyamqp_client.py", "transactions"), RABBITMQ),
+    Scenario(("pyamqp-types.pcap",), NODE, ("pyamqp_client.py", "types"), RABBITMQ),
+    Scenario(("pyamqp-heartbeat.pcap",), NODE, ("pyamqp_client.py", "heartbeat"), RABBITMQ),
+    Scenario(("pyamqp-immediate.pcap",), NODE, ("pyamqp_client.py", "immediate"), RABBITMQ),
+    Scenario(("librabbitmq-tools.pcap",), NODE, ("librabbitmq_client.py", "errand"), RABBITMQ),
+    Scenario(("librabbitmq-refused.pcap",), NODE, ("librabbitmq_client.py", "refused"), RABBITMQ),
+    Scenario(("librabbitmq-heartbeat.pcap",), NODE, ("librabbitmq_client.py", "heartbeat"), RABBITMQ),
+    Scenario(("amqplib-confirm.pcap",), NODE, ("amqplib_client.js", "confirm"), RABBITMQ),
+    Scenario(("amqplib-settle.pcap",), NODE, ("amqplib_client.js", "settle"), RABBITMQ),
+    Scenario(("amqplib-no-ack.pcap",), NODE, ("amqplib_client.js", "no-ack"), RABBITMQ),
+    Scenario(("amqplib-types.pcap",), NODE, ("amqplib_client.js", "types"), RABBITMQ),
+    Scenario(("amqplib-routing.pcap",), NODE, ("amqplib_client.js", "routing"), RABBITMQ),
+    Scenario(("amqplib-update-secret.pcap",), NODE, ("amqplib_client.js", "secret"), RABBITMQ),
+    Scenario(("amqplib-heartbeat.pcap",), NODE, ("amqplib_client.js", "heartbeat"), RABBITMQ),
+    Scenario(("amqplib-forced-close.pcap",), NODE, ("amqplib_client.js", "forced"), RABBITMQ),
+    Scenario(("amqplib-cancelled.pcap",), NODE, ("amqplib_client.js", "cancelled"), RABBITMQ),
+    Scenario(("amqplib-channel-errors.pcap",), NODE, ("amqplib_client.js", "channel-errors"), RABBITMQ),
+    Scenario(("amqplib-quorum-stream.pcap",), NODE, ("amqplib_client.js", "quorum"), RABBITMQ),
+    Scenario(
+        ("rhea-rabbitmq-without-plugin.pcap",),
+        (*NODE, "--plugins", ""),
+        ("rhea_client.js", "other-protocol"),
+        RABBITMQ,
+    ),
 )
 
 

@@ -471,10 +471,26 @@ async function unknown() {
     await close(connection);
 }
 
+// A server that knows only AMQP 0-9-1 answers the protocol header with its own and hangs up.
+async function other_protocol() {
+    const connection = rhea.create_connection({
+        host: options.connect, port: 5672, username: 'shop', password: 'made-up-for-captures',
+        container_id: 'shop', hostname: 'warehouse.example', reconnect: false });
+    const refused = new Promise((resolve) => {
+        for (const event of ['protocol_error', 'connection_error', 'disconnected', 'error']) {
+            connection.on(event, resolve);
+        }
+    });
+    connection.connect();
+    await refused;
+    connection.close();
+}
+
 const SCENARIOS = {
     defaults, hasty, heartbeat, modes, durable, prices, unknown, 'topped-up': () => topped_up('coins', 90),
-    'topped-up-rabbitmq': () => topped_up('/queue/coins', 60), orders, outcomes, types: values, split, sessions, refused,
-    rabbitmq, drain,
+    'topped-up-rabbitmq': () => topped_up('/queue/coins', 60), orders, outcomes, types: values, split,
+    sessions, refused, rabbitmq, drain,
+    'other-protocol': other_protocol,
 };
 const scenario = SCENARIOS[positionals[0]];
 if (!scenario) fail(`no such scenario; there are ${Object.keys(SCENARIOS).join(', ')}`);

@@ -162,8 +162,8 @@ _TYPES: dict[type, str] = {
     bool: "boolean",
     values.ShortShortInt: "byte",
     values.ShortShortUint: "unsigned byte",
-    values.ShortInt: "short-int",
-    values.ShortUint: "short-uint",
+    values.ShortInt: "short int",
+    values.ShortUint: "short uint",
     values.LongInt: "integer",
     values.LongUint: "unsigned integer",
     values.LongLongInt: "long int",
@@ -205,7 +205,7 @@ def _text(item: Any) -> str:
         return item.octets.hex()
     if isinstance(item, bytes):
         return item.hex()
-    return str(item)
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):x}", str(item))
 
 
 # ---- tshark's
@@ -242,6 +242,7 @@ _TABLES = {"server-properties", "client-properties", "arguments", "headers"}
 _LONG_STRINGS = {"mechanisms", "locales", "response", "challenge", "new-secret"}
 _NUMBERED = re.compile(r"^(Class|Method): (.*) \((\d+)\)$")
 _LEAF = re.compile(r"^(.*) \(([a-z -]+)\)(?:: (.*))?$", re.DOTALL)
+_CONTROLS = re.compile("[\x00-\x1f\x7f]")  # tshark writes them in hexadecimal, in values of tables only
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
