@@ -8,9 +8,7 @@ import re
 from amqpscope.errors import FilterError
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.report.links import LinkOf
-from dissectors.amqp10.messaging import Rejected
-from dissectors.amqp10.performatives import Error
-from dissectors.amqp10.sasl import SaslOutcome
+from amqpscope.report.protocols import FORMS, every_form
 
 __all__ = [
     "Bound",
@@ -22,29 +20,17 @@ __all__ = [
     "parse_names",
 ]
 
-FRAME_NAMES = (
-    "header",
-    "sasl-mechanisms",
-    "sasl-init",
-    "sasl-challenge",
-    "sasl-response",
-    "sasl-outcome",
-    "open",
-    "begin",
-    "attach",
-    "flow",
-    "transfer",
-    "disposition",
-    "detach",
-    "end",
-    "close",
-    "empty",
-    "undecodable",
-    "skipped",
-    "tls",
-)
+_FORMS = every_form()
 
-FRAME_KINDS = ("amqp", "sasl")
+# The names that frames of no protocol have, or of any.
+_PLAIN_NAMES = ("header", "undecodable", "skipped", "tls")
+
+FRAME_NAMES = (*_PLAIN_NAMES, *(name for form in _FORMS for name in form.names()))
+
+# What a class of methods has before the dot of their names: `basic`.
+FRAME_CLASSES = tuple(dict.fromkeys(name.partition(".")[0] for name in FRAME_NAMES if "." in name))
+
+FRAME_KINDS = tuple(kind for form in _FORMS for kind in form.kinds())
 
 PROBLEM = "problem"
 ERROR = "error"
@@ -101,13 +87,15 @@ def parse_channels(text: str) -> frozenset[int]:
 
 
 def parse_names(text: str) -> frozenset[str]:
-    """Frame names and kinds, separated by commas. Raises FilterError on an unknown one, or on none."""
+    """Names, classes and kinds of frames between commas. Raises FilterError on an unknown one, or on none."""
     names = frozenset(name.strip().lower() for name in text.split(",") if name.strip())
-    known = (*FRAME_NAMES, *FRAME_KINDS, PROBLEM, ERROR)
+    known = (*FRAME_NAMES, *FRAME_CLASSES, *FRAME_KINDS, PROBLEM, ERROR)
     wrong = sorted(names - set(known))
     if wrong or not names:
+        short = dict.fromkeys(name for name in known if "." not in name)
         raise FilterError(
-            f"--only {wrong[0] if wrong else text!r}: is no frame; there are {', '.join(known)}"
+            f"--only {wrong[0] if wrong else text!r}: is no frame; there are {', '.join(short)}, "
+            "and methods as basic.publish"
         )
     return names
 
@@ -116,7 +104,7 @@ class Selection:
     """Frames are taken that pass every criterion given.
 
     connection: see `is_connection`. link, address: a name, `*` and `?` standing for any characters.
-    only: names and kinds, `problem` for malformed frames, `error` for those that report one.
+    only: names, classes and kinds, `problem` for malformed frames, `error` for those that report one.
     first, last: the range, both ends in it. Raises FilterError on a connection that can be none.
     """
 
@@ -181,13 +169,13 @@ class Selection:
         only = self._only
         assert only is not None
         frame = record.frame
-        if frame.name in only or frame.kind in only:
+        if frame.name in only or frame.kind in only or frame.name.partition(".")[0] in only:
             return True
+        form = FORMS.of(frame)
         if PROBLEM in only:
-            message = record.message
-            if frame.problems or (message is not None and message.sections() and message.problems):
+            if frame.problems or (record.message is not None and form.message_problems(record)):
                 return True
-        return ERROR in only and _reports_error(frame.body)
+        return ERROR in only and form.reports_error(frame)
 
     def _addressed(self, link: LinkOf | None) -> bool:
         if link is None:
@@ -216,17 +204,6 @@ class Selection:
 def _pattern(text: str | None) -> re.Pattern[str] | None:
     """A pattern in which only `*` and `?` are special: brackets are common in names."""
     return None if text is None else re.compile(fnmatch.translate(text.replace("[", "[[]")))
-
-
-def _reports_error(body: object) -> bool:
-    """Whether a frame says that something failed: an error, a rejected delivery, a refused login."""
-    if isinstance(body, SaslOutcome):
-        return bool(body.code)
-    if isinstance(getattr(body, "error", None), Error):
-        return True
-    state = getattr(body, "state", None)
-    outcome = getattr(state, "outcome", state)
-    return isinstance(outcome, Rejected)
 
 
 _ENDPOINT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([0-9]{1,5}))?\Z")

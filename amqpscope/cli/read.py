@@ -49,10 +49,11 @@ EPILOG = """\b
 A line of the timeline:
   packet  time  connection  C (client) or S (server)  channel  frame  fields
 Packets are numbered as in Wireshark, and are those of a frame's first octet;
-connections are Wireshark's tcp.stream. #7 is delivery-id 7. ADDRESS (NAME) is
-a link. incoming-window=2048@7 is room for 2048 transfers from id 7 on.
+connections are Wireshark's tcp.stream. #7 is delivery-id 7, of AMQP 0-9-1
+delivery-tag 7. ADDRESS (NAME) is a link. incoming-window=2048@7 is room for
+2048 transfers from id 7 on.
 
-Passwords, SASL responses and security tokens are never shown.
+Passwords, responses of a login and security tokens are never shown.
 
 Colours are used on a terminal only; NO_COLOR turns them off, FORCE_COLOR on.
 
@@ -62,6 +63,7 @@ Examples:
   amqpscope read --only attach,detach,close traffic.pcap
   amqpscope read -v --connection 3 --from +1.5 --to +2 traffic.pcap
   amqpscope read --address 'orders*' --only transfer,problem traffic.pcap
+  amqpscope read --only basic.publish,basic.return,channel traffic.pcap
   amqpscope read --merge rotated/capture.pcap*
   amqpscope read --format ndjson --bodies traffic.pcap | jq .message.body
   tcpdump -w - port 5672 | amqpscope read -
@@ -110,7 +112,8 @@ def read(
         typer.Option(
             metavar="NAME,...",
             rich_help_panel=_WHICH,
-            help="With these names (transfer, flow, sasl-init, header, ...), or of these kinds: amqp, sasl, "
+            help="With these names (transfer, flow, sasl-init, header, basic.publish, ...), of these kinds "
+            "(amqp, sasl, method, content-header, body, heartbeat) or classes (basic, queue, ...), "
             "problem (malformed), error (that report one).",
         ),
     ] = None,
@@ -199,7 +202,7 @@ def read(
         ),
     ] = False,
 ) -> int:
-    """Show what was said: every protocol header, SASL frame, performative and message, in order."""
+    """Show what was said: every protocol header, frame and message, in order."""
     selection = Selection(
         connection,
         parse_channels(channel) if channel is not None else None,

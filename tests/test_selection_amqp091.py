@@ -1,0 +1,67 @@
+"""Which frames of AMQP 0-9-1 `--only` takes."""
+
+from __future__ import annotations
+
+import pytest
+from support import amqp091_encode as amqp
+from support.told import records
+
+from amqpscope.errors import FilterError
+from amqpscope.selection import Selection, parse_names
+
+OCTETS = b"".join(
+    (
+        amqp.header(),
+        amqp.say("channel.open", 1),
+        amqp.say("basic.publish", 1),
+        amqp.content(1, b"a"),
+        amqp.say("basic.ack", 1, delivery_tag=1),
+        amqp.frame(amqp.METHOD, 1, b"\0\x63\0\x05"),
+        amqp.heartbeat(),
+        amqp.say("basic.reject", 1, delivery_tag=1),
+        amqp.say("basic.nack", 1, delivery_tag=1),
+        amqp.say("basic.return", 1, reply_code=312),
+        amqp.say("channel.close", 1, reply_code=404),
+        amqp.say("connection.close", 0, reply_code=320),
+        amqp.say("channel.close", 1, reply_code=200),
+        amqp.say("connection.close", 0, reply_code=200),
+        amqp.frame(4, 1, b"x"),
+    )
+)
+FOUND = records(OCTETS)
+NAMES = [record.frame.name for record in FOUND]
+
+
+def taken(only: str) -> list[int]:
+    selection = Selection(only=parse_names(only))
+    return [number for number, record in enumerate(FOUND) if selection.takes(record, None)]
+
+
+def of(*names: str) -> list[int]:
+    return [number for number, name in enumerate(NAMES) if name in names]
+
+
+@pytest.mark.parametrize(
+    ("only", "numbers"),
+    [
+        ("basic.publish", of("basic.publish")),
+        ("BASIC.PUBLISH, heartbeat", of("basic.publish", "heartbeat")),
+        ("basic", [2, 5, 8, 9, 10]),
+        ("channel,header", [0, 1, 11, 13]),
+        ("content-header,body", [3, 4]),
+        ("undecodable", [6]),
+        ("unknown", [15]),
+        ("problem", [6, 15]),
+        ("method", [1, 2, 5, 6, 8, 9, 10, 11, 12, 13, 14]),
+        ("error", [8, 9, 10, 11, 12]),
+    ],
+)
+def test_only(only: str, numbers: list[int]) -> None:
+    assert numbers
+    assert taken(only) == numbers
+
+
+@pytest.mark.parametrize("only", ["basic.publis", "basic.", ".publish", "", "basic,publish"])
+def test_what_is_no_frame(only: str) -> None:
+    with pytest.raises(FilterError, match=r"is no frame; there are header, .* methods as basic\.publish"):
+        parse_names(only)
