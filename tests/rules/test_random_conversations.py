@@ -167,6 +167,8 @@ def test_those_of_0_9_1_have_everything_in_them() -> None:
                 if fields.get(name):
                     said[f"{each.name} {name} of the {peer}"] += 1
             said["all acknowledged at once"] += fields.get("delivery_tag") == 0
+            said["answer wanted directly"] += fields.get("reply_to") == "amq.rabbitmq.reply-to"
+            said["answer given directly"] += "amq.rabbitmq.reply-to." in fields.get("routing_key", "")
             said["channel stopped"] += each.name == "channel.flow" and not fields["active"]
         for stream in conversation.talk.said:
             pairs = list(pairwise(stream))
@@ -241,6 +243,8 @@ EVERYTHING = (
     "basic.nack of the server",
     "basic.reject of the client",
     "all acknowledged at once",
+    "answer wanted directly",
+    "answer given directly",
     "basic.recover-ok of the server",
     "basic.recover-async of the client",
     "confirm.select no_wait of the client",

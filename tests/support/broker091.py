@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from support import amqp091_encode as amqp
-from support.client091 import EXCHANGES
+from support.client091 import EXCHANGES, REPLIES
 from support.dialogue091 import SERVER_CAPABILITIES
 from support.legal import SERVER, Choice, Fields, Said
 from support.peer091 import RABBITMQ, Content, Peer091
@@ -275,6 +275,7 @@ class Broker(Peer091):
         channel.posted.clear()
         channel.unconfirmed.clear()
         channel.consumers.clear()
+        self.queues.pop(self.replies(channel.number), None)
 
     def requeue(self, deliveries: list[Delivery]) -> None:
         for delivery in reversed(deliveries):
@@ -400,8 +401,15 @@ class Broker(Peer091):
         if not consumer_tag:
             self.names += 1
             consumer_tag = f"amq.ctag-{self.names}"
+        if queue == REPLIES:
+            queue = self.replies(channel.number)
+            self.queues.setdefault(queue, deque())
         channel.consumers[consumer_tag] = Consumer(queue or channel.current, no_ack, channel.prefetch)
         self.answer(channel, said, consumer_tag=consumer_tag)
+
+    def replies(self, number: int) -> str:
+        """The name that the pseudo-queue of a channel has for others."""
+        return f"{REPLIES}.g1h2AA5yZXBseUAx{number}"
 
     def do_basic_cancel(self, channel: Channel, said: Said, consumer_tag: str, **_: Any) -> None:
         channel.consumers.pop(consumer_tag, None)
@@ -543,6 +551,12 @@ class Broker(Peer091):
     def route(self, said: Said, content: Content) -> bool:
         """Put a message on its queues. False if there are none."""
         exchange, key = said.fields["exchange"], said.fields["routing_key"]
+        properties = content.properties or {}
+        replies = self.replies(said.channel)
+        if properties.get("reply_to") == REPLIES and replies in self.queues and self.chance(0.7):
+            # Whoever got it answers at once.
+            answer = Message("", replies, {"correlation_id": "asked"}, b"reply")
+            self.queues[replies].append(answer)
         if exchange == "":
             queues = {key} & self.queues.keys()
         else:

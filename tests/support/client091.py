@@ -19,6 +19,7 @@ __all__ = ["Client"]
 QUEUES = ("orders", "mails", "jobs.low")
 EXCHANGES = {"": "direct", "amq.direct": "direct", "amq.fanout": "fanout"}
 OWN_EXCHANGES = {"news": "fanout", "work": "direct"}
+REPLIES = "amq.rabbitmq.reply-to"
 KEYS = (*QUEUES, "nowhere", "red")
 
 
@@ -379,6 +380,8 @@ class Client(Peer091):
             if len(channel.consumers) < 3:
                 choices.append((self.character.consumes, lambda: self.consume(channel, queue)))
             choices.append((self.character.gets, lambda: self.get(channel, queue)))
+        if self.talk.product == RABBITMQ and self.reply_tag(channel) is None and self.chance(0.1):
+            choices.append((0.5, lambda: self.consume_replies(channel)))
         live = [tag for tag in channel.consumers if tag not in channel.cancelling]
         if live:
             tag = self.random.choice(live)
@@ -398,9 +401,21 @@ class Client(Peer091):
             tag = self.random.choice(old) if old and self.chance(0.2) else f"ctag{self.consumer_count}"
             fields["consumer_tag"] = tag
             fields |= self.no_wait()
+        if self.chance(0.1):
+            fields["arguments"] = {"x-priority": ("I", 5)}
         said = self.ask(channel, "basic.consume", **fields)
         if tag:
             channel.consumers[tag] = (queue, said.fields["no_ack"])
+
+    def reply_tag(self, channel: Channel) -> str | None:
+        """Of the consumer to which replies come directly."""
+        return next((tag for tag, (queue, _) in channel.consumers.items() if queue == REPLIES), None)
+
+    def consume_replies(self, channel: Channel) -> None:
+        self.consumer_count += 1
+        tag = f"replies{self.consumer_count}"
+        channel.consumers[tag] = (REPLIES, True)
+        self.ask(channel, "basic.consume", queue=REPLIES, consumer_tag=tag, no_ack=True)
 
     def cancel(self, channel: Channel, tag: str) -> None:
         channel.cancelling.add(tag)
@@ -421,10 +436,14 @@ class Client(Peer091):
         queues = [name for name in self.known_queues(channel) if name]
         key = self.random.choice(queues if queues and self.chance(0.7) else KEYS)
         mandatory = channel.mode != "tx" and not channel.awaits("tx.select") and self.chance(0.3)
+        properties = self.properties()
+        tag = self.reply_tag(channel)
+        if tag is not None and tag not in channel.cancelling and self.chance(0.5):
+            properties |= {"reply_to": REPLIES, "correlation_id": "asked"}
         self.content(
             "basic.publish",
             channel.number,
-            self.properties(),
+            properties,
             self.body(),
             exchange=exchange,
             routing_key=key,
@@ -477,7 +496,7 @@ class Client(Peer091):
         if not channel.waiting and not channel.mode:
             choices.append((0.1, lambda: self.ask(channel, "basic.recover", requeue=True)))
         if channel.quiet and not channel.mode:
-            choices.append((0.05, lambda: self.recover_async(channel)))
+            choices.append((0.3, lambda: self.recover_async(channel)))
         return choices
 
     def ack(self, channel: Channel, name: str) -> None:
