@@ -44,6 +44,10 @@ def plant(name: str, seed: str) -> Planted | None:
     broker.character.refuses = 0.0
     if rule in OF_CANCELS:
         broker.character.cancels = 0.05
+    elif rule == "B-QOS-COUNT":
+        talk.product = RABBITMQ
+        client.character.sloth = 10.0
+        client.character.consumes = 1.0
     elif rule == "CH-FLOW-STOP":
         talk.product = "Other Broker"
         broker.character.stops = 0.1
@@ -54,7 +58,7 @@ def plant(name: str, seed: str) -> Planted | None:
 
 def aftermath(network: Network, peer: Peer091) -> None:
     """What a correct peer does then: it closes the connection; the other one answers. Or the capture ends."""
-    other = network.talk.peers[1 - peer.side]
+    other: Any = network.talk.peers[1 - peer.side]
     if other.opened and not other.close_sent and peer.random.random() < 0.6:
         other.say("connection.close", reply_code=501, reply_text="FRAME_ERROR")
         network.take(other.side)

@@ -28,7 +28,7 @@ from support import amqp10_encode as amqp
 
 Fields = dict[str, Any]
 State = str | tuple[Any, ...] | None  # the name of one, ("declared", id), ("transactional", id, outcome)
-Choice = tuple[float, Callable[[], None]]
+Choice = tuple[float, Callable[[], object]]
 
 CLIENT, SERVER = 0, 1
 NAMES = ("client", "server")
@@ -317,7 +317,7 @@ def near_wrap(random: Random) -> int:
     return random.choice([0, 1, WRAP, WRAP - random.randrange(30), 0x7FFFFFFF - random.randrange(10)])
 
 
-def weighted(random: Random, choices: list[Choice]) -> Callable[[], None] | None:
+def weighted(random: Random, choices: list[Choice]) -> Callable[[], object] | None:
     total = sum(weight for weight, _ in choices)
     if total <= 0:
         return None

@@ -252,7 +252,7 @@ def cancel_answered(peer: Peer091) -> Said | None:
 @breaks("B-ACK-NOACK")
 def ack_of_what_needs_none(peer: Peer091) -> Said | None:
     for channel in of_client(peer):
-        tags = []
+        tags: list[tuple[int, str]] = []
         for said in peer.talk.said[SERVER]:
             if said.channel == channel.number:
                 if said.name == "channel.open-ok":
