@@ -23,6 +23,7 @@ COMPILED = [
     "dissectors/interface.py",
     "dissectors/detect.py",
     "dissectors/protocol_header.py",
+    "dissectors/protocols.py",
     "dissectors/stream_decoder.py",
     "dissectors/tls.py",
     "dissectors/amqp10/composite.py",
@@ -41,6 +42,7 @@ COMPILED = [
     "dissectors/amqp091/frame.py",
     "dissectors/amqp091/message.py",
     "dissectors/amqp091/methods.py",
+    "dissectors/amqp091/portable.py",
     "dissectors/amqp091/registry.py",
     "dissectors/amqp091/tables.py",
     "amqpscope/analysis.py",
@@ -48,7 +50,7 @@ COMPILED = [
     "amqpscope/connections.py",
     "amqpscope/correlation/intermediary.py",
     "amqpscope/correlation/resumption.py",
-    "amqpscope/correlation/summary.py",
+    "amqpscope/tracking/summary.py",
     "amqpscope/detection.py",
     "amqpscope/evidence.py",
     "amqpscope/finding.py",
@@ -71,15 +73,22 @@ COMPILED = [
     "amqpscope/report/summary.py",
     "amqpscope/transport/interface.py",
     "amqpscope/rules/case.py",
+    "amqpscope/rules/judge.py",
+    "amqpscope/rules/judges.py",
     "amqpscope/rules/context.py",
+    "amqpscope/tracking/allowance.py",
     "amqpscope/tracking/knowledge.py",
     "amqpscope/tracking/pace.py",
     "amqpscope/tracking/roll.py",
     "amqpscope/tracking/serial.py",
     "amqpscope/tracking/spans.py",
     *sorted(str(path) for path in Path("amqpscope/rules/amqp10").glob("*.py") if path.name != "__init__.py"),
+    *sorted(str(path) for path in Path("amqpscope/rules/amqp091").glob("*.py") if path.name != "__init__.py"),
     *sorted(
         str(path) for path in Path("amqpscope/tracking/amqp10").glob("*.py") if path.name != "__init__.py"
+    ),
+    *sorted(
+        str(path) for path in Path("amqpscope/tracking/amqp091").glob("*.py") if path.name != "__init__.py"
     ),
     *sorted(
         str(path)

@@ -9,12 +9,15 @@ This is the one place that knows the order of the layers:
 `FrameRecord` for every frame to `out`; if it is to judge, also a `Finding` for every rule broken to
 `findings`.
 
-**Which protocol.** Each direction is told by its octets (`amqpscope.detection`). As soon as one is AMQP 1.0,
-so is what the other one says, unless it has said otherwise itself: octets that nothing was known to begin
-like (a proxy's greeting, rubbish) become a skipped frame then. When both rest the connection is ignored.
+**Which protocol.** Each direction is told by its octets (`amqpscope.detection`). As soon as one speaks a
+protocol that is decoded, so does the other one, unless it has said otherwise itself: octets that nothing was
+known to begin like (a proxy's greeting, rubbish) become a skipped frame then. When both rest the connection
+is ignored. Which rules it is judged by is settled with its protocol; a header of a version that is not
+decoded waits until then.
 
-**Who is the client.** The sender of SYN. If that was not captured SASL tells, so the records of protocol
-headers wait until a frame has come that tells or settles that none will (`settle_client`).
+**Who is the client.** The sender of SYN. If that was not captured some frames tell (SASL, most methods of
+0-9-1), so the records of those that do not wait until one has come that does, or settles that none will
+(`settle_client`).
 
 `dump()` gives the whole state between two calls as plain values, `load()` goes on from it: compiled
 objects do not pickle, and a connection may be continued in another process.
@@ -22,7 +25,6 @@ objects do not pickle, and a connection may be continued in another process.
 
 from typing import Final
 
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.detection import Detection
 from amqpscope.evidence import Evidence
 from amqpscope.finding import Finding
@@ -31,23 +33,20 @@ from amqpscope.model import Connection, FrameRecord, endpoint
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.stream import StreamSink
-from amqpscope.rules.amqp10.judge import Judge
-from amqpscope.tracking.amqp10.endpoint import Endpoint
-from amqpscope.tracking.amqp10.passage import Allowance
+from amqpscope.rules.judge import Judge
+from amqpscope.rules.judges import load_judge, new_judge
+from amqpscope.tracking.allowance import Allowance
+from amqpscope.tracking.summary import ConnectionSummary
 from amqpscope.transport.interface import PlainStream
-from dissectors.amqp10.delivery import MessageAssembler
-from dissectors.amqp10.frame import FrameDecoder
 from dissectors.detect import MORE, UNKNOWN
-from dissectors.interface import Dissector, Frame
+from dissectors.interface import Assembler, Frame
+from dissectors.protocols import PROTOCOLS
+from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis", "Note"]
 
-_DUMP_VERSION = 5
-
-# Who sends what in SASL (security.xml, section "sasl"): tells the client when no SYN was captured.
-_CLIENT_SAYS = ("sasl-init", "sasl-response")
-_SERVER_SAYS = ("sasl-mechanisms", "sasl-challenge", "sasl-outcome")
+_DUMP_VERSION = 6
 
 
 class Note:
@@ -72,9 +71,10 @@ class _Side(PlainStream):
         self.analysis: ConnectionAnalysis = analysis
         self.direction: i64 = direction
         self.detection: Detection = Detection()
-        self.decoder: Dissector | None = None
+        self.protocol: str = MORE  # what was told of it
+        self.decoder: StreamDecoder | None = None
         self.evidence: Evidence = Evidence()
-        self.assembler: MessageAssembler | None = None  # comes with the decoder
+        self.assembler: Assembler | None = None  # comes with the decoder
         self.ended: str = ""
         self.end_packet: i64 = 0
         self.end_time: i64 = 0
@@ -119,6 +119,9 @@ class _Side(PlainStream):
         if self.ended:
             return
         self.ended = reason
+        if self.decoder is None:
+            self.detection.finish()
+            self.look()
         decoder = self.decoder
         if decoder is not None:
             decoder.end(reason)
@@ -126,28 +129,33 @@ class _Side(PlainStream):
 
     # Frames
 
-    def collect(self, decoder: Dissector) -> None:
+    def collect(self, decoder: StreamDecoder) -> None:
         """Give out what the decoder has, with the evidence of each frame's octets."""
-        evidence = self.evidence
         frames = decoder.frames
         if frames:
             decoder.frames = []
-            for frame in frames:
-                first = evidence.find(frame.offset)
-                last = evidence.find(frame.offset + frame.size - 1)
-                self.give(
-                    frame,
-                    evidence.packets[first],
-                    evidence.times[first],
-                    evidence.packets[last],
-                    evidence.times[last],
-                    evidence.acknowledged[first],
-                )
+            self.give_all(frames)
+        evidence = self.evidence
         evidence.forget(decoder.offset)
-        if len(evidence.offsets) > 2 and isinstance(decoder, FrameDecoder):
+        if len(evidence.offsets) > 2:
             self.thin(decoder)
 
-    def thin(self, decoder: FrameDecoder) -> None:
+    def give_all(self, frames: list[Frame]) -> None:
+        """Give these out, with the evidence of each frame's octets."""
+        evidence = self.evidence
+        for frame in frames:
+            first = evidence.find(frame.offset)
+            last = evidence.find(frame.offset + frame.size - 1)
+            self.give(
+                frame,
+                evidence.packets[first],
+                evidence.times[first],
+                evidence.packets[last],
+                evidence.times[last],
+                evidence.acknowledged[first],
+            )
+
+    def thin(self, decoder: StreamDecoder) -> None:
         """Keep of the octets that can only be the middle of a frame no evidence."""
         if decoder.lost or decoder.opaque:
             self.evidence.thin(decoder.offset + decoder.skipped)
@@ -172,10 +180,15 @@ class _Side(PlainStream):
             record.message = assembler.take(frame)
         record.started = self.detection.whole
         record.unseen = (analysis.second if self.direction == 0 else analysis.first).unclear()
+        decoder = self.decoder
+        if decoder is not None and decoder.attentive:
+            analysis.heed(frame)
         if connection.client < 0 and not analysis.settle_client(self.direction, frame):
             analysis.wait(record)
-            return
-        analysis.give(record)
+        elif connection.protocol not in PROTOCOLS and analysis.may_wait():
+            analysis.wait(record)
+        else:
+            analysis.give(record)
 
     def unclear(self) -> bool:
         """Whether octets of this direction are missing that no frame given out so far accounts for."""
@@ -184,7 +197,7 @@ class _Side(PlainStream):
         if decoder is None and not detection.started:
             # Without its SYN it is not known where it begins, nor what was acknowledged of it.
             return self.analysis.tcp.stream(self.direction).syn == 0
-        return not detection.whole or (isinstance(decoder, FrameDecoder) and decoder.lost)
+        return not detection.whole or (decoder is not None and decoder.lost)
 
     # While the protocol is not known
 
@@ -205,33 +218,40 @@ class _Side(PlainStream):
             return
         if not detection.started and not detection.resting:
             detection.begin(offset == 0 and self.begins(buf, start, end))
-            if self.analysis.connection.protocol == "amqp10":
-                self.decode()
+            if self.analysis.connection.protocol in PROTOCOLS:
+                self.decode(self.analysis.connection.protocol)
                 if missing > 0:
                     self.gap(offset, missing, packet, time)
                 else:
                     self.data(offset, buf, start, end, packet, time, acknowledged)
                 return
         self.evidence.add(offset, packet, time, acknowledged)
-        protocol = detection.protocol
         rested = detection.resting
         if missing > 0:
             detection.lose(missing)
         else:
             detection.take(offset, buf, start, end)
-        told = detection.told
-        if told is not None:
-            detection.told = None
-            self.collect(told)
-        if detection.protocol == "amqp10":
-            self.decode()
-        elif detection.probe is not None:
-            self.evidence.thin(detection.probe.offset + detection.probe.skipped)
+        self.look()
+        if self.decoder is None and detection.probes:
+            self.evidence.thin(detection.passed())
         if detection.resting and not rested:
-            if detection.probe is None:
+            if not detection.probes:
                 self.evidence.clear()
             self.analysis.rested()
-        if detection.protocol != protocol:
+
+    def look(self) -> None:
+        """See what has become known of the protocol."""
+        detection = self.detection
+        headers = detection.headers
+        if headers:
+            detection.headers = []
+            self.give_all(headers)
+        if detection.protocol != self.protocol:
+            self.protocol = detection.protocol
+            if self.protocol in PROTOCOLS:
+                # First, so that the rules are known by which its frames are judged.
+                self.analysis.name(self.protocol)
+                self.decode(self.protocol)
             self.analysis.decided(self.direction)
 
     def begins(self, buf: bytes, start: i64, end: i64) -> bool:
@@ -244,15 +264,16 @@ class _Side(PlainStream):
             return False
         return not stream.midstream
 
-    def decode(self) -> None:
-        """This direction is AMQP 1.0: decode it from where it began."""
+    def decode(self, protocol: str) -> None:
+        """This direction speaks a protocol that is decoded: decode it from where it began."""
         if self.decoder is not None:
             return
+        self.protocol = protocol
         # If nothing has come yet its start will, if that was captured.
         stream = self.analysis.tcp.stream(self.direction)
-        decoder = self.detection.decoder(stream.syn != 0 and not stream.midstream)
+        decoder = self.detection.decoder(protocol, stream.syn != 0 and not stream.midstream)
         if self.analysis.messages:
-            assembler = MessageAssembler()
+            assembler = PROTOCOLS[protocol].assembler(self.analysis.out is not None)
             if not self.detection.whole:
                 assembler.joined_midstream()
             self.assembler = assembler
@@ -284,9 +305,12 @@ class _Side(PlainStream):
         detection, decoder, evidence, assembler, ended = state
         assert isinstance(detection, tuple) and isinstance(evidence, tuple) and isinstance(ended, tuple)
         self.detection = Detection.load(detection)
-        self.decoder = FrameDecoder.load(decoder) if isinstance(decoder, tuple) else None
+        self.protocol = self.detection.protocol
+        if isinstance(decoder, tuple):
+            self.decoder = PROTOCOLS[self.protocol].load_decoder(decoder)
         self.evidence = Evidence.load(evidence)
-        self.assembler = MessageAssembler.load(assembler) if isinstance(assembler, tuple) else None
+        if isinstance(assembler, tuple):
+            self.assembler = PROTOCOLS[self.protocol].load_assembler(assembler)
         self.ended, self.end_packet, self.end_time = ended
 
 
@@ -366,7 +390,7 @@ class ConnectionAnalysis(StreamSink):
         connection = self.connection
         if connection.client < 0:
             self.set_client(-1)
-        self.give_waiting()
+        self.give_waiting(True)
         self.conclude()
         if connection.protocol == "" and (
             self.first.detection.looked_at() or self.second.detection.looked_at()
@@ -452,7 +476,7 @@ class ConnectionAnalysis(StreamSink):
                 self.tcp.ended_after(direction),
             )
         judge.finish()
-        self.left = _left(self.connection, judge)
+        self.left = judge.left()
         self.judge = None
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
@@ -478,10 +502,10 @@ class ConnectionAnalysis(StreamSink):
             connection.encrypted = True
         if not connection.protocol.startswith("amqp") and (protocol != UNKNOWN or connection.protocol == ""):
             connection.protocol = protocol
-        if protocol == "amqp10" and other.detection.protocol in (MORE, UNKNOWN):
+        if protocol in PROTOCOLS and other.detection.protocol in (MORE, UNKNOWN):
             # Where its stream begins may show only when it does.
             if other.detection.started or self.tcp.stream(1 - direction).syn != 0:
-                other.decode()
+                other.decode(protocol)
         if self.untold and connection.protocol.startswith("amqp"):
             self.notes += self.untold
             self.untold = []
@@ -495,15 +519,34 @@ class ConnectionAnalysis(StreamSink):
             self.first.release()
             self.second.release()
 
+    def name(self, protocol: str) -> None:
+        """A direction speaks a protocol that is decoded: so does the connection, if none was known before."""
+        connection = self.connection
+        if connection.protocol not in PROTOCOLS:
+            connection.protocol = protocol
+            if connection.client >= 0:
+                self.give_waiting(False)
+
+    def heed(self, frame: Frame) -> None:
+        """A frame may tell both decoders how to go on."""
+        for side in (self.first, self.second):
+            decoder = side.decoder
+            if decoder is not None:
+                decoder.heed(frame)
+
+    def may_wait(self) -> bool:
+        """Whether one more record may wait."""
+        return len(self.waiting) < MAX_WAITING_RECORDS
+
     def settle_client(self, direction: i64, frame: Frame) -> bool:
         """Say which direction is the client's, if this frame tells or none that follows will."""
         hint: i64 = -1
-        if frame.name in _CLIENT_SAYS:
-            hint = direction
-        elif frame.name in _SERVER_SAYS:
-            hint = 1 - direction
+        protocol = PROTOCOLS.get(self.connection.protocol)
+        says: i64 = -1 if protocol is None else protocol.says_client(frame)
+        if says >= 0:
+            hint = direction if says > 0 else 1 - direction
         elif frame.kind == "header" or frame.kind == "skipped":
-            if self.tcp.opener() < 0 and len(self.waiting) < MAX_WAITING_RECORDS:
+            if self.tcp.opener() < 0 and self.may_wait():
                 return False
         self.set_client(hint)
         return True
@@ -512,17 +555,17 @@ class ConnectionAnalysis(StreamSink):
         """Choose the client by all there is; `hint` is the direction that speaks as one, or -1."""
         connection = self.connection
         connection.client = client_direction(self.tcp.opener(), hint, connection.port(0), connection.port(1))
-        self.give_waiting()
+        self.give_waiting(False)
 
     def wait(self, record: FrameRecord) -> None:
-        """Keep a record of a header or of skipped octets until the client is known."""
+        """Keep a record of a header or of skipped octets until the client, and the protocol, is known."""
         # As its own copy: a frame lies in the reader's buffer, which is not to be kept for a few octets.
         self.waiting.append(FrameRecord.load(record.dump(), self.connection))
 
-    def give_waiting(self) -> None:
-        """The client is known."""
+    def give_waiting(self, at_last: bool) -> None:
+        """The client is known, and the protocol; at_last: or will never be."""
         waiting = self.waiting
-        if waiting:
+        if waiting and (at_last or self.connection.protocol in PROTOCOLS):
             self.waiting = []
             for record in waiting:
                 self.give(record)
@@ -535,7 +578,7 @@ class ConnectionAnalysis(StreamSink):
         if findings is not None and not self.concluded:
             judge = self.judge
             if judge is None:
-                judge = Judge(self.connection, findings, self.context, self.allowance)
+                judge = new_judge(self.connection, findings, self.context, self.allowance)
                 self.judge = judge
             judge.take(record)
 
@@ -599,32 +642,9 @@ class ConnectionAnalysis(StreamSink):
                 raise ValueError("the connection was judged: its findings have to go somewhere")
             analysis.findings = findings
             if judge:
-                analysis.judge = Judge.load(judge, connection, findings)
+                analysis.judge = load_judge(judge, connection, findings)
         return analysis
 
 
 # Whose the sides of a connection are that is over.
 _NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), None, [], False)
-
-
-def _left(connection: Connection, judge: Judge) -> ConnectionSummary | None:
-    """What connections after this one may be held against. None: nothing."""
-    ends = (judge.client, judge.server) if connection.client == 0 else (judge.server, judge.client)
-    if not ends[0].accounts and not ends[1].accounts and not ends[0].passages and not ends[1].passages:
-        return None
-    containers = (_container(ends[0]), _container(ends[1]))
-    if "" in containers:
-        return None
-    ended = max(judge.client.last_time, judge.server.last_time)
-    whole = judge.client.whole and judge.server.whole
-    links = (list(ends[0].accounts.values()), list(ends[1].accounts.values()))
-    passages = (ends[0].passages, ends[1].passages)
-    complete = (ends[0].all_passages, ends[1].all_passages)
-    return ConnectionSummary(connection, containers, ended, whole, links, passages, complete)
-
-
-def _container(end: Endpoint) -> str:
-    """An endpoint's container-id, "" if it said none."""
-    if end.open is None or end.open.container_id is None:
-        return ""
-    return end.open.container_id

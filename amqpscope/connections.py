@@ -15,7 +15,6 @@ connection that is only told from an earlier one by a jump: the two share a numb
 from amqpscope.analysis import ConnectionAnalysis, Note
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.correlation.correlate import correlate
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
 from amqpscope.limits import (
     MAX_CAPTURE_NOTES,
@@ -28,7 +27,8 @@ from amqpscope.limits import (
     NEW_CONNECTION_SILENCE,
 )
 from amqpscope.model import Connection, FrameRecord
-from amqpscope.tracking.amqp10.passage import Allowance
+from amqpscope.tracking.allowance import Allowance
+from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
 
 __all__ = ["ConnectionTable", "PairNumbers"]

@@ -1,27 +1,28 @@
 """Which protocol one direction of a connection speaks, while that is not known.
 
 Theory of operation. A direction whose start was captured is told by its first octets, which are held
-until they tell. One that was joined in the middle, or begins like nothing that is known, is searched for an
-AMQP 1.0 frame, in so many of its octets: by a frame decoder that is lost (`probe`), and that decodes the
-stream once it has found one. In which nothing is found, rests: its octets are counted and not looked at, so
-that they can be told as skipped should the other direction turn out to be AMQP.
-
-Of the versions of AMQP that are not decoded only the protocol headers are taken (`told`), as many as follow
-one another.
+until they tell. One that was joined in the middle, or begins like nothing that is known, is searched for a
+frame, in so many of its octets: by a decoder of each protocol that is lost (`probes`). The one whose frame
+stands first goes on with the stream; a message may hold whole frames of the other protocol, but is found
+first only where the capture begins inside it. In which nothing is found, rests: its octets are counted and
+not looked at, so that they can be told as skipped should the other direction turn out to be AMQP.
 """
 
 from typing import Any, Final
 
 from amqpscope.limits import MAX_UNDECIDED
-from dissectors.amqp10.frame import FrameDecoder
 from dissectors.detect import MORE, UNKNOWN, detect, detect_header, detect_midstream
+from dissectors.interface import Frame
 from dissectors.limits import DETECT_OCTETS
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.protocols import PROTOCOLS
+from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
 
 __all__ = ["Detection"]
 
 # Protocols whose first eight octets are AMQP's header, and which are not decoded further.
-_HEADER_ONLY: Final = ("amqp091", "amqp010", "amqp09", "amqp08", "amqp-unknown")
+_HEADER_ONLY: Final = ("amqp010", "amqp09", "amqp08", "amqp-unknown")
 
 
 class Detection:
@@ -29,7 +30,7 @@ class Detection:
 
     protocol: a name from `dissectors.detect`, MORE while it is open. started: something came, or is known to
     be missing. whole: the stream's start was captured, and nothing is missing since. resting: nothing more is
-    looked for. told: has protocol headers to be given out.
+    looked for. headers: protocol headers to be given out.
     """
 
     def __init__(self) -> None:
@@ -37,11 +38,13 @@ class Detection:
         self.started: bool = False
         self.whole: bool = False
         self.resting: bool = False
-        self.told: FrameDecoder | None = None
+        self.headers: list[Frame] = []
+        # How many octets those were that were given out as headers.
+        self.headed: i64 = 0
         # The first octets, in one piece; how many there were; the search, and in how many octets it was.
         self.held: bytes = b""
         self.held_octets: i64 = 0
-        self.probe: FrameDecoder | None = None
+        self.probes: list[StreamDecoder] = []
         self.searched: i64 = 0
 
     def begin(self, whole: bool) -> None:
@@ -55,13 +58,23 @@ class Detection:
 
     def counts(self) -> bool:
         """Whether the octets that come make a difference."""
-        return not self.resting or self.probe is not None
+        return not self.resting or len(self.probes) > 0
+
+    def passed(self) -> i64:
+        """The stream offset before which nothing is held."""
+        if not self.probes:
+            return self.headed
+        first: i64 = self.probes[0].offset + self.probes[0].skipped
+        for probe in self.probes:
+            at = probe.offset + probe.skipped
+            if at < first:
+                first = at
+        return first
 
     def take(self, offset: i64, buf: bytes, start: i64, end: i64) -> None:
         """The octets buf[start:end], at `offset` of the stream."""
-        probe = self.probe
         if self.resting:
-            if probe is not None:
+            for probe in self.probes:
                 probe.skipped += end - start
             return
         if self.protocol == MORE:
@@ -75,22 +88,22 @@ class Detection:
                 # No SYN was captured, but perhaps all that came after it.
                 self._hold(buf, start, end)
                 if self.held_octets >= 8:
-                    if self.held.startswith(b"AMQP") and detect_header(self.held) in _HEADER_ONLY:
-                        if detect_header(self.held) != "amqp-unknown":
-                            self._decide(detect_header(self.held))
+                    if self.held.startswith(b"AMQP"):
+                        found = detect_header(self.held)
+                        if found in _HEADER_ONLY and found != "amqp-unknown":
+                            self._decide(found)
                             return
                     self.held = b""
-        elif probe is not None and self.protocol in _HEADER_ONLY:
+        elif self.protocol in _HEADER_ONLY:
             self._hold(buf, start, end)
-            self._headers(probe)
+            self._take_headers()
             return
         self._search(buf, start, end)
 
     def lose(self, size: i64) -> None:
         """The next `size` octets were not captured: what follows is like a start in the middle."""
-        probe = self.probe
         if self.resting:
-            if probe is not None:
+            for probe in self.probes:
                 probe.gap(size)
             return
         if self.protocol in _HEADER_ONLY:
@@ -99,29 +112,43 @@ class Detection:
         if self.protocol == MORE:
             self.whole = False
         self._search_held()
-        self._prober().gap(size)
+        if not self.resting and self.protocol not in PROTOCOLS:
+            self._begin_search()
+        for probe in self.probes:
+            probe.gap(size)
+        self._choose()
 
-    def decoder(self, whole: bool) -> FrameDecoder:
-        """It is AMQP 1.0: the decoder that goes on, with all that was kept.
+    def finish(self) -> None:
+        """Nothing comes any more that could be awaited."""
+        if self.probes and not self.resting:
+            for probe in self.probes:
+                probe.settle()
+            self._choose()
+
+    def decoder(self, protocol: str, whole: bool) -> StreamDecoder:
+        """It is this protocol: the decoder that goes on, with all that was kept.
 
         whole: if nothing has come yet, that what comes will be the stream's start.
         """
-        self.protocol = "amqp10"
+        self.protocol = protocol
         self.resting = False
-        decoder = self.probe
-        self.probe = None
-        if decoder is None:
-            if not self.started:
-                self.whole = whole
-            decoder = FrameDecoder(not self.whole)
-            decoder.feed(self.held, 0, len(self.held))
+        for probe, name in zip(self.probes, PROTOCOLS, strict=True) if self.probes else ():
+            if name == protocol:
+                self.probes = []
+                self.held = b""
+                return probe
+        if not self.started:
+            self.whole = whole
+        decoder = PROTOCOLS[protocol].decoder(not self.whole)
+        decoder.offset = self.headed
+        decoder.feed(self.held, 0, len(self.held))
         self.held = b""
         return decoder
 
     def release(self) -> None:
         """Let go of all that only further octets would need."""
-        self.probe = None
-        self.told = None
+        self.probes = []
+        self.headers = []
         self.held = b""
         self.resting = True
 
@@ -138,47 +165,66 @@ class Detection:
         if protocol == UNKNOWN:
             self._search_held()
         elif protocol in _HEADER_ONLY and self.held.startswith(b"AMQP"):
-            headers = FrameDecoder(False)
-            self.probe = headers
-            self._headers(headers)
-        elif protocol != "amqp10":
+            self._take_headers()
+        elif protocol not in PROTOCOLS:
             self._rest(False)
 
-    def _headers(self, headers: FrameDecoder) -> None:
-        """The protocol headers of a version that is not decoded, as many as follow one another."""
+    def _take_headers(self) -> None:
+        """The protocol headers of versions that are not decoded, as many as follow one another."""
         octets = self.held
         at: i64 = 0
         while len(octets) - at >= 8 and octets.startswith(b"AMQP", at):
-            headers.feed(octets, at, at + 8)
+            named = detect_header(octets[at : at + 8])
+            if named in PROTOCOLS:
+                # The sender has thought better of it.
+                self.protocol = named
+                break
+            frame = Frame(self.headed, 8, "header", "header", -1)
+            frame.body = ProtocolHeader(octets[at + 4], octets[at + 5], octets[at + 6], octets[at + 7])
+            frame.place(octets, at, at + 4, at + 8, at + 8)
+            self.headers.append(frame)
+            self.headed += 8
             at += 8
-        for frame in headers.frames:
-            frame.problems = []  # what AMQP 1.0 would have to say of them
-        self.told = headers
         left = octets[at:]
-        if len(left) < 8 and b"AMQP".startswith(left[:4]):
+        if self.protocol in PROTOCOLS or (len(left) < 8 and b"AMQP".startswith(left[:4])):
             self.held = left
         else:
             self._rest(False)
 
     def _search(self, buf: bytes, start: i64, end: i64) -> None:
         """Look for a frame in the middle of a stream, in so many of its octets."""
-        probe = self._prober()
+        self._begin_search()
         most: i64 = MAX_UNDECIDED if self.whole else DETECT_OCTETS
         stop: i64 = start + most - self.searched
         if stop > end:
             stop = end
-        probe.feed(buf, start, stop)
+        for probe in self.probes:
+            probe.feed(buf, start, stop)
         self.searched += stop - start
-        if not probe.lost or any(frame.kind != "skipped" for frame in probe.frames):
-            self.protocol = "amqp10"
+        self._choose()
+        if self.protocol in PROTOCOLS:
             if stop < end:
-                probe.feed(buf, stop, end)
+                for probe in self.probes:
+                    probe.feed(buf, stop, end)
             return
         if not self.whole:
             self._decide(detect_midstream(buf, start, end))
         if stop < end and not self.resting:
             self._rest(True)
-            probe.skipped += end - stop
+            for probe in self.probes:
+                probe.skipped += end - stop
+
+    def _choose(self) -> None:
+        """If a probe has found a frame, decide for it; of several for the one whose frame stands first."""
+        best: i64 = -1
+        chosen = ""
+        for probe, name in zip(self.probes, PROTOCOLS, strict=True) if self.probes else ():
+            found = _first_frame(probe)
+            if found >= 0 and (best < 0 or found < best):
+                best = found
+                chosen = name
+        if best >= 0:
+            self.protocol = chosen
 
     def _search_held(self) -> None:
         """What was held is searched, if that was not done already."""
@@ -187,47 +233,64 @@ class Detection:
         if held and self.searched == 0:
             self._search(held, 0, len(held))
 
-    def _prober(self) -> FrameDecoder:
-        """The decoder that searches for a frame."""
-        probe = self.probe
-        if probe is None:
-            probe = FrameDecoder(True)
+    def _begin_search(self) -> None:
+        """Have the decoders that search for a frame."""
+        if self.probes:
+            return
+        for protocol in PROTOCOLS.values():
+            probe = protocol.decoder(True)
             if self.whole:
-                probe.cause = "C-HDR-FORM"
+                probe.cause = protocol.no_header
                 probe.reason = "the stream does not begin with a protocol header, nor with a frame"
-            self.probe = probe
-        return probe
+            self.probes.append(probe)
 
     def _rest(self, count: bool) -> None:
         """Look for nothing more; `count` what comes if the other direction may still turn out to be AMQP."""
         self.resting = True
         self.held = b""
-        probe = self.probe
-        if count and probe is not None:
-            probe.drop_window(0)
+        if count:
+            for probe in self.probes:
+                probe.drop_window(0)
             if self.protocol == MORE:
                 self.protocol = UNKNOWN
         else:
-            self.probe = None
+            self.probes = []
 
     # -- between processes -------------------------------------------------------------------------
 
     def dump(self) -> tuple[object, ...]:
-        """The state between two calls as plain values: when what was told has been given out."""
+        """The state between two calls as plain values: when the headers have been given out."""
         return (
             self.protocol,
             (self.started, self.whole, self.resting),
-            (self.held, int(self.held_octets), int(self.searched)),
-            None if self.probe is None else self.probe.dump(),
+            (self.held, int(self.held_octets), int(self.searched), int(self.headed)),
+            tuple(probe.dump() for probe in self.probes),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Detection":
         """What `dump` gave, as an object again."""
-        protocol, (started, whole, resting), (held, octets, searched), probe = state
+        protocol, (started, whole, resting), (held, octets, searched, headed), probes = state
         detection = Detection()
         detection.protocol = protocol
         detection.started, detection.whole, detection.resting = started, whole, resting
         detection.held, detection.held_octets, detection.searched = held, octets, searched
-        detection.probe = None if probe is None else FrameDecoder.load(probe)
+        detection.headed = headed
+        for probe, known in zip(probes, PROTOCOLS.values(), strict=True) if probes else ():
+            detection.probes.append(known.load_decoder(probe))
         return detection
+
+
+def _first_frame(probe: StreamDecoder) -> i64:
+    """Where the first frame stands that a decoder has found; -1 if it has found none.
+
+    A header of 0-9-1 in the middle of a stream is none: that version has one at the start only.
+    """
+    only_headers = False
+    for frame in probe.frames:
+        header = frame.body
+        if frame.offset > 0 and isinstance(header, ProtocolHeader) and header.protocol() == "AMQP 0-9-1":
+            only_headers = True
+        elif frame.kind != "skipped":
+            return frame.offset
+    return -1 if probe.lost or only_headers else probe.offset

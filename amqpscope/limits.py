@@ -301,6 +301,30 @@ is a checksum."""
 MAX_CORRELATED_MESSAGES: Final = 8192
 """Such messages of one capture set: some 4 MiB, 12 at most."""
 
+MAX_CHANNELS: Final = 65_535
+"""Channels of one AMQP 0-9-1 connection: as many as their numbers allow."""
+
+MAX_HEADERS: Final = 8
+"""Protocol headers of one AMQP 0-9-1 connection that are remembered. There is one of each peer at most."""
+
+MAX_UNACKNOWLEDGED: Final = 65_536
+"""Deliveries of one AMQP 0-9-1 channel that are not acknowledged: as many as a prefetch-count can allow. Of a
+consumer without one that never acknowledges the oldest are forgotten, and what rests on them is silent."""
+
+MAX_UNCONFIRMED: Final = 65_536
+"""Messages published on one AMQP 0-9-1 channel that are not confirmed yet."""
+
+MAX_FLAGGED: Final = 1024
+"""Messages of one AMQP 0-9-1 channel that may still be returned. One that was routed says so only by a
+confirm, so they are kept until others push them out."""
+
+MAX_REQUESTS: Final = 256
+"""Requests of one AMQP 0-9-1 channel that wait for their answer. Clients that do not wait for each have a few
+dozen, declaring what they use."""
+
+MAX_CONSUMERS: Final = 4096
+"""Consumers of one AMQP 0-9-1 channel, and as many that were cancelled. Real ones have some hundred."""
+
 # rules
 
 MAX_FILTERS: Final = 16

@@ -4,8 +4,7 @@ import ipaddress
 from typing import Any
 
 from amqpscope.reassembly.client import client_direction
-from dissectors.amqp10.message import Message
-from dissectors.interface import Frame, Problem
+from dissectors.interface import Assembled, Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64, u16
 
@@ -132,7 +131,7 @@ class FrameRecord:
         self.last_time: i64 = last_time
         self.acknowledged: i64 = acknowledged
         self.frame: Frame = frame
-        self.message: Message | None = None
+        self.message: Assembled | None = None
         self.started: bool = True
         self.unseen: bool = False
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from dissectors.wire import i64
 
-__all__ = ["Body", "Dissector", "Field", "Frame", "Problem"]
+__all__ = ["Assembled", "Assembler", "Body", "Dissector", "Field", "Frame", "Problem"]
 
 
 class Problem:
@@ -179,12 +179,14 @@ NO_PROBLEMS: Final[list[Problem]] = []
 class Dissector:
     """One direction of a connection. Subclasses append what they decode to `frames`.
 
-    offset: stream offset of the first octet that belongs to no frame given out yet.
+    offset: stream offset of the first octet that belongs to no frame given out yet. attentive: wants to be
+    told of frames, of its own direction and of the other one (`heed`).
     """
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.offset: i64 = 0
+        self.attentive: bool = False
 
     def feed(self, buf: bytes, start: i64, end: i64) -> None:
         """Take the next octets of the stream, buf[start:end]."""
@@ -194,6 +196,39 @@ class Dissector:
 
     def end(self, reason: str) -> None:
         """The stream ended: `fin`, `rst`, or `capture` when only the capture did."""
+
+    def heed(self, frame: Frame) -> None:
+        """A frame of either direction, as long as both are `attentive`."""
+
+    def dump(self) -> tuple[object, ...]:
+        """The state, as plain values; see `load` of the subclass."""
+        return ()
+
+
+class Assembled:
+    """What several frames say together: a message."""
+
+    def lies_in(self, buffer: bytes) -> bool:
+        """Whether all that is kept of it lies in this buffer, as a frame's octets do."""
+        return False
+
+    def move(self, buffer: bytes, shift: i64) -> None:
+        """The octets that it lies in were copied to `buffer`, `shift` nearer to the start."""
+
+    def shortened(self, most: i64) -> "Assembled":
+        """A copy to be kept, with at most so many of its octets."""
+        return self
+
+
+class Assembler:
+    """Puts together what the frames of one direction say: a subclass for each protocol."""
+
+    def joined_midstream(self) -> None:
+        """The frames before the first one were not captured."""
+
+    def take(self, frame: Frame) -> Assembled | None:
+        """The next frame, in order; what it completes, or cuts short."""
+        return None
 
     def dump(self) -> tuple[object, ...]:
         """The state, as plain values; see `load` of the subclass."""

@@ -30,7 +30,8 @@ def octets(drive: Drive) -> int:
     kept = 0
     for side in (drive.analysis.first, drive.analysis.second):
         kept += len(side.detection.held)
-        for decoder in (side.detection.probe, side.decoder):
+        # Each protocol's search holds its own.
+        for decoder in (max(side.detection.probes, key=lambda one: one.kept, default=None), side.decoder):
             if decoder is not None:
                 dumped = decoder.dump()
                 kept += sum(len(value) for value in dumped if isinstance(value, bytes))

@@ -23,8 +23,10 @@ from support.openings import (
 
 from amqpscope.limits import MAX_NOTES
 
-HEADER_ONLY = ("amqp091", "amqp010", "amqp09", "amqp08", "amqp-unknown")
+DECODED = {"amqp10": {"header", "amqp", "sasl"}, "amqp091": {"header", "method", "heartbeat"}}
+HEADER_ONLY = ("amqp010", "amqp09", "amqp08", "amqp-unknown")
 OPEN = frame(amqp.open_(container_id="some container"))
+PUBLISH = method091(60, 40, b"\0\0\0\4some\0", channel=7)
 BEGIN = frame(amqp.begin(next_outgoing_id=0, incoming_window=10, outgoing_window=10))
 CLOSE = frame(amqp.close())
 
@@ -49,8 +51,8 @@ def test_every_opening_however_it_is_split(name: str, octets: bytes, direction: 
         headers = 0
         if name in HEADER_ONLY and octets.startswith(b"AMQP"):
             headers = 1
-        if name == "amqp10":
-            assert {one.frame.kind for one in drive.out} <= {"header", "amqp", "sasl"}
+        if name in DECODED:
+            assert {one.frame.kind for one in drive.out} <= DECODED[name]
             assert sum(int(one.frame.size) for one in drive.out) == len(octets)
         else:
             assert [one.frame.kind for one in drive.out] == ["header"] * headers
@@ -123,10 +125,10 @@ def test_a_doubled_header(each: int) -> None:
 @pytest.mark.parametrize("times", [1, 2, 5])
 @pytest.mark.parametrize("rest", [b"", b"AMQ", method091(10, 11)])
 def test_a_doubled_header_of_another_version(each: int, times: int, rest: bytes) -> None:
-    header = b"AMQP\0\0\x09\1"
+    header = b"AMQP\1\1\0\x0a"
     drive = Drive()
     drive.send(0, header * times + rest, each=each)
-    drive.send(1, method091(10, 10, b"\0\x09" + bytes(40)))
+    drive.send(1, b"something that is no AMQP")
     drive.send(0, header)  # not there any more: a frame stood between
     drive.finish()
     own = [one for one in drive.out if one.direction == 0]
@@ -135,7 +137,7 @@ def test_a_doubled_header_of_another_version(each: int, times: int, rest: bytes)
         ("header", 8 * n) for n in range(expected)
     ]
     assert not any(one.frame.problems for one in own)
-    assert drive.connection.protocol == "amqp091"
+    assert drive.connection.protocol == "amqp010"
     if each in (1, 3) and times > 1:
         assert own[1].packet < own[1].last_packet
 
@@ -146,13 +148,15 @@ def test_a_doubled_header_of_another_version(each: int, times: int, rest: bytes)
         (b"AMQP\0\0\x09\1", AMQP_HEADER, "amqp091"),
         (AMQP_HEADER, b"AMQP\0\0\x09\1", "amqp10"),
         (SASL_HEADER, b"AMQP\0\0\x09\1", "amqp10"),
-        (b"AMQP\0\2\0\0", AMQP_HEADER, "amqp-unknown"),
-        (b"AMQP\1\1\0\x0a", b"AMQP\0\0\x09\1", "amqp010"),
+        (b"AMQP\0\2\0\0", AMQP_HEADER, "amqp10"),
+        (b"AMQP\1\1\0\x0a", b"AMQP\0\0\x09\1", "amqp091"),
+        (b"AMQP\0\0\x09\0", b"AMQP\0\0\x09\1", "amqp091"),
+        (b"AMQP\1\1\0\x0a", b"AMQP\1\1\x08\0", "amqp010"),
     ],
 )
 @pytest.mark.parametrize("each", [0, 1])
 def test_peers_of_different_versions(client: bytes, server: bytes, protocol: str, each: int) -> None:
-    """Both headers are shown, and the connection is called what the client asked for."""
+    """Both headers are shown; the first version that is decoded names the connection, else the first."""
     drive = Drive()
     drive.send(0, client, each=each)
     drive.send(1, server, each=each)
@@ -337,7 +341,7 @@ def test_a_header_alone_without_syn(header: bytes, split: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "octets"),
-    [(name, octets) for name, octets in KNOWN if name in HEADER_ONLY and octets.startswith(b"AMQP")],
+    [(name, octets) for name, octets in KNOWN if name not in DECODED and octets.startswith(b"AMQP")],
     ids=str,
 )
 def test_other_headers_without_syn(name: str, octets: bytes) -> None:
@@ -369,23 +373,44 @@ def test_another_header_inside_a_message_is_none(octets: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "segments"),
+    "segments",
     [
-        ("tls", [b"rest of a record", record(0x17, b"x" * 700)]),
-        ("tls", [record(0x17, b"x" * 300) + record(0x17, b"x" * 3000)[:100]]),
-        ("amqp091", [b"rest of a body\xce", HEARTBEAT]),
-        ("amqp091", [b"rest of a body\xce", method091(60, 40, bytes(20)) + CONTENT + BODY]),
-        ("amqp091", [CONTENT + BODY]),
+        [b"rest of a record", record(0x17, b"x" * 700)],
+        [record(0x17, b"x" * 300) + record(0x17, b"x" * 3000)[:100]],
     ],
 )
-def test_other_protocols_in_the_middle(name: str, segments: list[bytes]) -> None:
+def test_tls_in_the_middle(segments: list[bytes]) -> None:
     drive = Drive(syn=False)
     for octets in segments:
         drive.send(0, octets)
     drive.send(1, b"x")
     drive.finish()
-    assert (drive.connection.protocol, drive.out) == (name, [])
-    assert drive.connection.encrypted == (name == "tls")
+    assert (drive.connection.protocol, drive.out) == ("tls", [])
+    assert drive.connection.encrypted
+
+
+@pytest.mark.parametrize("each", [0, 1, 5, 13])
+@pytest.mark.parametrize(
+    ("segments", "names"),
+    [
+        ([b"rest of a body\xce", HEARTBEAT], ["skipped", "heartbeat"]),
+        (
+            [b"rest of a body\xce", PUBLISH + CONTENT + BODY],
+            ["skipped", "basic.publish", "content-header", "body"],
+        ),
+        ([CONTENT + BODY], ["content-header", "body"]),
+        ([b"AMQP\0\0\x09\1", HEARTBEAT], ["header", "heartbeat"]),
+    ],
+)
+def test_frames_of_0_9_1_in_the_middle(segments: list[bytes], names: list[str], each: int) -> None:
+    drive = Drive(syn=False)
+    for octets in segments:
+        drive.send(0, octets, each=each)
+    drive.send(1, b"x")
+    drive.finish()
+    assert drive.connection.protocol == "amqp091"
+    assert drive.names(0) == names
+    assert drive.names(1) == ["skipped"]
 
 
 @pytest.mark.parametrize("kind", ["random", "zeros", "near frames", "text"])

@@ -51,7 +51,8 @@ Examples:
 
 \b
 Exit status: 0 fine, 1 findings that count, 2 a failure (unreadable file,
-unknown option), 3 no AMQP 1.0 to check, or only encrypted, 130 interrupted.
+unknown option), 3 no AMQP 1.0 or 0-9-1 to check, or only encrypted,
+130 interrupted.
 Of several captures: 2 before 1 before 3 before 0; all of them are reported.
 """
 
@@ -168,7 +169,7 @@ def check(
         typer.Option(
             "--allow-empty",
             rich_help_panel=STATUS_PANEL,
-            help="Exit with 0 also if there is no AMQP 1.0 to check.",
+            help="Exit with 0 also if there is no AMQP 1.0 or 0-9-1 to check.",
         ),
     ] = False,
     profile: ProfileOption = AUTO,

@@ -29,8 +29,10 @@ from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
 from amqpscope.report.printable import printable
+from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 from amqpscope.rules.profiles import AUTO, valid
+from dissectors.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +54,9 @@ Examples:
 
 \b
 Exit status: 0 fine, 1 findings that count, 2 a failure (an input that cannot
-be read at all, no Java, unknown option), 3 no AMQP 1.0 in any capture,
-130 interrupted. 2 before 1 before 3 before 0; the tables have all there was.
+be read at all, no Java, unknown option), 3 no AMQP 1.0 or 0-9-1 in any
+capture, 130 interrupted. 2 before 1 before 3 before 0; the tables have all
+there was.
 What is in a directory and is no capture is only told, and has its row in the
 table files; but a SOURCE without any capture is a failure.
 """
@@ -202,7 +205,9 @@ def run(
     allow_empty: Annotated[
         bool,
         typer.Option(
-            "--allow-empty", rich_help_panel=STATUS_PANEL, help="Exit with 0 also if there is no AMQP 1.0."
+            "--allow-empty",
+            rich_help_panel=STATUS_PANEL,
+            help="Exit with 0 also without AMQP 1.0 or 0-9-1.",
         ),
     ] = False,
     quiet: Annotated[
@@ -381,8 +386,8 @@ def _statuses(
     for key, number in counts.items():
         if key[0] == "finding" and number and key[1] in counting and (key[2] == "certain" or possible):
             statuses.append(Status.FINDINGS)
-    if not counts["connection", "amqp10"] and not allow_empty:
-        say("no AMQP 1.0 in any of the captures")
+    if not any(counts["connection", name] for name in PROTOCOLS) and not allow_empty:
+        say("no AMQP 1.0 or 0-9-1 in any of the captures")
         statuses.append(Status.NO_AMQP)
     return statuses
 
@@ -400,9 +405,13 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
     if counts["file", "skipped"]:
         files += f", {counts['file', 'skipped']} no capture"
     print(printable(f"{shown(out)}: {files}"))
-    amqp = counts["connection", "amqp10"]
+    spoken = [
+        f"{counts['connection', name]} of them {protocol_name(name)}"
+        for name in PROTOCOLS
+        if counts["connection", name] or name == "amqp10"
+    ]
     connections = count(total("connection"), "connection")
-    print(f"  {connections}, {amqp} of them AMQP 1.0; {count(counts['frame',], 'frame')}")
+    print(f"  {connections}, {', '.join(spoken)}; {count(counts['frame',], 'frame')}")
     found = []
     for certainty in ("certain", "possible"):
         for severity in ("error", "warning", "note"):

@@ -17,6 +17,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.timeline import TIME_FORMATS
 from amqpscope.selection import Selection, parse_bound, parse_channels, parse_names
+from dissectors.protocols import PROTOCOLS
 
 __all__ = ["EPILOG", "capture_status", "read"]
 
@@ -198,7 +199,9 @@ def read(
     allow_empty: Annotated[
         bool,
         typer.Option(
-            "--allow-empty", rich_help_panel=_OTHER, help="Exit with 0 also if there is no AMQP 1.0 to read."
+            "--allow-empty",
+            rich_help_panel=_OTHER,
+            help="Exit with 0 also without AMQP 1.0 or 0-9-1.",
         ),
     ] = False,
 ) -> int:
@@ -301,7 +304,7 @@ def _told_if_interrupted(capture: Capture, writer: Writer) -> Iterator[None]:
 def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -> Status:
     """What a capture read to its end amounts to; says so if there was nothing to read, or to check."""
     protocols = capture.protocols
-    if protocols.get("amqp10"):
+    if any(protocols.get(name) for name in PROTOCOLS):
         return Status.FINE
     total = sum(protocols.values())
     found = []
@@ -317,5 +320,6 @@ def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -
         what = f"{total} TCP connections, none with data"
     else:
         what = f"{total} TCP connections, {', '.join(found)}"
-    say(f"{capture.name}: no AMQP 1.0 to {purpose}: {what.replace('1 TCP connections', '1 TCP connection')}")
+    what = what.replace("1 TCP connections", "1 TCP connection")
+    say(f"{capture.name}: no AMQP 1.0 or 0-9-1 to {purpose}: {what}")
     return Status.FINE if allow_empty else Status.NO_AMQP

@@ -25,7 +25,7 @@ A connection's number is Wireshark's tcp.stream. Octets of a peer are those of
 its stream; missing ones were not captured, resent ones were captured twice.
 Octets of a link are those of its messages.
 
-Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 to read, 130 interrupted.
+Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
 """
 
 
@@ -63,7 +63,7 @@ def summary(
     merge: Merge = False,
     via: Via = None,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Exit with 0 also if there is no AMQP 1.0 to read.")
+        bool, typer.Option("--allow-empty", help="Exit with 0 also if there is no AMQP 1.0 or 0-9-1 to read.")
     ] = False,
 ) -> int:
     """Show what happened on each connection: who talked, which links, how much, how it ended and why."""

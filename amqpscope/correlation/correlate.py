@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from amqpscope.correlation.intermediary import forwarded
 from amqpscope.correlation.resumption import resumed
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
+from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["correlate"]
 

@@ -7,10 +7,10 @@ message's; where two messages came in with one id and are not the same, nothing 
 
 from collections.abc import Iterable
 
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
 from amqpscope.rules.amqp10.intermediary import judge_forwarded
 from amqpscope.tracking.amqp10.passage import Passage
+from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["forwarded"]
 

@@ -8,10 +8,10 @@ stolen, not resumed).
 
 from collections.abc import Iterable
 
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
 from amqpscope.rules.amqp10.resumption import judge_resumption
 from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["resumed"]
 

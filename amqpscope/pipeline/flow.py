@@ -20,13 +20,13 @@ import pyarrow as pa
 from amqpscope.analysis import Note
 from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.correlate import correlate as join
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.pipeline.chain import table_for
 from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
 from amqpscope.pipeline.inputs import CaptureSet, Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
+from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "correlate", "refer"]
 

@@ -20,10 +20,16 @@ LAYERS = (
     "delivery",
     "messaging",
     "transactions",
+    "channel",
+    "exchange",
+    "queue",
+    "basic",
+    "tx",
+    "confirm",
 )
-"""The layers of the rules, from the octets up."""
+"""The layers of the rules, from the octets up: AMQP 1.0's, and from channel on those of AMQP 0-9-1."""
 
-_FILES = {"amqp10": "amqp10.tsv"}
+_FILES = {"amqp10": "amqp10.tsv", "amqp091": "amqp091.tsv"}
 _GUARDS = {"amqp10": "amqp10-guards.tsv"}
 _EDITIONS = {"amqp10": "amqp10-editions.tsv"}
 
@@ -133,10 +139,13 @@ def severity(name: str, edition: str = "final") -> str:
     short = name.partition("/")[2]
     if short.endswith("-REACT") or short in _REACTIONS or short in _CONTRADICTED:
         return "note"
-    if short in _NOTES:
+    if short in _NOTES or row.basis == "tier C":
         return "note"
     if row.requirement.startswith("SHOULD") or row.requirement == "MAY-limits":
         return "warning"
     if row.basis in _WEAK_BASES or row.reason.startswith("heuristic"):
+        return "warning"
+    if row.requirement == "IMPLIED" and not row.condition:
+        # Nobody says what is to come of it.
         return "warning"
     return "error"

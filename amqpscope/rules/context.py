@@ -6,7 +6,6 @@ Frames lie in the reader's large buffers, so what is kept of them here is copied
 from amqpscope.finding import Finding
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_OCTETS
 from amqpscope.model import FrameRecord
-from dissectors.amqp10.message import Message
 
 __all__ = ["Context"]
 
@@ -63,7 +62,5 @@ def _kept(record: FrameRecord) -> FrameRecord:
         frame.kept(CONTEXT_OCTETS),
     )
     if message is not None:
-        octets = message.octets
-        whole = message.complete and len(octets) <= CONTEXT_OCTETS
-        copy.message = Message(message.message_format, [octets[:CONTEXT_OCTETS]], message.size, whole)
+        copy.message = message.shortened(CONTEXT_OCTETS)
     return copy

@@ -14,7 +14,6 @@ from amqpscope.rules.registry import checked
 
 __all__ = ["Explanation", "explanation"]
 
-_NAMESPACE = "amqp10"
 _MATTERS = "Why it matters:"
 _SILENT = "Silent when:"
 
@@ -38,7 +37,8 @@ def explanation(rule: str) -> Explanation | None:
 @cache
 def _words(subject: str) -> dict[str, Explanation]:
     """The words of all rules in one file."""
-    file = resources.files("amqpscope.rules").joinpath(_NAMESPACE, f"{subject}.py")
+    namespace = subject.partition("/")[0]
+    file = resources.files("amqpscope.rules").joinpath(f"{subject}.py")
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, UnicodeDecodeError):
@@ -49,8 +49,8 @@ def _words(subject: str) -> dict[str, Explanation]:
         function = functions.get(name)
         if function is not None:
             fault, matters, silent = _parts(ast.get_docstring(function) or "")
-            rule = code if "/" in code else f"{_NAMESPACE}/{code}"
-            words[rule] = Explanation(fault, matters, silent, f"{_NAMESPACE}/{subject}.py", name)
+            rule = code if "/" in code else f"{namespace}/{code}"
+            words[rule] = Explanation(fault, matters, silent, f"{subject}.py", name)
     return words
 
 

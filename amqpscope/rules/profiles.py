@@ -20,12 +20,12 @@ from typing import Final, NamedTuple
 from amqpscope.errors import FilterError
 from amqpscope.finding import Finding
 from amqpscope.rules.catalogue import severity
-from dissectors.amqp10.performatives import Open
-from dissectors.amqp10.values import Map
 
 __all__ = [
     "AUTO",
     "HABITUAL",
+    "LONGEST",
+    "MOST_PROPERTIES",
     "NONE",
     "PROFILES",
     "Habit",
@@ -46,10 +46,10 @@ AUTO: Final = "auto"
 NONE: Final = "none"
 """No profile: every finding has the weight of its rule."""
 
-_LONGEST: Final = 200
+LONGEST: Final = 200
 """Characters of a field that are looked at; products' names are short."""
 
-_MOST_PROPERTIES: Final = 64
+MOST_PROPERTIES: Final = 64
 """Properties of an open that are looked at; products have a handful."""
 
 _COMPLAINTS: Final = frozenset(
@@ -316,15 +316,8 @@ def valid(choice: str) -> str:
     return choice
 
 
-def recognised(opened: Open) -> list[Profile]:
-    """The profiles of the peer that sent this open."""
-    said: dict[str, str] = {}
-    if isinstance(opened.properties, Map):
-        for name, value in opened.properties.pairs[:_MOST_PROPERTIES]:
-            if isinstance(name, str) and isinstance(value, str):
-                said.setdefault(str(name), value[:_LONGEST])
-    if opened.container_id is not None:
-        said["container-id"] = opened.container_id[:_LONGEST]
+def recognised(said: dict[str, str]) -> list[Profile]:
+    """The profiles of the peer that says this of itself."""
     return [one for one in PROFILES if any(_bears(said, mark) for mark in one.marks)]
 
 

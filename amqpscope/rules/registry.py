@@ -6,6 +6,7 @@ A rule's function stands in the file of its subject, and its id beside it in the
 from collections.abc import Iterable
 from typing import Final
 
+from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp10 import (
     attachment,
     condition,
@@ -42,42 +43,43 @@ from amqpscope.rules.amqp10 import (
 __all__ = ["SUBJECTS", "checked"]
 
 SUBJECTS: Final[dict[str, Iterable[str]]] = {
-    "attachment": attachment.RULES,
-    "condition": condition.RULES,
-    "connection": connection.RULES,
-    "counting": counting.RULES,
-    "content": content.RULES,
-    "coordinator": coordinator.RULES,
-    "delivery": delivery.RULES,
-    "ending": ending.RULES,
-    "filtering": filtering.RULES,
-    "framing": framing.RULES,
-    "idle": idle.RULES,
-    "intermediary": intermediary.RULES,
-    "link": link.RULES,
-    "message": message.RULES,
-    "negotiation": negotiation.RULES,
-    "reaction": reaction.RULES,
-    "outcome": outcome.RULES,
-    "redelivery": redelivery.RULES,
-    "refusal": refusal.RULES,
-    "resuming": resuming.RULES,
-    "resumption": resumption.RULES,
-    "sasl": sasl.RULES,
-    "session": session.RULES,
-    "settlement": settlement.RULES,
-    "terminus": terminus.RULES,
-    "tls": tls.RULES,
-    "transaction": transaction.RULES,
-    "transactional_work": transactional_work.RULES,
-    "types": types.RULES,
-    "window": window.RULES,
+    "amqp10/attachment": attachment.RULES,
+    "amqp10/condition": condition.RULES,
+    "amqp10/connection": connection.RULES,
+    "amqp10/counting": counting.RULES,
+    "amqp10/content": content.RULES,
+    "amqp10/coordinator": coordinator.RULES,
+    "amqp10/delivery": delivery.RULES,
+    "amqp10/ending": ending.RULES,
+    "amqp10/filtering": filtering.RULES,
+    "amqp10/framing": framing.RULES,
+    "amqp10/idle": idle.RULES,
+    "amqp10/intermediary": intermediary.RULES,
+    "amqp10/link": link.RULES,
+    "amqp10/message": message.RULES,
+    "amqp10/negotiation": negotiation.RULES,
+    "amqp10/reaction": reaction.RULES,
+    "amqp10/outcome": outcome.RULES,
+    "amqp10/redelivery": redelivery.RULES,
+    "amqp10/refusal": refusal.RULES,
+    "amqp10/resuming": resuming.RULES,
+    "amqp10/resumption": resumption.RULES,
+    "amqp10/sasl": sasl.RULES,
+    "amqp10/session": session.RULES,
+    "amqp10/settlement": settlement.RULES,
+    "amqp10/terminus": terminus.RULES,
+    "amqp10/tls": tls.RULES,
+    "amqp10/transaction": transaction.RULES,
+    "amqp10/transactional_work": transactional_work.RULES,
+    "amqp10/types": types.RULES,
+    "amqp10/window": window.RULES,
+    "amqp091/framing": framing091.RULES,
 }
-"""The rules of each file in `amqpscope/rules/amqp10/`."""
+"""The rules of each file in `amqpscope/rules/`, by its path there."""
 
 _CHECKED: Final[dict[str, str]] = {rule: subject for subject, rules in SUBJECTS.items() for rule in rules}
 
 
 def checked() -> dict[str, str]:
-    """The rules that are checked, each with the file that has it: `amqp10/L-CREDIT` is in `link`."""
+    """The rules that are checked, each with the file that has it: `amqp10/L-CREDIT` is in `amqp10/link`."""
     return dict(_CHECKED)

@@ -28,8 +28,9 @@ from typing import Final
 
 from dissectors.amqp091.arguments import ArgumentReader, Method, UnknownMethod
 from dissectors.amqp091.content import read_content_header
+from dissectors.amqp091.methods import ConnectionStart, ConnectionStartOk
 from dissectors.amqp091.registry import new_method
-from dissectors.amqp091.tables import EITHER
+from dissectors.amqp091.tables import EITHER, RABBITMQ
 from dissectors.interface import Frame, Problem
 from dissectors.limits import GUESSED_OCTETS, MAX_CREDIBLE_FRAME, MAX_WRONG_FRAME, RESYNC_WINDOW
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDecoder
@@ -55,6 +56,10 @@ _CANDIDATE: Final = re.compile(
 )
 # The octets that decide whether it may match.
 _CANDIDATE_OCTETS: Final = 8
+
+
+# Products whose field tables are read as RabbitMQ's errata say.
+_RABBITMQ_DIALECT: Final = (b"RabbitMQ", b"LavinMQ")
 
 
 def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
@@ -146,10 +151,23 @@ class FrameDecoder(StreamDecoder):
         # A protocol header or frame has come.
         self.opened: bool = False
         self.reader: ArgumentReader = ArgumentReader(dialect)
+        self.attentive = True
 
     def speak(self, dialect: i64) -> None:
         """The dialect of the field tables from here on."""
         self.reader.dialect = dialect
+        self.attentive = False
+
+    def heed(self, frame: Frame) -> None:
+        """The server's product tells which dialect of field tables the two speak."""
+        method = frame.body
+        if isinstance(method, ConnectionStart):
+            table = method.server_properties
+            product = None if table is None else table.get("product")
+            self.speak(RABBITMQ if product in _RABBITMQ_DIALECT else EITHER)
+        elif isinstance(method, Method) and not isinstance(method, ConnectionStartOk):
+            # The start was not captured: nobody will tell.
+            self.attentive = False
 
     # The stream
 
@@ -380,11 +398,11 @@ class FrameDecoder(StreamDecoder):
     # Between processes
 
     def dump_protocol(self) -> tuple[object, ...]:
-        return (self.opened, self.reader.dialect)
+        return (self.opened, self.reader.dialect, self.attentive)
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "FrameDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
         decoder = FrameDecoder()
-        decoder.opened, decoder.reader.dialect = decoder.restore(state)
+        decoder.opened, decoder.reader.dialect, decoder.attentive = decoder.restore(state)
         return decoder

@@ -4,18 +4,18 @@ A message is a method that has content (basic.publish, return, deliver, get-ok),
 how many octets follow, and as many body frames as it takes, all on one channel; other channels interleave
 freely. Whatever else comes on the channel in between ends the message where it is.
 
-`fault` says which rule of this sequence a frame breaks, before the frame is taken. One fault is told once:
-what follows from it on the channel is silent until a method stands there again, which always begins
-something new. So it is on all channels after octets that were not captured, and where the start was not.
+A frame that breaks the rules of this sequence gets that as a problem (`F-CONTENT-NO-METHOD` and its like)
+when it is taken. One fault is told once: what follows from it on the channel is silent until a method stands
+there again, which always begins something new. So it is on all channels after octets that were not captured,
+and where the start was not.
 """
 
 from typing import Any, Final
 
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.registry import new_method
-from dissectors.amqp091.values import Raw
-from dissectors.interface import Frame
+from dissectors.amqp091.portable import dump_method, load_method
+from dissectors.interface import Assembled, Assembler, Frame, Problem
 from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
 from dissectors.wire import i64
 
@@ -30,7 +30,7 @@ _AROUND: Final = 8
 _SMALL_PART: Final = 2048
 
 
-class Message:
+class Message(Assembled):
     """A message, as far as it was captured.
 
     channel; offset: stream offset of its method's frame, or of its header's where no method stands before it.
@@ -41,6 +41,7 @@ class Message:
     """
 
     def __init__(self, channel: i64, offset: i64, method: Method | None) -> None:
+        super().__init__()
         self.channel: i64 = channel
         self.offset: i64 = offset
         self.method: Method | None = method
@@ -53,6 +54,11 @@ class Message:
         self.kept: i64 = 0
         # A header frame came, whether or not it decodes.
         self.headed: bool = False
+
+    @staticmethod
+    def of(assembled: Assembled | None) -> "Message | None":
+        """What was put together, if it is a message of AMQP 0-9-1."""
+        return assembled if isinstance(assembled, Message) else None
 
     @property
     def complete(self) -> bool:
@@ -74,18 +80,30 @@ class Message:
         elif payload:
             self.parts.append(payload)
 
+    def shortened(self, most: i64) -> "Message":
+        copy = Message(self.channel, self.offset, self.method)
+        copy.header = self.header
+        copy.announced = self.announced
+        copy.seen = self.seen
+        copy.frames = self.frames
+        copy.whole = self.whole
+        copy.headed = self.headed
+        copy.add(self.body[:most])
+        return copy
+
     def __repr__(self) -> str:
         name = "unknown" if self.method is None else self.method.definition().name
         return f"<Message {name} channel={self.channel} {self.seen} of {self.announced} octets>"
 
 
-class MessageAssembler:
+class MessageAssembler(Assembler):
     """Takes the frames of one direction in order, gives back the messages that they end.
 
     keeping: keep the bodies; else they are only counted.
     """
 
     def __init__(self, keeping: bool = False) -> None:
+        super().__init__()
         self.keeping: bool = keeping
         self._open: dict[int, Message] = {}
         self._kept: i64 = 0
@@ -104,7 +122,7 @@ class MessageAssembler:
         """The message that is not ended yet on a channel."""
         return self._open.get(int(channel))
 
-    def fault(self, frame: Frame) -> str:
+    def _fault(self, frame: Frame) -> str:
         """The rule about the sequence of content that a frame breaks, or "". Before it is taken."""
         kind = frame.kind
         if kind != "method" and kind != "content-header" and kind != "body":
@@ -133,8 +151,12 @@ class MessageAssembler:
         return "F-BODY-OVERRUN" if message.announced >= 0 and size > message.announced else ""
 
     def take(self, frame: Frame) -> Message | None:
-        """A frame of this direction; the message that it completes, or cuts short."""
         kind = frame.kind
+        if kind == "heartbeat" or kind == "header":
+            return None
+        fault = self._fault(frame)
+        if fault:
+            frame.add_problem(Problem(fault, 0, "", self._reason(fault, frame)))
         if kind == "body":
             return self._body(frame)
         if kind == "content-header":
@@ -144,6 +166,24 @@ class MessageAssembler:
         if kind == "skipped" or kind == "unknown":
             self._doubt()
         return None
+
+    def _reason(self, fault: str, frame: Frame) -> str:
+        """What is wrong with a frame that breaks this rule."""
+        message = self._open.get(int(frame.channel))
+        if fault == "F-HEADER-ORPHAN":
+            return "a content header without a method that has content before it"
+        if fault == "F-BODY-ZERO":
+            return "a body frame after a content header that announces no body"
+        if message is None or message.method is None:
+            return "a body frame without a content header before it"
+        begun = message.method.definition().name
+        if fault == "F-CONTENT-HEADER-NEXT":
+            return f"{frame.name} where the content header of {begun} is due"
+        if fault == "F-BODY-OVERRUN":
+            size = message.seen + frame.declared_size - _AROUND
+            return f"{size} octets of body, of which the content header announces {message.announced}"
+        left = message.announced - message.seen
+        return f"{frame.name} where {left} octets of the body of {begun} are due"
 
     def finish(self) -> list[Message]:
         """The stream ended: the messages that were not."""
@@ -266,19 +306,7 @@ class MessageAssembler:
 
 
 def _dump_message(message: Message) -> tuple[object, ...]:
-    method: tuple[object, ...] | None = None
-    if message.method is not None:
-        definition = message.method.definition()
-        odd: list[tuple[int, bytes]] = []
-        if message.method.odd is not None:
-            odd = [(at, raw.octets) for at, raw in message.method.odd.items() if isinstance(raw, Raw)]
-        method = (
-            definition.class_id,
-            definition.method_id,
-            message.method.present,
-            tuple(message.method.values()),
-            tuple(odd),
-        )
+    method = None if message.method is None else dump_method(message.method)
     header: tuple[object, ...] | None = None
     if message.header is not None:
         known = message.header
@@ -299,16 +327,7 @@ def _dump_message(message: Message) -> tuple[object, ...]:
 
 def _load_message(saved: tuple[Any, ...]) -> Message:
     channel, offset, method_state, header_state, seen, frames, whole, headed, body = saved
-    method: Method | None = None
-    if method_state is not None:
-        class_id, method_id, present, values, odd = method_state
-        method = new_method(class_id, method_id)
-        assert method is not None
-        method.present = present
-        for field, value in zip(method.definition().fields, values, strict=True):
-            setattr(method, field.name.replace("-", "_"), value)
-        if odd:
-            method.odd = {at: Raw(octets) for at, octets in odd}
+    method = None if method_state is None else load_method(method_state)
     message = Message(channel, offset, method)
     if header_state is not None:
         class_id, weight, body_size, flags, octets, delivery_mode, priority, sound = header_state

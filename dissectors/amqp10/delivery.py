@@ -20,7 +20,7 @@ from typing import Final
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Attach, Begin, Detach, End, Transfer
-from dissectors.interface import Frame
+from dissectors.interface import Assembler, Frame
 from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
 from dissectors.wire import i64
 
@@ -56,10 +56,11 @@ class _Delivery:
             self.parts.append(payload)
 
 
-class MessageAssembler:
+class MessageAssembler(Assembler):
     """Takes the frames of one direction in order, gives back the messages they complete."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._open: dict[int, _Delivery] = {}
         self._kept: i64 = 0
         # After lost octets, or a missing start: the links of which it is known where a delivery begins.

@@ -12,7 +12,7 @@ from dissectors.amqp10.outline import MARKED_DURABLE, OPTIONAL, outline, section
 from dissectors.amqp10.registry import FINAL, SECTIONS
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Described, Map, Raw, Symbol, ULong
-from dissectors.interface import Problem
+from dissectors.interface import Assembled, Problem
 from dissectors.wire import i64
 
 __all__ = ["BATCH_FORMAT", "DURABLE", "OPTED", "RESERVED", "Message", "Section"]
@@ -52,7 +52,7 @@ class Section:
         return f"<Section {self.name} at {self.offset}+{self.size}>"
 
 
-class Message:
+class Message(Assembled):
     """What a delivery carries, as far as it was captured.
 
     message_format: from the first transfer, 0 where it was not given. size: octets of all its
@@ -60,6 +60,7 @@ class Message:
     """
 
     def __init__(self, message_format: i64, parts: list[bytes], size: i64, complete: bool) -> None:
+        super().__init__()
         self.message_format: i64 = message_format
         self.size: i64 = size
         self.complete: bool = complete
@@ -82,6 +83,11 @@ class Message:
         message._start = start
         message._end = end
         return message
+
+    @staticmethod
+    def of(assembled: Assembled | None) -> "Message | None":
+        """What was put together, if it is a message of AMQP 1.0."""
+        return assembled if isinstance(assembled, Message) else None
 
     @property
     def octets(self) -> bytes:
@@ -149,6 +155,10 @@ class Message:
         self._buffer = buffer
         self._start -= shift
         self._end -= shift
+
+    def shortened(self, most: i64) -> "Message":
+        octets = self.octets
+        return Message(self.message_format, [octets[:most]], self.size, self.complete and len(octets) <= most)
 
     def _join(self) -> None:
         parts = self._parts

@@ -175,7 +175,7 @@ def test_of_several_captures(folder: Path, capsys: pytest.CaptureFixture[str]) -
             result = amqpscope(capsys, "check", *names)
             assert result.status == next(status for status in (2, 1, 3, 0) if status in statuses), names
             assert ("missing.pcap: No such file" in result.err) == ("missing.pcap" in names)
-            assert ("tls.pcap: no AMQP 1.0 to check" in result.err) == ("tls.pcap" in names)
+            assert ("tls.pcap: no AMQP 1.0 or 0-9-1 to check" in result.err) == ("tls.pcap" in names)
             heads = [line.partition(": ")[0] for line in result.lines if ".pcap: " in line]
             assert heads == [name for name in names if name != "missing.pcap"]
             assert result.out.count("error amqp10/S-WIN-IN") == 2 * ("window-overrun.pcap" in names)

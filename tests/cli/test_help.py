@@ -52,7 +52,7 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
     told = " ".join(amqpscope(capsys, "check", "--help").out.split())
     for words in (
         "0 fine, 1 findings that count, 2 a failure",
-        "3 no AMQP 1.0 to check, or only encrypted, 130 interrupted",
+        "3 no AMQP 1.0 or 0-9-1 to check, or only encrypted, 130 interrupted",
         "2 before 1 before 3 before 0",
         "--fail-on error|warning|note|never",
         "--fail-on-possible",

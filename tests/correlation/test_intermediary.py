@@ -11,8 +11,8 @@ from support.dialogue import Dialogue
 from support.summed_up import summaries
 
 from amqpscope.correlation.correlate import correlate
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.limits import MAX_PASSAGES
+from amqpscope.tracking.summary import ConnectionSummary
 
 CHANGED = amqp.properties(message_id="m-1", subject="b") + DATA
 

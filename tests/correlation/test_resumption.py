@@ -13,8 +13,8 @@ from support.summed_up import summaries
 
 import amqpscope
 from amqpscope.correlation.correlate import correlate
-from amqpscope.correlation.summary import ConnectionSummary
 from amqpscope.finding import Finding
+from amqpscope.tracking.summary import ConnectionSummary
 
 RULE = "amqp10/L-ATTACH-UNSETTLED"
 

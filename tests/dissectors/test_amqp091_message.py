@@ -39,8 +39,9 @@ def assemble(
         else:
             decoder.feed(piece, 0, len(piece))
         for frame in decoder.frames:
-            faults += [fault for fault in [assembler.fault(frame)] if fault]
+            before = len(frame.problems)
             message = assembler.take(frame)
+            faults += [problem.code for problem in frame.problems[before:]]
             if message is not None:
                 ended.append(message)
             if dumping:

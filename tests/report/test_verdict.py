@@ -144,7 +144,7 @@ def test_what_is_expected_is_a_condition() -> None:
     """Of every rule: no remarks of the catalogue's in brackets."""
     finding = found(overrun(1))[0]
     named = 0
-    for finding.rule in catalogue():
+    for finding.rule in (rule for rule in catalogue() if rule.startswith("amqp10/")):
         expected, by_the_text = expected_condition(finding)
         assert not re.search(r"[\[\](]the |\[|\]|^\(", expected), finding.rule
         assert expected == "" or expected.startswith("amqp:")

@@ -11,7 +11,7 @@ from support.judged import judged
 import amqpscope
 from amqpscope.limits import MAX_TRANSACTIONS
 from amqpscope.rules.amqp10 import transaction
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.catalogue import severity
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.session import SessionEnd

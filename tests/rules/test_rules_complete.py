@@ -18,15 +18,20 @@ from amqpscope.rules.registry import SUBJECTS, checked
 
 SCENARIOS = scenarios()
 
-RULES_FOLDER = Path(amqpscope.rules.__file__).parent / "amqp10"
-TABLES = {name: importlib.import_module(f"amqpscope.rules.amqp10.{name}").RULES for name in SUBJECTS}
+RULES_FOLDER = Path(amqpscope.rules.__file__).parent
+FILES = [
+    path for namespace in ("amqp10", "amqp091") for path in sorted((RULES_FOLDER / namespace).glob("*.py"))
+]
+TABLES = {
+    name: importlib.import_module(f"amqpscope.rules.{name.replace('/', '.')}").RULES for name in SUBJECTS
+}
 CHECKED = sorted(rule for table in TABLES.values() for rule in table)
 
 
 def test_each_file_of_rules_is_in_the_registry() -> None:
     files = {
-        path.stem
-        for path in RULES_FOLDER.glob("*.py")
+        f"{path.parent.name}/{path.stem}"
+        for path in FILES
         if re.search(r"^RULES\b", path.read_text("utf-8"), re.M)
     }
     assert files == set(SUBJECTS)
@@ -44,9 +49,9 @@ def test_each_rule_is_in_the_catalogue() -> None:
 
 def test_whatever_is_reported_is_in_a_table() -> None:
     reported = set()
-    for path in RULES_FOLDER.glob("*.py"):
-        reported |= set(re.findall(r'"(amqp10/[A-Z0-9-]+)"', path.read_text(encoding="utf-8")))
-    assert reported == set(CHECKED)
+    for path in FILES:
+        reported |= set(re.findall(r'"(amqp(?:10|091)/[A-Z0-9-]+)"', path.read_text(encoding="utf-8")))
+    assert reported - {"amqp091/"} == set(CHECKED)
 
 
 def test_whatever_the_dissector_proves_is_in_a_table() -> None:
@@ -64,7 +69,7 @@ def test_each_function_is_one_rule_and_tells_it(subject: str) -> None:
     for rule, function in table.items():
         words = explanation(rule)
         assert words is not None, rule
-        assert (words.file, words.function) == (f"amqp10/{subject}.py", function.__name__)
+        assert (words.file, words.function) == (f"{subject}.py", function.__name__)
         for part in (words.fault, words.matters, words.silent):
             assert part.endswith(".") and "\n" not in part, rule
         assert not re.search("Why it matters|Silent when", "".join(words[:3])), rule

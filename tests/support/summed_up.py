@@ -6,7 +6,7 @@ from support.dialogue import Dialogue
 
 from amqpscope.capture.reader import for_magic
 from amqpscope.connections import ConnectionTable
-from amqpscope.correlation.summary import ConnectionSummary
+from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["summaries"]
 

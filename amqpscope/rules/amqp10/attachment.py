@@ -3,8 +3,8 @@
 
 from amqpscope.limits import MAX_HANDLES_SEARCHED, REFUSAL_TIME
 from amqpscope.model import Spot
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.reaction import offend
-from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.offence import END
 from amqpscope.tracking.amqp10.session import SessionEnd

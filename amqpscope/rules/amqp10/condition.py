@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Error

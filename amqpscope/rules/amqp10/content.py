@@ -7,7 +7,7 @@ that they say nothing odd.
 from typing import Final
 
 from amqpscope.model import CLIENT
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.passage import Passage
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.composite import sent_name

@@ -1,7 +1,7 @@
 """What a coordinator answers (transactions.xml, "txn-declare", "txn-discharge")."""
 
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.transaction import declared_as_a_state, txn_id_too_long
-from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import Request, Transaction, Work, among_raw

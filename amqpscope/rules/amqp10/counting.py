@@ -4,7 +4,7 @@
 from typing import Final
 
 from amqpscope.limits import MAX_LIMITS
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw

@@ -3,10 +3,10 @@
 from typing import Final
 
 from amqpscope.rules.amqp10 import resuming
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.amqp10.settlement import changes, sender_changes_its_outcome
 from amqpscope.rules.amqp10.types import serial_number_that_wraps_elsewhere
-from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from amqpscope.limits import MAX_FILTERS
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.amqp10.message import Message

@@ -6,7 +6,7 @@ certain only as far as frames in between attest it (`tracking.pace`), or the oth
 
 from typing import Final
 
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close
 from dissectors.wire import i64

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from amqpscope.finding import Finding
-from amqpscope.limits import MAX_WITHOUT_REACTION
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.amqp10 import (
     attachment,
@@ -39,14 +38,16 @@ from amqpscope.rules.amqp10 import (
     types,
     window,
 )
-from amqpscope.rules.case import NO_RECORD, Case
-from amqpscope.rules.context import Context
-from amqpscope.rules.profiles import HABITUAL, Profile, recognised, which
+from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.judge import NO_RECORD
+from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
+from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
-from amqpscope.tracking.amqp10.passage import Allowance
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import Ledger, Transaction, opens_ledger
 from amqpscope.tracking.pace import Pace
+from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
@@ -61,6 +62,7 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.transactions import Declared
+from dissectors.amqp10.values import Map
 from dissectors.interface import Problem
 from dissectors.tls import TlsHello
 from dissectors.wire import i64
@@ -68,12 +70,10 @@ from dissectors.wire import i64
 __all__ = ["Judge"]
 
 
-class Judge:
+class Judge(AnyJudge):
     """Replays one connection as two endpoints and judges each frame before it is applied.
 
-    findings: where they are given out, those of one connection in the order in which they were made. Until
-    the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
-    context: give them the frames around. allowance: shared with other connections, None for its own.
+    allowance: of messages that are kept for other connections, shared with them; None for its own.
     """
 
     def __init__(
@@ -83,15 +83,10 @@ class Judge:
         context: bool,
         allowance: Allowance | None = None,
     ) -> None:
-        self.connection: Connection = connection
-        self.findings: list[Finding] = findings
+        self.case: Case = Case(connection)
+        super().__init__(connection, findings, self.case.findings, context)
         self.client: Endpoint = Endpoint(CLIENT, allowance)
         self.server: Endpoint = Endpoint(SERVER, allowance)
-        self.case: Case = Case(connection)
-        self.made: list[Finding] = self.case.findings
-        self.context: Context | None = Context() if context else None
-        # What the peers' opens tell of their products, as far as it was asked for.
-        self.profiles: dict[str, tuple[Open, list[Profile]]] = {}
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
@@ -128,10 +123,7 @@ class Judge:
         if case.found > 0:
             for finding in self.made[len(self.made) - case.found :]:
                 reaction.owe_for(case, finding)
-        if self.context is not None:
-            self.context.saw(record, self.made[len(self.made) - case.found :])
-        if self.made:
-            self.give_out()
+        self.saw(record, case.found)
         if case.ledger.active or opens_ledger(frame.body):
             if not case.ledger.active:
                 case.ledger = Ledger()
@@ -154,52 +146,11 @@ class Judge:
         if error is None and not isinstance(body, Close):
             return
         condition = "" if error is None or error.condition is None else str(error.condition)
-        for finding in self.made:
-            if finding.peer != me.peer and not finding.reaction:
-                finding.reaction = record.frame.name
-                finding.reaction_condition = condition
-                finding.reaction_after = record.time - finding.time
-                finding.reaction_packet = record.packet
-
-    def give_out(self) -> None:
-        """Let go of the oldest findings, as many as nothing more is awaited for."""
-        made = self.made
-        ready: i64 = 0
-        size: i64 = len(made)
-        while ready < size:
-            finding = made[ready]
-            if size - ready <= MAX_WITHOUT_REACTION:
-                if not finding.reaction or len(finding.around) < finding.around_whole:
-                    break
-            ready += 1
-        if ready > 0:
-            self.excuse(made[:ready])
-            self.findings += made[:ready]
-            del made[:ready]
-
-    def excuse(self, findings: list[Finding]) -> None:
-        """Mark those that are a known habit of the product at fault."""
-        for finding in findings:
-            if finding.rule in HABITUAL:
-                peer = finding.peer
-                opened = self.client.open if peer == CLIENT else self.server.open
-                if opened is None:
-                    continue
-                known = self.profiles.get(peer)
-                if known is None or known[0] is not opened:
-                    known = (opened, recognised(opened))
-                    self.profiles[peer] = known
-                finding.profile = which(finding, known[1])
+        self.answered(record, condition)
 
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
     ) -> None:
-        """A stream ended, by `fin` or `rst`, or what is known of it did (`capture`, `evicted`, `reused`).
-
-        packet, time: what shows it. acknowledged: octets of the other stream that were by then, -1 unknown.
-        after_peer: the other stream's end was received before. To be called once a direction, the client's
-        first, when both are over.
-        """
         case = self.case
         if direction == self.connection.client:
             me = self.client
@@ -222,16 +173,45 @@ class Judge:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
 
-    def finish(self) -> None:
-        """The connection is over, nobody reacts any more."""
+    def leave(self) -> None:
         self.client.leave(self.server.sent_end)
         self.server.leave(self.client.sent_end)
-        self.excuse(self.made)
-        self.findings += self.made
-        self.made.clear()
+
+    def left(self) -> ConnectionSummary | None:
+        first, second = self.client, self.server
+        if self.connection.client != 0:
+            first, second = second, first
+        if not first.accounts and not second.accounts and not first.passages and not second.passages:
+            return None
+        containers = (_container(first), _container(second))
+        if "" in containers:
+            return None
+        return ConnectionSummary(
+            self.connection,
+            containers,
+            max(first.last_time, second.last_time),
+            first.whole and second.whole,
+            (list(first.accounts.values()), list(second.accounts.values())),
+            (first.passages, second.passages),
+            (first.all_passages, second.all_passages),
+        )
+
+    def introduction(self, peer: str) -> object:
+        return self.client.open if peer == CLIENT else self.server.open
+
+    def product(self, introduction: object) -> dict[str, str]:
+        said: dict[str, str] = {}
+        if not isinstance(introduction, Open):
+            return said
+        if isinstance(introduction.properties, Map):
+            for name, value in introduction.properties.pairs[:MOST_PROPERTIES]:
+                if isinstance(name, str) and isinstance(value, str):
+                    said.setdefault(str(name), value[:LONGEST])
+        if introduction.container_id is not None:
+            said["container-id"] = introduction.container_id[:LONGEST]
+        return said
 
     def dump(self) -> tuple[object, ...]:
-        """The state as plain values. The frames around findings are not carried."""
         return (
             self.client.dump(),
             self.server.dump(),
@@ -270,7 +250,7 @@ class Judge:
             negotiation.judge_disagreement(case)
         if headers.unparsed_end >= 0 and headers.unparsed_end <= case.me.knowledge.could:
             negotiation.judge_after_unparsed(case)
-        said = record.message
+        said = case.message()
         if said is not None and (message.plainly_sound(said) or self.resumes(case, body)):
             said = None
         if frame.problems:
@@ -397,13 +377,13 @@ class Judge:
         transaction.judge_transfer(case, ends, attached, body)
         if case.ledger.active:
             transactional_work.judge_transfer(case, ends, attached, body)
-        whole = case.record.message
+        whole = case.message()
         if whole is not None and case.me.all_passages and case.me.fates and not self.resumes(case, body):
             redelivery.judge_message(case, ends, attached, whole)
         if said is not None:
             message.judge_message(case, said)
-        if attached.filters and case.record.message is not None and case.record.message.complete:
-            filtering.judge_message(case, attached, case.record.message)
+        if attached.filters and whole is not None and whole.complete:
+            filtering.judge_message(case, attached, whole)
 
     def disposition(self, case: Case, ends: SessionEnd, body: Disposition) -> None:
         """A disposition: what it says of transactions."""
@@ -444,3 +424,10 @@ _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
     **message.PROBLEMS,
     **sasl.PROBLEMS,
 }
+
+
+def _container(end: Endpoint) -> str:
+    """An endpoint's container-id, "" if it said none."""
+    if end.open is None or end.open.container_id is None:
+        return ""
+    return end.open.container_id

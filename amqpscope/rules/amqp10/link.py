@@ -1,7 +1,7 @@
 """Links: handles, attaches and credit (transport.xml, "links", "Flow Control")."""
 
 from amqpscope.rules.amqp10 import attachment, counting
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE

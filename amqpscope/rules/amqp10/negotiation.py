@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.limits import ANSWER_PATIENCE, HEADER_PATIENCE
 from amqpscope.model import CLIENT, SERVER
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.registry import SECURE_PORT

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.interface import Problem
 

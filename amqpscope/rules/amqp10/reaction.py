@@ -10,7 +10,7 @@ from typing import Final
 
 from amqpscope.finding import Finding
 from amqpscope.limits import ANSWER_PATIENCE, MAX_OFFENCES
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.offence import CLOSE, DETACH, END, Offence
 from amqpscope.tracking.amqp10.session import SessionEnd

@@ -4,7 +4,7 @@ A message is the same if it has the same message-id and the same bare message. N
 possible: it may have been sent to the server a second time.
 """
 
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.passage import passage
 from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count, says_first

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from amqpscope.limits import MAX_REFUSED
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import POSSIBLE

@@ -15,8 +15,8 @@ Deliveries Using Delivery States", whose example has fourteen of them):
 null stands for the position 0, 0.
 """
 
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
-from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE

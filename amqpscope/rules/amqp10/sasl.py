@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from amqpscope.model import CLIENT
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
-from amqpscope.rules.case import Case
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse

@@ -1,7 +1,7 @@
 """What both ends say of deliveries after them: dispositions (transport.xml, "Transferring a Message")."""
 
 from amqpscope.rules.amqp10 import outcome, resuming
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.session import SessionEnd, among
 from amqpscope.tracking.knowledge import CERTAIN

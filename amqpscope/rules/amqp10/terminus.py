@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
-from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE

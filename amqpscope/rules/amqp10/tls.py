@@ -1,7 +1,7 @@
 """TLS inside an AMQP connection: what its first record shows in clear (security.xml, "tls")."""
 
 from amqpscope.model import CLIENT
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.tls import TlsHello
 

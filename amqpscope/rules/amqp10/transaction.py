@@ -6,9 +6,9 @@ What its resource answers is judged in `coordinator`, the work under transaction
 from collections.abc import Callable
 from typing import Final
 
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.amqp10.types import field_value_that_does_not_provide_its_archetype
-from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import Control, Transaction, asked_of, named_in
@@ -474,7 +474,7 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
         if named is not None and (link.open is None or named != named_in(link.open.state)):
             judge_id(case, session, named, "a transfer is posted")
     if link.coordinator:
-        message = case.record.message
+        message = case.message()
         if message is not None and message.complete:
             settled = body.settled is True or (link.open is not None and link.open.settled)
             _judge_control(case, session, link, message, settled)

@@ -1,7 +1,7 @@
 """Work under transactions: posting, acquiring, retiring (transactions.xml, "txn-work")."""
 
 from amqpscope.limits import ANSWER_PATIENCE
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import Transaction, Work, among_raw, named_in

@@ -5,8 +5,8 @@ Each function is told by the dissector where the octets break its rule.
 
 from collections.abc import Callable
 
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
-from amqpscope.rules.case import Case
 from dissectors.interface import Problem
 from dissectors.wire import i64
 

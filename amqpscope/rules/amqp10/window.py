@@ -1,7 +1,7 @@
 """The windows of a session: how many transfers each side takes and offers (transport.xml, "Session Flow
 Control")."""
 
-from amqpscope.rules.case import Case
+from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.session import FAR, SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw

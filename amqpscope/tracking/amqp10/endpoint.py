@@ -484,7 +484,7 @@ class Endpoint(Standing):
         if not begun:
             session.continued += 1
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
-        message = record.message
+        message = Message.of(record.message)
         if message is not None:
             if message.complete and message.message_format == 0 and not delivery.settled:
                 if not delivery.resumed:

@@ -11,13 +11,13 @@ Sources: messaging.xml, "message-format".
 import zlib
 from typing import Any, Final
 
-from amqpscope.limits import MAX_CORRELATED_MESSAGES, MAX_PASSED_HEADER
+from amqpscope.limits import MAX_PASSED_HEADER
 from amqpscope.model import FrameRecord, Spot
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.outline import entries, message_id
 from dissectors.wire import i64
 
-__all__ = ["Allowance", "Passage", "passage"]
+__all__ = ["Passage", "passage"]
 
 # Descriptors of the sections (messaging.xml).
 HEADER: Final = 0x70
@@ -25,13 +25,6 @@ ANNOTATIONS: Final = 0x72
 PROPERTIES: Final = 0x73
 APPLICATION: Final = 0x74
 BARE: Final = (0x73, 0x74, 0x75, 0x76, 0x77)
-
-
-class Allowance:
-    """How many more messages may be kept, of all connections of a capture set."""
-
-    def __init__(self) -> None:
-        self.left: i64 = MAX_CORRELATED_MESSAGES
 
 
 class Passage:

@@ -10,11 +10,12 @@ What changes the fields frame by frame is `Endpoint`, which is one of these.
 from typing import Any, Final
 
 from amqpscope.model import Spot
+from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.offence import Offence
-from amqpscope.tracking.amqp10.passage import Allowance, Passage
+from amqpscope.tracking.amqp10.passage import Passage
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import Knowledge

@@ -475,7 +475,7 @@ class Ledger:
             control.settled_packet = record.packet
         kind = ""
         transaction: Transaction | None = None
-        message = record.message
+        message = Message.of(record.message)
         if message is not None and message.complete:
             value = request_in(message)
             if isinstance(value, Declare):

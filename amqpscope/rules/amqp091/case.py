@@ -1,0 +1,39 @@
+"""What a rule of AMQP 0-9-1 is given: a frame, and both endpoints as they were before it."""
+
+from amqpscope.finding import Finding
+from amqpscope.model import Connection
+from amqpscope.rules.case import Case as AnyCase
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.endpoint import Endpoint
+from dissectors.amqp091.message import Message
+from dissectors.amqp091.methods import BasicAck, BasicDeliver, BasicGetOk, BasicNack, BasicReject
+
+__all__ = ["Case"]
+
+
+class Case(AnyCase):
+    """One frame before the judge, or the end of a stream.
+
+    me: the endpoint that sent it. peer: the other one. view: the connection as `me` could know it. channel:
+    the frame's, as it knows that, or None. name: the method's, else the frame's.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.me: Endpoint
+        self.peer: Endpoint
+        self.view: Conversation
+        self.channel: Channel | None = None
+        self.name: str = ""
+
+    def place(self, finding: Finding) -> None:
+        if self.spot is None:
+            body = self.record.frame.body
+            if isinstance(body, (BasicDeliver, BasicGetOk, BasicAck, BasicNack, BasicReject)):
+                if 0 <= body.delivery_tag < 1 << 62:
+                    finding.delivery_id = body.delivery_tag
+
+    def message(self) -> Message | None:
+        """What the frame completes."""
+        return Message.of(self.record.message)

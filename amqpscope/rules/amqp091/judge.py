@@ -1,0 +1,160 @@
+"""Which rules a frame of AMQP 0-9-1 is brought before, in which order: from the frame up to what it is about.
+
+One fault, one finding. A frame that already broke a rule of an outer layer is not judged by the layers
+inside it: a method on a channel that is not open has no consumer to cancel.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from amqpscope.finding import Finding
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
+from amqpscope.rules.amqp091 import framing
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.judge import NO_RECORD
+from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.tracking.amqp091.conversation import PeerProperties
+from amqpscope.tracking.amqp091.endpoint import Endpoint
+from amqpscope.tracking.pace import Pace
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.methods import ChannelClose, ConnectionClose
+from dissectors.interface import Problem
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
+
+__all__ = ["Judge"]
+
+
+class Judge(AnyJudge):
+    """Replays one connection as two endpoints and judges each frame before it is applied."""
+
+    def __init__(self, connection: Connection, findings: list[Finding], context: bool) -> None:
+        self.case: Case = Case(connection)
+        super().__init__(connection, findings, self.case.findings, context)
+        self.client: Endpoint = Endpoint(CLIENT)
+        self.server: Endpoint = Endpoint(SERVER)
+
+    def take(self, record: FrameRecord) -> None:
+        case = self.case
+        if record.direction == self.connection.client:
+            me = self.client
+            peer = self.server
+        else:
+            me = self.server
+            peer = self.client
+        me.catch_up(record.acknowledged, peer.sent_end)
+        me.prove(record)
+        case.pace.saw(record.time)
+        frame = record.frame
+        case.record = record
+        case.me = me
+        case.peer = peer
+        case.view = me.view
+        case.channel = None
+        case.name = frame.name
+        case.found = 0
+        if (record.unseen or not record.started) and me.whole:
+            # What is missing lies before this frame, whenever the capture comes to say so.
+            me.lost()
+        if self.made:
+            self.react(record)
+        self.judge(case, record)
+        self.saw(record, case.found)
+        publish = me.published(record)
+        me.send(record, publish)
+        peer.deliver(record, publish)
+        # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
+        case.record = NO_RECORD
+
+    def react(self, record: FrameRecord) -> None:
+        """A close with a code is this peer's reaction to what the other one did before."""
+        body = record.frame.body
+        if isinstance(body, (ConnectionClose, ChannelClose)) and body.reply_code not in (0, 200):
+            self.answered(record, str(body.reply_code))
+
+    def judge(self, case: Case, record: FrameRecord) -> None:
+        """Bring the frame before the rules."""
+        frame = record.frame
+        for problem in frame.problems:
+            self.proved(case, problem)
+        body = frame.body
+        if isinstance(body, ProtocolHeader) or frame.kind == "skipped" or frame.kind == "unknown":
+            return
+        if frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method):
+            # What seems absent among its arguments may only not have been captured.
+            return
+        if frame.channel > 0:
+            case.channel = case.view.channel(frame.channel)
+        if not isinstance(body, Method):
+            return
+        if frame.channel == 0:
+            self.connection_method(case, body)
+        else:
+            self.channel_method(case, body)
+
+    def connection_method(self, case: Case, method: Method) -> None:
+        """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
+
+    def channel_method(self, case: Case, method: Method) -> None:
+        """A method on a channel: first whether it may be said there at all, then what it is about."""
+
+    def proved(self, case: Case, problem: Problem) -> None:
+        """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""
+        rule = _PROVED.get(problem.code)
+        if rule is not None:
+            rule(case, problem)
+
+    def end(
+        self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
+    ) -> None:
+        case = self.case
+        if direction == self.connection.client:
+            me = self.client
+            peer = self.server
+        else:
+            me = self.server
+            peer = self.client
+        me.catch_up(acknowledged, peer.sent_end)
+        case.spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
+        case.me = me
+        case.peer = peer
+        case.view = me.view
+        case.channel = None
+        case.found = 0
+        if self.context is not None:
+            self.context.ended(self.made[len(self.made) - case.found :])
+        case.spot = None
+
+    def introduction(self, peer: str) -> object:
+        view = self.client.view
+        return view.client if peer == CLIENT else view.server
+
+    def product(self, introduction: object) -> dict[str, str]:
+        return introduction.texts if isinstance(introduction, PeerProperties) else {}
+
+    def dump(self) -> tuple[object, ...]:
+        return (
+            self.client.dump(),
+            self.server.dump(),
+            self.case.pace.dump(),
+            tuple(finding.dump() for finding in self.made),
+            tuple(sorted(self.case.told)),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
+        """A judge that goes on where `dump` left off."""
+        client, server, pace, made, told = state
+        judge = Judge(connection, findings, False)
+        judge.client = Endpoint.load(client)
+        judge.server = Endpoint.load(server)
+        judge.case.pace = Pace.load(pace)
+        judge.made += [Finding.load(finding, connection) for finding in made]
+        judge.case.told = set(told)
+        return judge
+
+
+# What the dissectors prove, by the problem's code.
+_PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
+    **framing.PROBLEMS,
+}

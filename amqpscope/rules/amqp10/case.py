@@ -1,0 +1,59 @@
+"""What a rule of AMQP 1.0 is given: a frame, and both endpoints as they were before it."""
+
+from amqpscope.finding import Finding
+from amqpscope.model import Connection
+from amqpscope.rules.case import Case as AnyCase
+from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transactions import NO_LEDGER, Ledger
+from amqpscope.tracking.serial import raw
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.wire import i64
+
+__all__ = ["Case"]
+
+
+class Case(AnyCase):
+    """One frame before the judge, or the end of a stream.
+
+    me: the endpoint that sent it. peer: the other one. session, link: of this frame, as `me` knows them, or
+    None. ledger: the transactions of the two.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.me: Endpoint
+        self.peer: Endpoint
+        self.session: SessionEnd | None = None
+        self.link: LinkEnd | None = None
+        self.ledger: Ledger = NO_LEDGER
+
+    def place(self, finding: Finding) -> None:
+        if self.spot is None:
+            finding.delivery_id = self.delivery_id()
+        session = self.session
+        if session is not None:
+            finding.session = session.number
+        link = self.link
+        if link is not None:
+            finding.link = link.name
+            finding.link_sender = self.me.peer if link.sender else self.peer.peer
+
+    def message(self) -> Message | None:
+        """What the frame completes."""
+        return Message.of(self.record.message)
+
+    def delivery_id(self) -> i64:
+        """The delivery-id that the frame is about, of a disposition the first one, -1 if it is about none."""
+        body = self.record.frame.body
+        if isinstance(body, Transfer):
+            if body.delivery_id is not None:
+                return body.delivery_id
+            link = self.link
+            if link is not None and link.open is not None and link.open.number != UNKNOWN:
+                return raw(link.open.number)
+        elif isinstance(body, Disposition) and body.first is not None:
+            return body.first
+        return -1

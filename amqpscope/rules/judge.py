@@ -1,0 +1,126 @@
+"""Judging one connection, whatever its protocol: findings wait until the other peer has reacted.
+
+A subclass replays the connection as two endpoints and judges each frame before it is applied.
+"""
+
+from typing import Final
+
+from amqpscope.finding import Finding
+from amqpscope.limits import MAX_WITHOUT_REACTION
+from amqpscope.model import Connection, FrameRecord
+from amqpscope.rules.context import Context
+from amqpscope.rules.profiles import HABITUAL, Profile, recognised, which
+from amqpscope.tracking.summary import ConnectionSummary
+from dissectors.interface import Frame
+from dissectors.wire import i64
+
+__all__ = ["NO_RECORD", "Judge"]
+
+# What is before the judge while nothing is.
+NO_RECORD: Final = FrameRecord(Connection("", 0, 0, bytes(12)), 0, 0, 0, 0, 0, -1, Frame(0, 0, "", "", -1))
+
+
+class Judge:
+    """Judges one connection.
+
+    findings: where they are given out, those of one connection in the order in which they were made. Until
+    the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
+    context: give them the frames around.
+    """
+
+    def __init__(
+        self, connection: Connection, findings: list[Finding], made: list[Finding], context: bool
+    ) -> None:
+        self.connection: Connection = connection
+        self.findings: list[Finding] = findings
+        self.made: list[Finding] = made
+        self.context: Context | None = Context() if context else None
+        # The profiles of each peer, by what it has said of its product.
+        self.profiles: dict[str, tuple[object, list[Profile]]] = {}
+
+    def take(self, record: FrameRecord) -> None:
+        """The next frame of the connection, in the order of the analysis."""
+        raise NotImplementedError
+
+    def end(
+        self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
+    ) -> None:
+        """A stream ended, by `fin` or `rst`, or what is known of it did (`capture`, `evicted`, `reused`).
+
+        packet, time: what shows it. acknowledged: octets of the other stream that were by then, -1 unknown.
+        after_peer: the other stream's end was received before. To be called once a direction, the client's
+        first, when both are over.
+        """
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """The connection is over: let go of what was only needed for more of it."""
+
+    def left(self) -> ConnectionSummary | None:
+        """What connections after this one may be held against. None: nothing."""
+        return None
+
+    def introduction(self, peer: str) -> object:
+        """The frame in which a peer told of its product, None if it has not."""
+        return None
+
+    def product(self, introduction: object) -> dict[str, str]:
+        """What such a frame says: `product`, `version` and the like."""
+        return {}
+
+    def dump(self) -> tuple[object, ...]:
+        """The state as plain values. The frames around findings are not carried."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The connection is over, nobody reacts any more."""
+        self.leave()
+        self.excuse(self.made)
+        self.findings += self.made
+        self.made.clear()
+
+    def saw(self, record: FrameRecord, found: i64) -> None:
+        """A frame was judged, and so many findings were made of it."""
+        if self.context is not None:
+            self.context.saw(record, self.made[len(self.made) - found :])
+        if self.made:
+            self.give_out()
+
+    def answered(self, record: FrameRecord, condition: str) -> None:
+        """A frame with an error is its sender's reaction to what the other one did before."""
+        for finding in self.made:
+            if finding.peer != record.peer and not finding.reaction:
+                finding.reaction = record.frame.name
+                finding.reaction_condition = condition
+                finding.reaction_after = record.time - finding.time
+                finding.reaction_packet = record.packet
+
+    def give_out(self) -> None:
+        """Let go of the oldest findings, as many as nothing more is awaited for."""
+        made = self.made
+        ready: i64 = 0
+        size: i64 = len(made)
+        while ready < size:
+            finding = made[ready]
+            if size - ready <= MAX_WITHOUT_REACTION:
+                if not finding.reaction or len(finding.around) < finding.around_whole:
+                    break
+            ready += 1
+        if ready > 0:
+            self.excuse(made[:ready])
+            self.findings += made[:ready]
+            del made[:ready]
+
+    def excuse(self, findings: list[Finding]) -> None:
+        """Mark those that are a known habit of the product at fault."""
+        for finding in findings:
+            if finding.rule in HABITUAL:
+                peer = finding.peer
+                said = self.introduction(peer)
+                if said is None:
+                    continue
+                known = self.profiles.get(peer)
+                if known is None or known[0] is not said:
+                    known = (said, recognised(self.product(said)))
+                    self.profiles[peer] = known
+                finding.profile = which(finding, known[1])

@@ -1,0 +1,375 @@
+"""What an endpoint knows of a connection: what was agreed, which channels there are, how it is being closed.
+
+It is told every method in the order in which the endpoint said or received it, and by whom; see `Channel` for
+why one machine serves both. Nothing here judges.
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import MAX_CHANNELS, MAX_HEADERS
+from amqpscope.tracking.amqp091.channel import Channel, Closing
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.methods import (
+    ChannelCloseOk,
+    ChannelOpen,
+    ConnectionBlocked,
+    ConnectionClose,
+    ConnectionCloseOk,
+    ConnectionOpen,
+    ConnectionOpenOk,
+    ConnectionSecure,
+    ConnectionSecureOk,
+    ConnectionStart,
+    ConnectionStartOk,
+    ConnectionTune,
+    ConnectionTuneOk,
+    ConnectionUnblocked,
+)
+from dissectors.amqp091.tables import EITHER, FieldTable
+from dissectors.amqp091.values import Table
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
+
+__all__ = ["Conversation", "PeerProperties"]
+
+CONNECTION_CHANNEL: Final = 0
+
+_NO_CHANNEL: Final = -1
+
+
+class PeerProperties:
+    """What a peer tells of itself: the names in its properties, the short texts among them, its capabilities.
+
+    odd_capabilities: why the table of capabilities is not as it should be, "" if it is.
+    """
+
+    def __init__(self, table: FieldTable | None) -> None:
+        self.names: list[str] = []
+        self.texts: dict[str, str] = {}
+        self.capabilities: set[str] = set()
+        self.odd_capabilities: str = ""
+        if table is None:
+            return
+        for name, value in table.read(EITHER).pairs[:_MOST_PROPERTIES]:
+            if not isinstance(name, str):
+                continue  # not in UTF-8
+            self.names.append(name)
+            if isinstance(value, bytes):
+                self.texts.setdefault(name, value[:_LONGEST].decode("utf-8", "replace"))
+            elif isinstance(value, str):
+                self.texts.setdefault(name, value[:_LONGEST])
+            if name == "capabilities":
+                self._capabilities(value)
+
+    def _capabilities(self, value: object) -> None:
+        if not isinstance(value, Table):
+            self.odd_capabilities = "capabilities is no table"
+            return
+        for name, allowed in value.pairs[:_MOST_PROPERTIES]:
+            if allowed is True and isinstance(name, str):
+                self.capabilities.add(name)
+            elif allowed is not False and not self.odd_capabilities:
+                self.odd_capabilities = "a capability is no boolean"
+
+    @property
+    def product(self) -> str:
+        """The name of the product, "" if it does not say."""
+        return self.texts.get("product", "")
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            tuple(self.names),
+            tuple(self.texts.items()),
+            tuple(sorted(self.capabilities)),
+            self.odd_capabilities,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "PeerProperties":
+        """What `dump` gave, as an object again."""
+        names, texts, capabilities, odd = state
+        properties = PeerProperties(None)
+        properties.names = list(names)
+        properties.texts = dict(texts)
+        properties.capabilities = set(capabilities)
+        properties.odd_capabilities = odd
+        return properties
+
+
+# Properties of a peer that are looked at, and characters of one.
+_MOST_PROPERTIES: Final = 64
+_LONGEST: Final = 200
+
+
+class Conversation:
+    """One AMQP 0-9-1 connection as one endpoint knows it.
+
+    state: of its set-up, as in `states.CONNECTION`; closing: of its end, as in `states.CHANNEL`, where OPEN
+    says that it has none yet. whole: nothing was missed. headers: the protocol headers, (by the client, id,
+    major, minor, revision). The fields of the set-up are -1, "" or None until they are said; `*_end` is the
+    offset behind the method in its sender's stream.
+    """
+
+    def __init__(self) -> None:
+        self.state: str = "START"
+        self.closing: str = "OPEN"
+        self.whole: bool = True
+        self.headers: list[tuple[bool, int, int, int, int]] = []
+        self.version: tuple[int, int] = (-1, -1)
+        self.server: PeerProperties | None = None
+        self.client: PeerProperties | None = None
+        self.mechanisms: list[str] = []
+        self.locales: list[str] = []
+        self.mechanism: str = ""
+        # What the server proposes, and what the client answers.
+        self.tune_channel_max: i64 = -1
+        self.tune_frame_max: i64 = -1
+        self.tune_heartbeat: i64 = -1
+        self.channel_max: i64 = -1
+        self.frame_max: i64 = -1
+        self.heartbeat: i64 = -1
+        self.tune_end: i64 = -1
+        self.tune_ok_end: i64 = -1
+        self.tune_ok_packet: i64 = 0
+        self.tune_ok_time: i64 = 0
+        self.open_packet: i64 = 0
+        self.vhost: str = ""
+        self.closed_by_client: Closing | None = None
+        self.closed_by_server: Closing | None = None
+        # close-ok was said, and where.
+        self.client_done: i64 = 0
+        self.server_done: i64 = 0
+        self.blocked: bool = False
+        self.blocked_end: i64 = -1
+        self.blocked_packet: i64 = 0
+        self.blocked_time: i64 = 0
+        # Every channel that was opened or used, by its number; 0 has the requests of the connection.
+        self.channels: dict[int, Channel] = {0: _connection_channel()}
+        self.open_channels: i64 = 0
+        self._last: Channel | None = None
+        self._last_number: i64 = _NO_CHANNEL
+
+    @property
+    def rabbitmq(self) -> bool:
+        """Whether the server reads RabbitMQ's dialect and rules: it says that it is RabbitMQ, or LavinMQ."""
+        return self.server is not None and self.server.product in ("RabbitMQ", "LavinMQ")
+
+    def channel(self, number: i64) -> Channel | None:
+        """The channel of this number, if it was ever opened or used."""
+        if number == self._last_number:
+            return self._last
+        found = self.channels.get(int(number))
+        self._last = found
+        self._last_number = number
+        return found
+
+    def lost(self) -> None:
+        """Something was missed: nothing follows any more from what was not seen so far."""
+        self.whole = False
+        for channel in self.channels.values():
+            channel.whole = False
+            channel.deliveries.whole = False
+            channel.publishes.whole = False
+
+    # What is said
+
+    def header(self, by_client: bool, header: ProtocolHeader) -> None:
+        """A protocol header."""
+        if len(self.headers) < MAX_HEADERS:
+            version = (int(header.major), int(header.minor), int(header.revision))
+            self.headers.append((by_client, int(header.protocol_id), *version))
+        if by_client:
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "C:header")
+
+    def method(self, by_client: bool, number: i64, method: Method, end: i64, packet: i64, time: i64) -> None:
+        """A method, of the client's or of the server's, on a channel; `end`: offset behind its frame."""
+        if number == CONNECTION_CHANNEL:
+            self._connection(by_client, method, end, packet, time)
+            return
+        if isinstance(method, ChannelOpen):
+            if by_client:
+                self._open(number, method, end, packet, time)
+            return
+        channel = self.channel(number)
+        if channel is None:
+            channel = self._unknown(number)
+            if channel is None:
+                return
+        before = channel.is_open
+        channel.apply(by_client, method, end, packet, time)
+        if before and not channel.is_open:
+            self.open_channels -= 1
+        if channel.state == "CLOSED" and isinstance(method, ChannelCloseOk):
+            channel.empty()
+
+    def publish(self, number: i64, publish: Publish) -> None:
+        """The client has sent the last frame of a message."""
+        channel = self.channel(number)
+        if channel is not None:
+            channel.publish(publish)
+
+    def _open(self, number: i64, method: ChannelOpen, end: i64, packet: i64, time: i64) -> None:
+        known = self.channel(number)
+        if known is not None and known.state != "CLOSED":
+            # Whether the server takes it for the channel that is there or for another, nobody knows.
+            known.whole = False
+            return
+        if known is None and len(self.channels) > MAX_CHANNELS:
+            self.lost()
+            return
+        channel = Channel(number)
+        # A life that begins here is whole, whatever was missed before; what was agreed may not be known.
+        channel.open(method, end, packet, time)
+        self.channels[int(number)] = channel
+        self._last_number = _NO_CHANNEL
+        self.open_channels += 1
+
+    def _unknown(self, number: i64) -> Channel | None:
+        """A channel that is in use and was never seen to be opened."""
+        if len(self.channels) > MAX_CHANNELS:
+            return None
+        channel = Channel(number)
+        channel.state = "OPEN"
+        channel.whole = False
+        channel.deliveries.whole = False
+        channel.publishes.whole = False
+        self.channels[int(number)] = channel
+        self._last_number = _NO_CHANNEL
+        self.open_channels += 1
+        return channel
+
+    def _connection(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
+        side = "C:" if by_client else "S:"
+        if isinstance(method, ConnectionClose):
+            closing = Closing(
+                method.reply_code,
+                (method.reply_text or "")[:256],
+                method.class_id,
+                method.method_id,
+                end,
+                packet,
+                time,
+            )
+            self.closing = advance(CHANNEL, {}, self.closing, side + "close")
+            if by_client and self.closed_by_client is None:
+                self.closed_by_client = closing
+            elif not by_client and self.closed_by_server is None:
+                self.closed_by_server = closing
+            return
+        if isinstance(method, ConnectionCloseOk):
+            self.closing = advance(CHANNEL, {}, self.closing, side + "close-ok")
+            if by_client:
+                self.client_done = packet
+            else:
+                self.server_done = packet
+            return
+        name = method.definition().name
+        if name.startswith("connection."):
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, side + name[len("connection.") :])
+        self.channels[0].apply(by_client, method, end, packet, time)
+        if by_client:
+            self._client_says(method, end, packet, time)
+        else:
+            self._server_says(method, end, packet, time)
+
+    def _client_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
+        if isinstance(method, ConnectionStartOk):
+            self.client = PeerProperties(method.client_properties)
+            self.mechanism = method.mechanism or ""
+        elif isinstance(method, ConnectionTuneOk):
+            self.channel_max = method.channel_max
+            self.frame_max = method.frame_max
+            self.heartbeat = method.heartbeat
+            self.tune_ok_end = end
+            self.tune_ok_packet = packet
+            self.tune_ok_time = time
+        elif isinstance(method, ConnectionOpen):
+            self.vhost = method.virtual_host or ""
+            self.open_packet = packet
+        elif isinstance(method, ConnectionSecureOk):
+            pass  # a secret
+
+    def _server_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
+        if isinstance(method, ConnectionStart):
+            self.version = (int(method.version_major), int(method.version_minor))
+            self.server = PeerProperties(method.server_properties)
+            self.mechanisms = _words(method.mechanisms)
+            self.locales = _words(method.locales)
+        elif isinstance(method, ConnectionTune):
+            self.tune_channel_max = method.channel_max
+            self.tune_frame_max = method.frame_max
+            self.tune_heartbeat = method.heartbeat
+            self.tune_end = end
+        elif isinstance(method, ConnectionBlocked):
+            self.blocked = True
+            self.blocked_end = end
+            self.blocked_packet = packet
+            self.blocked_time = time
+        elif isinstance(method, ConnectionUnblocked):
+            self.blocked = False
+        elif isinstance(method, (ConnectionSecure, ConnectionOpenOk)):
+            pass  # only the state
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        closes = (self.closed_by_client, self.closed_by_server)
+        return (
+            (self.state, self.closing, self.whole, tuple(self.headers), self.version),
+            None if self.server is None else self.server.dump(),
+            None if self.client is None else self.client.dump(),
+            (tuple(self.mechanisms), tuple(self.locales), self.mechanism, self.vhost),
+            (int(self.tune_channel_max), int(self.tune_frame_max), int(self.tune_heartbeat)),
+            (int(self.channel_max), int(self.frame_max), int(self.heartbeat)),
+            (int(self.tune_end), int(self.tune_ok_end), int(self.tune_ok_packet), int(self.tune_ok_time)),
+            int(self.open_packet),
+            tuple(None if one is None else one.dump() for one in closes),
+            (int(self.client_done), int(self.server_done)),
+            (self.blocked, int(self.blocked_end), int(self.blocked_packet), int(self.blocked_time)),
+            tuple(channel.dump() for channel in self.channels.values()),
+            int(self.open_channels),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Conversation":
+        """What `dump` gave, as an object again."""
+        about, server, client, words, proposed, agreed, tuned, opened, closes, done, blocked = state[:11]
+        channels, open_channels = state[11:]
+        one = Conversation()
+        one.state, one.closing, one.whole, headers, one.version = about
+        one.headers = list(headers)
+        one.server = None if server is None else PeerProperties.load(server)
+        one.client = None if client is None else PeerProperties.load(client)
+        mechanisms, locales, one.mechanism, one.vhost = words
+        one.mechanisms, one.locales = list(mechanisms), list(locales)
+        one.tune_channel_max, one.tune_frame_max, one.tune_heartbeat = proposed
+        one.channel_max, one.frame_max, one.heartbeat = agreed
+        one.tune_end, one.tune_ok_end, one.tune_ok_packet, one.tune_ok_time = tuned
+        one.open_packet = opened
+        by_client, by_server = closes
+        one.closed_by_client = None if by_client is None else Closing.load(by_client)
+        one.closed_by_server = None if by_server is None else Closing.load(by_server)
+        one.client_done, one.server_done = done
+        one.blocked, one.blocked_end, one.blocked_packet, one.blocked_time = blocked
+        one.channels = {}
+        for saved in channels:
+            channel = Channel.load(saved)
+            one.channels[int(channel.number)] = channel
+        one.open_channels = open_channels
+        return one
+
+
+def _connection_channel() -> Channel:
+    """Channel 0, which nobody opens."""
+    channel = Channel(CONNECTION_CHANNEL)
+    channel.state = "OPEN"
+    return channel
+
+
+def _words(octets: bytes | None) -> list[str]:
+    """The words of a list that is written with spaces between them."""
+    return [] if octets is None else octets[:4096].decode("utf-8", "replace").split(" ")

@@ -1,0 +1,172 @@
+"""Which deliveries on a channel are not acknowledged yet, and what may be said of the others.
+
+Theory of operation. Tags are the server's, per channel, from 1 upwards; basic.deliver and basic.get-ok share
+them. A delivery to a no-ack consumer takes a tag and needs no acknowledgement. An acknowledgement of one tag
+takes that one; with `multiple` it takes all up to it that are left, and tag 0 with `multiple` all there are.
+
+In a transaction acknowledgements count from the commit on: a rollback makes the deliveries that they named
+unacknowledged again (section 2.2.9). A recover makes all of them the queue's again.
+"""
+
+from typing import Any
+
+from amqpscope.limits import MAX_UNACKNOWLEDGED
+from amqpscope.tracking.spans import Spans
+from dissectors.wire import i64
+
+__all__ = ["Deliveries", "Delivery"]
+
+
+class Delivery:
+    """A message that was sent to the client and wants to be acknowledged.
+
+    tag: its delivery-tag. consumer: the consumer's tag, None for one that was asked for by basic.get. end:
+    offset behind its method in the server's stream. packet, time (ns): of its first octet. size: octets of
+    its body, -1 until they are known.
+    """
+
+    def __init__(self, tag: int, consumer: str | None, end: i64, packet: i64, time: i64) -> None:
+        self.tag: int = tag
+        self.consumer: str | None = consumer
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.size: i64 = -1
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (self.tag, self.consumer, int(self.end), int(self.packet), int(self.time), int(self.size))
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Delivery":
+        """What `dump` gave, as an object again."""
+        tag, consumer, end, packet, time, size = state
+        delivery = Delivery(tag, consumer, end, packet, time)
+        delivery.size = size
+        return delivery
+
+
+class Deliveries:
+    """The deliveries of one channel since it was opened.
+
+    last: the highest tag so far, 0 before the first. unacknowledged: by tag, in the order in which they were
+    sent. whole: none is missing. free: tags of deliveries that need no acknowledgement. counts, octets: of
+    each consumer's unacknowledged ones (None: those that were asked for by basic.get).
+    """
+
+    def __init__(self) -> None:
+        self.last: int = 0
+        self.whole: bool = True
+        self.unacknowledged: dict[int, Delivery] = {}
+        self.free: Spans = Spans()
+        self.counts: dict[str | None, int] = {}
+        self.octets: i64 = 0
+        # Of a transaction under way: those acknowledged in it.
+        self.undecided: list[Delivery] = []
+
+    def add(self, delivery: Delivery, no_ack: bool) -> None:
+        """The server sends one."""
+        tag = delivery.tag
+        if tag > self.last:
+            self.last = tag
+        if no_ack:
+            if tag < 1 << 62:
+                self.free.add(tag, tag)
+            return
+        if len(self.unacknowledged) >= MAX_UNACKNOWLEDGED:
+            self.whole = False
+            self._forget(self.unacknowledged.pop(next(iter(self.unacknowledged))))
+        self.unacknowledged[tag] = delivery
+        self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
+
+    def weigh(self, tag: int, size: i64) -> None:
+        """The content header of a delivery tells how large it is."""
+        delivery = self.unacknowledged.get(tag)
+        if delivery is not None and delivery.size < 0:
+            delivery.size = size
+            self.octets += size
+
+    def covered(self, tag: int, multiple: bool) -> list[Delivery]:
+        """The unacknowledged ones that an acknowledgement names."""
+        known = self.unacknowledged
+        if not multiple:
+            one = known.get(tag)
+            return [] if one is None else [one]
+        if tag == 0:
+            return list(known.values())
+        found: list[Delivery] = []
+        for number, delivery in known.items():
+            if number > tag:
+                break
+            found.append(delivery)
+        return found
+
+    def settle(self, tag: int, multiple: bool, transacted: bool) -> None:
+        """An acknowledgement, a rejection or a negative acknowledgement of the client's."""
+        known = self.unacknowledged
+        if not multiple and tag in known:
+            delivery = known.pop(tag)
+            self._forget(delivery)
+            if transacted:
+                self.undecided.append(delivery)
+            return
+        for delivery in self.covered(tag, multiple):
+            del known[delivery.tag]
+            self._forget(delivery)
+            if transacted:
+                self.undecided.append(delivery)
+
+    def commit(self) -> None:
+        """The acknowledgements of the transaction stand."""
+        self.undecided = []
+
+    def roll_back(self) -> None:
+        """The acknowledgements of the transaction are as if they had not been made."""
+        again = self.undecided
+        self.undecided = []
+        if not again:
+            return
+        known = {delivery.tag: delivery for delivery in again}
+        known.update(self.unacknowledged)
+        self.unacknowledged = {tag: known[tag] for tag in sorted(known)}
+        for delivery in again:
+            self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
+            self.octets += max(int(delivery.size), 0)
+
+    def recover(self) -> None:
+        """All that is unacknowledged is the queues' again, and will come with other tags."""
+        self.unacknowledged = {}
+        self.counts = {}
+        self.octets = 0
+
+    def _forget(self, delivery: Delivery) -> None:
+        left = self.counts.get(delivery.consumer, 0) - 1
+        if left > 0:
+            self.counts[delivery.consumer] = left
+        else:
+            self.counts.pop(delivery.consumer, None)
+        self.octets -= max(delivery.size, 0)
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.last,
+            self.whole,
+            tuple(delivery.dump() for delivery in self.unacknowledged.values()),
+            self.free.dump(),
+            tuple(delivery.dump() for delivery in self.undecided),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Deliveries":
+        """What `dump` gave, as an object again."""
+        last, whole, known, free, undecided = state
+        deliveries = Deliveries()
+        for one in known:
+            delivery = Delivery.load(one)
+            deliveries.add(delivery, False)
+            deliveries.octets += max(delivery.size, 0)
+        deliveries.last, deliveries.whole = last, whole
+        deliveries.free = Spans.load(free)
+        deliveries.undecided = [Delivery.load(one) for one in undecided]
+        return deliveries

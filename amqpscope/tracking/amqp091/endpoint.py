@@ -1,0 +1,293 @@
+"""One end of an AMQP 0-9-1 connection: what it has said, what it can have received, what it must have read.
+
+Theory of operation. What an endpoint says it knows at once; what its peer says it knows from when the segment
+that carries one of its own frames acknowledges it (`Knowledge.could`). So every method of the peer's waits in
+the inbox until then, and is then told to this endpoint's `Conversation`, which thereby always is what this
+endpoint could know. Of frames with content only two things matter to the other side: the method, and that the
+content is complete.
+
+What proves that it has read something (`Knowledge.must`) is an answer, which names its request by its kind;
+an acknowledgement, which names a delivery; a confirm, which names a message.
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import MAX_INBOX
+from amqpscope.model import CLIENT, FrameRecord
+from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.knowledge import Knowledge
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.message import Message
+from dissectors.amqp091.methods import BasicAck, BasicNack, BasicPublish, BasicReject
+from dissectors.amqp091.portable import dump_method, load_method
+from dissectors.interface import Frame
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
+
+__all__ = ["Endpoint", "obscure"]
+
+# Faults after which it is not known what a frame says.
+_OBSCURING: Final = ("F-METHOD-ARGS", "F-METHOD-KNOWN", "T-LENGTH-BOUNDS", "F-FRAME-TYPE", "cut", "limit")
+
+
+def obscure(frame: Frame) -> bool:
+    """Whether a frame has faults after which it is not known what it says, or what follows it."""
+    if frame.kind == "skipped" or frame.kind == "unknown":
+        return True
+    if frame.kind == "body" or frame.kind == "heartbeat":
+        return False
+    return any(problem.code in _OBSCURING for problem in frame.problems)
+
+
+class Arrival:
+    """What was said, on its way to the other peer.
+
+    what: a Method, a ProtocolHeader, a Publish that is complete, a ContentHeader; None for a frame that is
+    not understood. lost: with it or before it something is missing.
+    """
+
+    def __init__(self, what: object, channel: i64, end: i64, packet: i64, time: i64, lost: bool) -> None:
+        self.what: object = what
+        self.channel: i64 = channel
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.lost: bool = lost
+
+
+class Endpoint:
+    """One end of a connection.
+
+    peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was what
+    it can have received of the other's. view: the connection as it could know it. sent_end: octets of its
+    stream so far. frames: of it. last_time, last_packet: of its last frame's last octet (ns), first octet.
+    """
+
+    def __init__(self, peer: str) -> None:
+        self.peer: str = peer
+        self.by_client: bool = peer == CLIENT
+        self.whole: bool = True
+        self.knowledge: Knowledge = Knowledge()
+        self.view: Conversation = Conversation()
+        self.inbox: list[Arrival] = []
+        self.inbox_head: i64 = 0
+        self.sent_end: i64 = 0
+        self.frames: i64 = 0
+        self.last_time: i64 = 0
+        self.last_packet: i64 = 0
+
+    def lost(self) -> None:
+        """Something is missing of what it said or could know."""
+        self.whole = False
+        self.view.lost()
+
+    # What it could have known
+
+    def catch_up(self, acknowledged: i64, peer_sent: i64) -> None:
+        """Before a frame of this endpoint: take in what its segment shows that it could have received.
+
+        acknowledged: octets of the peer's stream, -1 unknown; then it may have received all that the
+        peer is known to have sent, `peer_sent`.
+        """
+        knowledge = self.knowledge
+        if acknowledged < 0:
+            acknowledged = peer_sent
+        knowledge.advance(acknowledged)
+        inbox = self.inbox
+        size: i64 = len(inbox)
+        at = self.inbox_head
+        while at < size:
+            arrival = inbox[at]
+            if arrival.end > knowledge.could:
+                break
+            self.receive(arrival)
+            at += 1
+        if at == size:
+            if at > 0:
+                self.inbox = []
+            self.inbox_head = 0
+        else:
+            self.inbox_head = at
+
+    def deliver(self, record: FrameRecord, publish: Publish | None) -> None:
+        """The peer sent a frame: it is on its way. publish: the message of the client's that it completes."""
+        frame = record.frame
+        body = frame.body
+        lost = not record.started or (bool(frame.problems) and obscure(frame))
+        if publish is None and not lost:
+            if not isinstance(body, (Method, ProtocolHeader, ContentHeader)):
+                return
+            if isinstance(body, ContentHeader) and not self.by_client:
+                return
+        end = frame.offset + frame.size
+        if frame.kind == "skipped":
+            # Of a stretch that was not captured it could have known any part.
+            end = frame.offset + 1
+        what: object = body if publish is None else publish
+        self.post(Arrival(what, frame.channel, end, record.packet, record.last_time, lost))
+
+    def post(self, arrival: Arrival) -> None:
+        self.inbox.append(arrival)
+        waiting: i64 = len(self.inbox) - self.inbox_head
+        if waiting > MAX_INBOX:
+            # This endpoint is hardly captured: nothing of it will be judged by what it knew.
+            self.lost()
+            oldest = self.inbox[self.inbox_head]
+            self.inbox_head += 1
+            self.receive(oldest)
+            if self.inbox_head > MAX_INBOX:
+                del self.inbox[: self.inbox_head]
+                self.inbox_head = 0
+
+    def receive(self, arrival: Arrival) -> None:
+        """What the peer said reaches this endpoint."""
+        what = arrival.what
+        if isinstance(what, Method):
+            self.view.method(
+                not self.by_client, arrival.channel, what, arrival.end, arrival.packet, arrival.time
+            )
+        elif isinstance(what, Publish):
+            self.view.publish(arrival.channel, what)
+        elif isinstance(what, ContentHeader):
+            channel = self.view.channel(arrival.channel)
+            if channel is not None:
+                channel.content(what)
+        elif isinstance(what, ProtocolHeader):
+            self.view.header(not self.by_client, what)
+        if arrival.lost:
+            self.lost()
+
+    # What it sends
+
+    def send(self, record: FrameRecord, publish: Publish | None) -> None:
+        """This endpoint sends a frame; it was judged before. publish: the message that it completes."""
+        frame = record.frame
+        end = frame.offset + frame.size
+        self.sent_end = end
+        self.frames += 1
+        self.last_time = record.last_time
+        self.last_packet = record.packet
+        body = frame.body
+        if isinstance(body, Method):
+            self.view.method(self.by_client, frame.channel, body, end, record.packet, record.last_time)
+        elif isinstance(body, ContentHeader):
+            if not self.by_client:
+                channel = self.view.channel(frame.channel)
+                if channel is not None:
+                    channel.content(body)
+        elif isinstance(body, ProtocolHeader):
+            self.view.header(self.by_client, body)
+        if publish is not None:
+            self.view.publish(frame.channel, publish)
+
+    def published(self, record: FrameRecord) -> Publish | None:
+        """The message of the client's that this frame completes, or None."""
+        message = record.message
+        if message is None or not self.by_client or not isinstance(message, Message):
+            return None
+        method = message.method
+        if not isinstance(method, BasicPublish) or message.seen < message.announced:
+            return None
+        frame = record.frame
+        return Publish(
+            0,
+            method.exchange or "",
+            method.routing_key or "",
+            method.mandatory,
+            method.immediate,
+            message.announced,
+            frame.offset + frame.size,
+            record.packet,
+            record.last_time,
+        )
+
+    # What its frames prove
+
+    def prove(self, record: FrameRecord) -> None:
+        """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
+        frame = record.frame
+        body = frame.body
+        if not isinstance(body, Method):
+            return
+        channel = self.view.channel(frame.channel)
+        if channel is None:
+            return
+        knowledge = self.knowledge
+        if isinstance(body, (BasicAck, BasicNack, BasicReject)):
+            tag = body.delivery_tag
+            if self.by_client:
+                delivery = channel.deliveries.unacknowledged.get(tag)
+                if delivery is not None:
+                    knowledge.prove(delivery.end)
+            else:
+                publish = channel.publishes.unconfirmed.get(tag)
+                if publish is not None:
+                    knowledge.prove(publish.end)
+            return
+        name = body.definition().name
+        if name.endswith("-ok") or name == "basic.get-empty":
+            at = channel.awaited(self.by_client, name)
+            if at >= 0:
+                queue = channel.demands if self.by_client else channel.requests
+                knowledge.prove(queue[at].end)
+            elif name == "channel.close-ok":
+                closing = channel.closed_by_server if self.by_client else channel.closed_by_client
+                if closing is not None:
+                    knowledge.prove(closing.end)
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            (self.peer, self.whole, int(self.sent_end), int(self.frames)),
+            (int(self.last_time), int(self.last_packet)),
+            self.knowledge.dump(),
+            self.view.dump(),
+            tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Endpoint":
+        """What `dump` gave, as an object again."""
+        (peer, whole, sent_end, frames), last, knowledge, view, inbox = state
+        endpoint = Endpoint(peer)
+        endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
+        endpoint.last_time, endpoint.last_packet = last
+        endpoint.knowledge = Knowledge.load(knowledge)
+        endpoint.view = Conversation.load(view)
+        endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]
+        return endpoint
+
+
+def _dump_arrival(arrival: Arrival) -> tuple[object, ...]:
+    what = arrival.what
+    kind = ""
+    saved: tuple[object, ...] = ()
+    if isinstance(what, Method):
+        kind, saved = "method", dump_method(what)
+    elif isinstance(what, Publish):
+        kind, saved = "publish", what.dump()
+    elif isinstance(what, ContentHeader):
+        kind, saved = "content", (what.body_size,)
+    elif isinstance(what, ProtocolHeader):
+        kind = "header"
+        saved = (int(what.protocol_id), int(what.major), int(what.minor), int(what.revision))
+    where = (int(arrival.channel), int(arrival.end), int(arrival.packet), int(arrival.time), arrival.lost)
+    return (kind, saved, where)
+
+
+def _load_arrival(state: tuple[Any, ...]) -> Arrival:
+    kind, saved, (channel, end, packet, time, lost) = state
+    what: object = None
+    if kind == "method":
+        what = load_method(saved)
+    elif kind == "publish":
+        what = Publish.load(saved)
+    elif kind == "content":
+        what = ContentHeader(60, 0, saved[0], 0, b"")
+    elif kind == "header":
+        what = ProtocolHeader(*saved)
+    return Arrival(what, channel, end, packet, time, lost)

@@ -1,0 +1,162 @@
+"""What the client has published on a channel: what is not confirmed yet, and what may be returned.
+
+Theory of operation. In confirm mode every message published is counted, from 1 with the first one behind
+confirm.select. The server says of each number once that it has dealt with it (basic.ack), or that it could
+not (basic.nack); with `multiple` of all up to it that are left. A message published with mandatory or
+immediate may come back by basic.return, which repeats it but says no number.
+
+Source: RabbitMQ, "Consumer Acknowledgements and Publisher Confirms"; basic.publish, basic.return.
+"""
+
+from typing import Any
+
+from amqpscope.limits import MAX_FLAGGED, MAX_UNCONFIRMED
+from amqpscope.tracking.spans import Spans
+from dissectors.wire import i64
+
+__all__ = ["Publish", "Publishes"]
+
+
+class Publish:
+    """A message that the client has published.
+
+    number: since confirm.select, 0 outside confirm mode. end: offset behind its last frame in the client's
+    stream. packet, time (ns): of its method. size, sum: octets of its body, and their checksum.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        exchange: str,
+        routing_key: str,
+        mandatory: bool,
+        immediate: bool,
+        size: int,
+        end: i64,
+        packet: i64,
+        time: i64,
+    ) -> None:
+        self.number: int = number
+        self.exchange: str = exchange
+        self.routing_key: str = routing_key
+        self.mandatory: bool = mandatory
+        self.immediate: bool = immediate
+        self.size: int = size
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.time: i64 = time
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.number,
+            self.exchange,
+            self.routing_key,
+            self.mandatory,
+            self.immediate,
+            self.size,
+            int(self.end),
+            int(self.packet),
+            int(self.time),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Publish":
+        """What `dump` gave, as an object again."""
+        number, exchange, routing_key, mandatory, immediate, size, end, packet, time = state
+        return Publish(number, exchange, routing_key, mandatory, immediate, size, end, packet, time)
+
+
+class Publishes:
+    """What was published on one channel since it was opened.
+
+    confirming: the channel is in confirm mode. count: published in it. unconfirmed: by number, in order.
+    acked, nacked: the numbers that were. flagged: those with mandatory or immediate that were not returned,
+    in order; forgotten: the oldest of them were let go of. whole: none is missing.
+    """
+
+    def __init__(self) -> None:
+        self.confirming: bool = False
+        self.whole: bool = True
+        self.count: int = 0
+        self.unconfirmed: dict[int, Publish] = {}
+        self.acked: Spans = Spans()
+        self.nacked: Spans = Spans()
+        self.flagged: list[Publish] = []
+        self.forgotten: bool = False
+
+    def add(self, publish: Publish) -> None:
+        """The last frame of a message."""
+        if self.confirming:
+            self.count += 1
+            publish.number = self.count
+            if len(self.unconfirmed) >= MAX_UNCONFIRMED:
+                self.whole = False
+                del self.unconfirmed[next(iter(self.unconfirmed))]
+            self.unconfirmed[self.count] = publish
+        if publish.mandatory or publish.immediate:
+            if len(self.flagged) >= MAX_FLAGGED:
+                del self.flagged[0]
+                self.forgotten = True
+            self.flagged.append(publish)
+
+    def covered(self, tag: int, multiple: bool) -> list[int]:
+        """The numbers of unconfirmed ones that a confirm names."""
+        known = self.unconfirmed
+        if not multiple:
+            return [tag] if tag in known else []
+        found: list[int] = []
+        for number in known:
+            if tag != 0 and number > tag:
+                break
+            found.append(number)
+        return found
+
+    def confirm(self, tag: int, multiple: bool, positive: bool) -> None:
+        """The server confirms, or says that it could not."""
+        spans = self.acked if positive else self.nacked
+        known = self.unconfirmed
+        if not multiple and tag in known:
+            del known[tag]
+            spans.add(tag, tag)
+            return
+        for number in self.covered(tag, multiple):
+            del known[number]
+            spans.add(number, number)
+
+    def returned(self, exchange: str, routing_key: str) -> Publish | None:
+        """The oldest one that a basic.return can be of, which is then waited for no more."""
+        at: i64 = 0
+        for publish in self.flagged:
+            if publish.exchange == exchange and publish.routing_key == routing_key:
+                del self.flagged[at]
+                return publish
+            at += 1
+        return None
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.confirming,
+            self.whole,
+            self.count,
+            tuple(publish.dump() for publish in self.unconfirmed.values()),
+            self.acked.dump(),
+            self.nacked.dump(),
+            tuple(publish.dump() for publish in self.flagged),
+            self.forgotten,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Publishes":
+        """What `dump` gave, as an object again."""
+        confirming, whole, count, unconfirmed, acked, nacked, flagged, forgotten = state
+        publishes = Publishes()
+        publishes.confirming, publishes.whole, publishes.count = confirming, whole, count
+        for one in unconfirmed:
+            publish = Publish.load(one)
+            publishes.unconfirmed[publish.number] = publish
+        publishes.acked, publishes.nacked = Spans.load(acked), Spans.load(nacked)
+        publishes.flagged = [Publish.load(one) for one in flagged]
+        publishes.forgotten = forgotten
+        return publishes
