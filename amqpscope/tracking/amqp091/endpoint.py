@@ -17,7 +17,7 @@ from amqpscope.model import CLIENT, FrameRecord
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.knowledge import Knowledge
-from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Message
 from dissectors.amqp091.methods import BasicAck, BasicNack, BasicPublish, BasicReject
@@ -115,6 +115,8 @@ class Endpoint:
         """The peer sent a frame: it is on its way. publish: the message of the client's that it completes."""
         frame = record.frame
         body = frame.body
+        if isinstance(body, UnknownMethod):
+            body = None
         lost = not record.started or (bool(frame.problems) and obscure(frame))
         if publish is None and not lost:
             if not isinstance(body, (Method, ProtocolHeader, ContentHeader)):
@@ -170,7 +172,9 @@ class Endpoint:
         self.last_time = record.last_time
         self.last_packet = record.packet
         body = frame.body
-        if isinstance(body, Method):
+        if isinstance(body, UnknownMethod):
+            pass
+        elif isinstance(body, Method):
             self.view.method(self.by_client, frame.channel, body, end, record.packet, record.last_time)
         elif isinstance(body, ContentHeader):
             if not self.by_client:
@@ -181,6 +185,9 @@ class Endpoint:
             self.view.header(self.by_client, body)
         if publish is not None:
             self.view.publish(frame.channel, publish)
+        if frame.problems and obscure(frame):
+            # What it was to set up is not known: what follows rests on it.
+            self.lost()
 
     def published(self, record: FrameRecord) -> Publish | None:
         """The message of the client's that this frame completes, or None."""
@@ -209,7 +216,7 @@ class Endpoint:
         """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
         frame = record.frame
         body = frame.body
-        if not isinstance(body, Method):
+        if not isinstance(body, Method) or isinstance(body, UnknownMethod):
             return
         channel = self.view.channel(frame.channel)
         if channel is None:
