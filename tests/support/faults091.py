@@ -48,6 +48,8 @@ def plant(name: str, seed: str) -> Planted | None:
         talk.product = RABBITMQ
         client.character.sloth = 10.0
         client.character.consumes = 1.0
+    elif rule == "C-CLOSEOK-LAST":
+        broker.character.closes = 0.1
     elif rule == "CH-FLOW-STOP":
         talk.product = "Other Broker"
         broker.character.stops = 0.1

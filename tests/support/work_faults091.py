@@ -7,7 +7,7 @@ from typing import Any
 from support import amqp091_encode as amqp
 from support.broker091 import Broker
 from support.broker091 import Channel as BrokerChannel
-from support.client091 import Client
+from support.client091 import REPLIES, Client
 from support.faults091 import (
     NEVER,
     answering,
@@ -111,6 +111,16 @@ def second_secret_at_once(peer: Peer091) -> Said | None:
     return None
 
 
+@breaks("C-CLOSEOK-LAST")
+def method_behind_the_last_word(peer: Peer091) -> Said | None:
+    if isinstance(peer, Client) and peer.close_heard and not peer.close_sent and not peer.finished:
+        open_ones = [number for number, channel in peer.channels.items() if channel.opened]
+        if open_ones and not peer.parts:
+            peer.close_ok()
+            return peer.say("channel.flow", open_ones[0], active=True)
+    return None
+
+
 @breaks("CH-REUSE")
 def channel_opened_before_its_close_is_answered(peer: Peer091) -> Said | None:
     for channel in of_client(peer):
@@ -176,6 +186,17 @@ def consumer_of_another_channel_cancelled(peer: Peer091) -> Said | None:
             for tag in channel.consumers:
                 if tag not in {said.fields.get("consumer_tag") for said in told} | other.consumers.keys():
                     return peer.say("basic.cancel", other.number, consumer_tag=tag)
+    return None
+
+
+@breaks("B-REPLYTO-ONE")
+def second_consumer_of_replies(peer: Peer091) -> Said | None:
+    for channel in of_client(peer):
+        assert isinstance(peer, Client)
+        tag = peer.reply_tag(channel)
+        if tag is not None and tag not in channel.cancelling:
+            fields = {"queue": REPLIES, "consumer_tag": "another", "no_ack": True}
+            return peer.say("basic.consume", channel.number, **fields)
     return None
 
 
