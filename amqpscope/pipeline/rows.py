@@ -20,11 +20,12 @@ from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
 from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import problem_path, without_password
-from amqpscope.report.summary import ConnectionSummary
+from amqpscope.report.summary import add_frame
 from amqpscope.rules.editions import FINAL, following
 from amqpscope.rules.profiles import AUTO, under
 from dissectors.wire import i64
@@ -209,7 +210,7 @@ class Recorder:
             self._current = followed
         link = self._names.of(record)
         if self._with_summaries:
-            self._current.summary.add(record, link)
+            add_frame(self._current.summary, record, link)
         if self._with_deliveries:
             for delivery in self._current.log.take(record, link):
                 self._delivery(connection, delivery)

@@ -7,6 +7,7 @@ for all of them, and `Form` itself serves the frames that are of no protocol: he
 from json.encoder import encode_basestring_ascii as quote
 
 from amqpscope.model import FrameRecord
+from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import problem_path, size_of, without_password
 from dissectors.interface import Frame, Problem
@@ -89,6 +90,9 @@ class Form:
     def message_problems(self, record: FrameRecord) -> list[Problem]:
         """What is malformed in the message that this frame completes."""
         return _NO_PROBLEMS
+
+    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+        """Put into a connection's summary what a frame says."""
 
     def reports_error(self, frame: Frame) -> bool:
         """Whether a frame says that something failed: an error, a refused delivery or login."""

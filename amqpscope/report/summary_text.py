@@ -5,11 +5,12 @@ Lines are made of styled parts, as in the timeline; `Painter` puts them on the o
 
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.model import CLIENT, SERVER, endpoint
+from amqpscope.report.connection_summary import ConnectionSummary, ErrorSummary, LinkSummary
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, in_quotes, printable, wrap
 from amqpscope.report.secrets import without_password
-from amqpscope.report.summary import ConnectionSummary, ErrorSummary, LinkSummary, protocol_name, tcp_end
+from amqpscope.report.summary import protocol_name, tcp_end
 from amqpscope.report.value_text import text_word
 
 __all__ = ["connection_lines", "count"]
@@ -125,7 +126,9 @@ def _ended(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: 
 
 def _links(known: ConnectionSummary, width: int | None) -> list[Line]:
     """Sessions and links: who sends on a link, from where to where, how much, how it ended."""
-    head = f"{_INDENT}{count(known.sessions, 'session')}, {count(len(known.links), 'link')}"
+    head = f"{_INDENT}{count(known.sessions, known.session_word)}"
+    if known.session_word == "session":
+        head += f", {count(len(known.links), 'link')}"
     if not known.links:
         return [[("", head)]]
     links = list(known.links.values())

@@ -36,6 +36,8 @@ from typing import Final
 
 from amqpscope.model import FrameRecord
 from amqpscope.report.amqp091.secrets import guards, hides_all
+from amqpscope.report.amqp091.summary import summarize
+from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.forms import Form, hidden_json, text_json
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import hides_octets, is_secret_key
@@ -283,6 +285,9 @@ class Amqp091Form(Form):
     def message(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, bodies: bool) -> str:
         message: object = record.message
         return message_json(message, bodies) if isinstance(message, Message) else "null"
+
+    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+        summarize(summary, record, link)
 
     def reports_error(self, frame: Frame) -> bool:
         return refusal(frame.body)

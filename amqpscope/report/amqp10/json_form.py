@@ -31,6 +31,8 @@ from typing import Final
 from amqpscope.model import FrameRecord
 from amqpscope.report.amqp10.json_quick import QuickMessages
 from amqpscope.report.amqp10.secrets import hides_body, hides_field, hides_raw, is_unclear
+from amqpscope.report.amqp10.summary import summarize
+from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.digits import digits
 from amqpscope.report.forms import Form, hidden_json, problems_json, text_json
 from amqpscope.report.links import LinkNames, LinkOf
@@ -447,6 +449,9 @@ class Amqp10Form(Form):
         assert isinstance(message, Message)
         message.sections()
         return message.problems
+
+    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+        summarize(summary, record, link)
 
     def reports_error(self, frame: Frame) -> bool:
         body = frame.body

@@ -1,0 +1,88 @@
+"""What AMQP 0-9-1 frames say for a summary.
+
+A peer is called by its `connection_name` or `cluster_name`. Its login is over, and went well, when the server
+goes on with tune; when it closes instead, it was refused. A session is a channel. What counts as an error is
+a close for a reason and a message that is returned.
+"""
+
+from typing import Final
+
+from amqpscope.model import SERVER, FrameRecord
+from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.links import LinkOf
+from dissectors.amqp091.message import Message
+from dissectors.amqp091.methods import (
+    BasicReturn,
+    ChannelClose,
+    ChannelOpen,
+    ConnectionClose,
+    ConnectionStart,
+    ConnectionStartOk,
+    ConnectionTune,
+)
+from dissectors.amqp091.registry import REPLY_CODES
+from dissectors.amqp091.tables import FieldTable
+from dissectors.amqp091.values import Table
+from dissectors.wire import i64
+
+__all__ = ["summarize"]
+
+_SUCCESS: Final = 200
+_WORD: Final = "channel"
+
+
+def summarize(summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+    """Take one frame of a connection."""
+    frame = record.frame
+    summary.session_word = _WORD
+    message: object = record.message
+    if isinstance(message, Message):
+        summary.messages[record.peer] += message.seen == message.announced
+    if frame.kind == "body":
+        summary.message_octets[record.peer] += int(frame.payload_size)
+        return
+    body = frame.body
+    if isinstance(body, ChannelOpen):
+        summary.sessions += 1
+    elif isinstance(body, ConnectionStart):
+        _peer(summary, record.peer, body.server_properties)
+    elif isinstance(body, ConnectionStartOk):
+        _peer(summary, record.peer, body.client_properties)
+        summary.mechanism = body.mechanism or ""
+    elif isinstance(body, ConnectionTune):
+        summary.sasl_outcome = "ok"
+    elif isinstance(body, ConnectionClose):
+        if not summary.closed[record.peer]:
+            summary.closed[record.peer] = int(record.packet)
+        if record.peer == SERVER and summary.mechanism and not summary.sasl_outcome:
+            summary.sasl_outcome = "refused"
+        _failed(summary, record, body.reply_code, body.reply_text)
+    elif isinstance(body, ChannelClose):
+        _failed(summary, record, body.reply_code, body.reply_text)
+    elif isinstance(body, BasicReturn):
+        _failed(summary, record, body.reply_code, body.reply_text)
+
+
+def _failed(summary: ConnectionSummary, record: FrameRecord, code: i64, text: str | None) -> None:
+    """A reply code, and what is said with it."""
+    if code < 0 or code == _SUCCESS:
+        return
+    number = int(code)
+    known = REPLY_CODES.get(number)
+    condition = str(number) if known is None else f"{number} {known[0]}"
+    summary.failed(record, record.frame.name, condition, text or None, None)
+
+
+def _peer(summary: ConnectionSummary, peer: str, properties: FieldTable | None) -> None:
+    """What a peer says of itself."""
+    if properties is None:
+        return
+    table = properties.read()
+    summary.containers[peer] = _text(table, "connection_name") or _text(table, "cluster_name")
+    words = [_text(table, "product"), _text(table, "version")]
+    summary.products[peer] = " ".join([word for word in words if word])
+
+
+def _text(table: Table, name: str) -> str:
+    value = table.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,99 @@
+"""What AMQP 1.0 frames say for a summary."""
+
+from amqpscope.model import FrameRecord
+from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.links import LinkOf
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Open,
+    Transfer,
+)
+from dissectors.amqp10.sasl import SaslInit, SaslOutcome
+from dissectors.amqp10.values import Map
+
+__all__ = ["summarize"]
+
+_SASL_CODES = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
+
+
+def summarize(summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+    """Take one frame of a connection."""
+    body = record.frame.body
+    if isinstance(body, Transfer):
+        _transfer(summary, record, body, link)
+    elif isinstance(body, Disposition):
+        if body.state is not None:
+            _outcome(summary, record, body.state, link)
+    elif isinstance(body, Open):
+        summary.containers[record.peer] = body.container_id or ""
+        summary.products[record.peer] = _product(body)
+    elif isinstance(body, Begin):
+        summary.sessions += body.remote_channel is None
+    elif isinstance(body, Attach):
+        if link is not None:
+            summary.met(link)
+    elif isinstance(body, (Detach, End, Close)):
+        _ended(summary, record, body, link)
+    elif isinstance(body, SaslInit):
+        summary.mechanism = body.mechanism or ""
+    elif isinstance(body, SaslOutcome) and body.code is not None:
+        summary.sasl_outcome = _SASL_CODES.get(body.code, str(body.code))
+
+
+def _transfer(
+    summary: ConnectionSummary, record: FrameRecord, transfer: Transfer, link: LinkOf | None
+) -> None:
+    octets = int(record.frame.payload_size)
+    message = record.message is not None
+    peer = record.peer
+    summary.message_octets[peer] += octets
+    summary.messages[peer] += message
+    if link is not None:
+        known = summary.links.get(link)
+        if known is not None:
+            known.transfers += 1
+            known.octets += octets
+            known.messages += message
+            known.aborted += transfer.aborted is True
+
+
+def _outcome(summary: ConnectionSummary, record: FrameRecord, state: object, link: LinkOf | None) -> None:
+    """A delivery state: only one that gives an error is worth a line."""
+    outcome = getattr(state, "outcome", state)
+    error = getattr(outcome, "error", None)
+    if isinstance(error, Error) and isinstance(outcome, Composite):
+        name = outcome.definition().name
+        summary.failed(record, name, error.condition or "", error.description, link)
+
+
+def _ended(
+    summary: ConnectionSummary, record: FrameRecord, body: Detach | End | Close, link: LinkOf | None
+) -> None:
+    error = body.error
+    peer = record.peer
+    if isinstance(body, Detach):
+        known = summary.links.get(link) if link is not None else None
+        if known is not None:
+            if not known.ended:
+                known.ended = f"{'closed' if body.closed else 'detached'} by {peer}"
+            if error is not None and not known.error:
+                known.error = error.condition or "an error"
+    elif isinstance(body, Close) and not summary.closed[peer]:
+        summary.closed[peer] = int(record.packet)
+    if error is not None:
+        summary.failed(record, record.frame.name, error.condition or "", error.description, link)
+
+
+def _product(body: Open) -> str:
+    properties = body.properties
+    if not isinstance(properties, Map):
+        return ""
+    words = [properties.get(name) for name in ("product", "version")]
+    return " ".join(word for word in words if isinstance(word, str) and word)

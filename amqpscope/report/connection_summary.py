@@ -1,0 +1,103 @@
+"""What is put together of one connection for a summary, whatever its protocol."""
+
+from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.report.links import LinkOf
+from amqpscope.report.secrets import without_password
+
+__all__ = ["ConnectionSummary", "ErrorSummary", "LinkSummary"]
+
+
+class LinkSummary:
+    """One link: its name, who sends on it, its addresses, and what went over it.
+
+    ended: who detached or closed it first, or "". error: the condition one of its detaches gave, or "".
+    """
+
+    def __init__(self, link: LinkOf) -> None:
+        self.link = link
+        self.transfers = 0
+        self.messages = 0
+        self.octets = 0
+        self.aborted = 0
+        self.ended = ""
+        self.error = ""
+
+    @property
+    def source(self) -> str | None:
+        """The address of its source."""
+        return None if self.link.source is None else without_password(self.link.source)
+
+    @property
+    def target(self) -> str | None:
+        """The address of its target."""
+        if self.link.coordinator:
+            return "coordinator"
+        return None if self.link.target is None else without_password(self.link.target)
+
+
+class ErrorSummary:
+    """An error that a peer reported, in a frame or delivery state: `count` times, first in `packet`."""
+
+    def __init__(
+        self, packet: int, peer: str, what: str, condition: str, description: str | None, link: str | None
+    ) -> None:
+        self.packet = packet
+        self.peer = peer
+        self.what = what
+        self.condition = condition
+        self.description = description
+        self.link = link
+        self.count = 0
+
+
+class ConnectionSummary:
+    """One connection, put together from its frames. What a peer said is by `client` and `server`.
+
+    containers: what the peers call themselves. sessions: how many were begun, `session_word` being what the
+    protocol calls them.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.first_time = 0
+        self.last_time = 0
+        self.frames = {CLIENT: 0, SERVER: 0}
+        self.products = {CLIENT: "", SERVER: ""}
+        self.containers = {CLIENT: "", SERVER: ""}
+        self.mechanism = ""
+        self.sasl_outcome = ""
+        self.session_word = "session"
+        self.sessions = 0
+        self.links: dict[LinkOf, LinkSummary] = {}
+        self.links_dropped = 0
+        self.messages = {CLIENT: 0, SERVER: 0}
+        self.message_octets = {CLIENT: 0, SERVER: 0}
+        self.problems = 0
+        self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
+        self.errors_dropped = 0
+        # The packet of a peer's close, 0 while there is none.
+        self.closed = {CLIENT: 0, SERVER: 0}
+
+    def met(self, link: LinkOf) -> None:
+        """A link begins, or is met again."""
+        if link not in self.links:
+            if len(self.links) < MAX_SUMMARY_LINKS:
+                self.links[link] = LinkSummary(link)
+            else:
+                self.links_dropped += 1
+
+    def failed(
+        self, record: FrameRecord, what: str, condition: str, description: str | None, link: LinkOf | None
+    ) -> None:
+        """A peer reports an error. what: the frame or outcome it stands in."""
+        name = None if link is None else link.name
+        key = (record.peer, what, condition, description, name)
+        known = self.errors.get(key)
+        if known is None:
+            if len(self.errors) >= MAX_SUMMARY_ERRORS:
+                self.errors_dropped += 1
+                return
+            known = ErrorSummary(int(record.packet), record.peer, what, condition, description, name)
+            self.errors[key] = known
+        known.count += 1
