@@ -47,22 +47,39 @@ class Command:
     line: Callable[[Path], list[str]]
 
 
-def _tshark(path: Path) -> list[str]:
-    line = [TSHARK, "-r", str(path), "-o", "tcp.reassemble_out_of_order:TRUE", "-T", "fields"]
-    for name in (
-        "amqp.performative",
-        "amqp.channel",
-        "amqp.performative.arguments.handle",
-        "amqp.performative.arguments.deliveryId",
-    ):
-        line += ["-e", name]
+def _tshark(*names: str) -> Callable[[Path], list[str]]:
+    """tshark, printing these fields."""
+
+    def line(path: Path) -> list[str]:
+        told = [TSHARK, "-r", str(path), "-o", "tcp.reassemble_out_of_order:TRUE", "-T", "fields"]
+        for name in names:
+            told += ["-e", name]
+        return told
+
     return line
 
 
 # What the others are compared with is the first.
+_EXPERT = Command("tshark -q -z expert", lambda path: [TSHARK, "-r", str(path), "-q", "-z", "expert"])
 TSHARK_COMMANDS = (
-    Command("tshark -T fields", _tshark),
-    Command("tshark -q -z expert", lambda path: [TSHARK, "-r", str(path), "-q", "-z", "expert"]),
+    Command(
+        "tshark -T fields",
+        _tshark(
+            "amqp.performative",
+            "amqp.channel",
+            "amqp.performative.arguments.handle",
+            "amqp.performative.arguments.deliveryId",
+        ),
+    ),
+    _EXPERT,
+)
+# The same of AMQP 0-9-1.
+TSHARK_COMMANDS_091 = (
+    Command(
+        "tshark -T fields",
+        _tshark("amqp.method.method", "amqp.channel", "amqp.method.arguments.delivery_tag"),
+    ),
+    _EXPERT,
 )
 
 OWN_COMMANDS = {
@@ -93,6 +110,7 @@ CAPTURES = {
     "many": ("1044MB",),  # 60,000 connections
     "large": ("300MB",),
     "loopback": ("300MB",),
+    "rabbitmq": ("300MB", "1200MB"),
 }
 
 
@@ -251,13 +269,14 @@ def main() -> None:
             for before, after in zip(own(old, given.compare), own(AMQPSCOPE, "now"), strict=True)
         ]
     else:
-        groups = [[*TSHARK_COMMANDS, *own(AMQPSCOPE)]]
+        groups = []
     for kind, size in _wanted(parser, given.capture or list(CAPTURES)):
         path = capture(kind, size, given.cache)
         octets = path.stat().st_size
         warm(path)
         print(f"\n{kind}: {octets / 1e6:.0f} MB, {given.rounds} interleaved rounds, medians")
-        for group in groups:
+        theirs = TSHARK_COMMANDS_091 if kind == "rabbitmq" else TSHARK_COMMANDS
+        for group in groups or [[*theirs, *own(AMQPSCOPE)]]:
             print(table(compare(path, group, given.rounds), octets), flush=True)
 
 

@@ -6,6 +6,8 @@ small      24 long connections of small messages both ways (about 380 octets eac
 many       short connections of some 17 kB each, many of them at a time
 large      6 connections of messages of 100 kB to 4 MB, each over many transfers, MTU 1500
 loopback   as small, in segments of up to 64 KiB, as a capture on `lo` has them
+rabbitmq   24 long connections of AMQP 0-9-1, small messages both ways (about 330 octets each), MTU 1500: the
+           client publishes with confirms and consumes with a prefetch window
 
 How it works. Every connection is a generator of (time, record of the pcap file), and the file is their merge
 by time. A connection is a conversation in turns: an end settles what it received in the turn before, grants
@@ -32,6 +34,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import support.amqp091_encode as amqp091
 import support.amqp10_encode as amqp
 
 START = 1_700_000_000_000_000_000
@@ -139,22 +142,29 @@ class Templates:
 _templates = functools.cache(Templates)
 
 
-class End:
-    """One peer: its place in the stream of packets, and its half of the session and of the two links.
+class Place:
+    """One peer's place in the stream of packets."""
 
-    It sends deliveries over one link and receives over another.
-    """
-
-    def __init__(self, rng: random.Random, kind: str, channel: int, settled: bool) -> None:
+    def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.large = kind == "large"
-        self.channel = channel
         self.sequence = rng.getrandbits(32)
         self.identification = rng.getrandbits(16)
         self.prefix = b""
         self.addresses = b""
         self.ports = (0, 0)
         self.header_sum = 0  # of the words of the IP header that never change
+
+
+class End(Place):
+    """One peer of AMQP 1.0: its half of the session and of the two links.
+
+    It sends deliveries over one link and receives over another.
+    """
+
+    def __init__(self, rng: random.Random, kind: str, channel: int, settled: bool) -> None:
+        super().__init__(rng)
+        self.large = kind == "large"
+        self.channel = channel
         # What this end sends.
         self.settled = settled
         self.transfers = 0  # transfer frames sent: next-outgoing-id
@@ -260,6 +270,212 @@ class End:
 _BLOB = random.Random("blob").randbytes(4_000_000)
 
 
+def opening10(client: End, server: End, number: int) -> Iterator[tuple[End, bytes]]:
+    """The set-up of a connection of AMQP 1.0, of a session and of two links."""
+    yield client, amqp.SASL_HEADER
+    yield (
+        server,
+        amqp.SASL_HEADER
+        + amqp.sasl_frame(amqp.sasl_mechanisms(sasl_server_mechanisms=["ANONYMOUS", "PLAIN"])),
+    )
+    yield (
+        client,
+        amqp.sasl_frame(amqp.sasl_init(mechanism="ANONYMOUS", initial_response=b"bench", hostname="broker")),
+    )
+    yield server, amqp.sasl_frame(amqp.sasl_outcome(code=0))
+    for end, name in ((client, f"client-{number}"), (server, "broker")):
+        named: dict[str, Any] = {
+            "container_id": name,
+            "max_frame_size": MAX_FRAME_SIZE,
+            "channel_max": 255,
+            "idle_time_out": 60000,
+        }
+        if end is client:
+            named["hostname"] = "broker"
+        yield end, amqp.AMQP_HEADER + amqp.frame(amqp.open_(**named))
+    for end, other in ((client, server), (server, client)):
+        begin = amqp.begin(
+            remote_channel=None if end is client else other.channel,
+            next_outgoing_id=0,
+            incoming_window=end.window,
+            outgoing_window=OUTGOING_WINDOW,
+            handle_max=255,
+        )
+        end.granted_transfer = other.may_transfer = end.window
+        yield end, amqp.frame(begin, channel=end.channel)
+    mode = 1 if client.settled else 0
+    for end in (client, server):
+        up = end is client
+        common: dict[str, Any] = {"snd_settle_mode": mode, "rcv_settle_mode": 0}
+        sending = amqp.attach(
+            name=f"{'up' if up else 'down'}-{number}",
+            handle=_OUT,
+            role=amqp.SENDER,
+            source=amqp.source(address="orders" if not up else None),
+            target=amqp.target(address="orders" if up else None),
+            initial_delivery_count=0,
+            **common,
+        )
+        receiving = amqp.attach(
+            name=f"{'down' if up else 'up'}-{number}",
+            handle=_INTO,
+            role=amqp.RECEIVER,
+            source=amqp.source(address="orders" if up else None),
+            target=amqp.target(address="orders" if not up else None),
+            **common,
+        )
+        yield end, b"".join(amqp.frame(body, channel=end.channel) for body in (sending, receiving))
+    yield server, server.grant(client)
+    yield client, client.grant(server)
+
+
+def closing10(client: End, server: End) -> Iterator[tuple[End, bytes]]:
+    """Its end."""
+    yield client, b"".join(client.turn(server, 0))
+    yield server, b"".join(server.turn(client, 0))
+    for end in (client, server):
+        bodies = [amqp.detach(handle=handle, closed=True) for handle in (_OUT, _INTO)]
+        yield end, b"".join(amqp.frame(body, channel=end.channel) for body in bodies)
+    for end in (client, server):
+        yield end, amqp.frame(amqp.end(), channel=end.channel)
+    for end in (client, server):
+        yield end, amqp.frame(amqp.close())
+
+
+PREFETCH = 500
+
+
+class Client091(Place):
+    """The client of AMQP 0-9-1, on one channel: it publishes, and acknowledges what it is sent."""
+
+    def __init__(self, rng: random.Random, number: int) -> None:
+        super().__init__(rng)
+        self.published = 0
+        self.acknowledged = 0
+        self.one_by_one = number % 2 == 0  # else with multiple
+        self.messages = [
+            _message091(amqp091.method("basic.publish", exchange="orders", routing_key="new"), n)
+            for n in (150, 200, 220, 250)
+        ]
+        self.ack = _parts(amqp091.say("basic.ack", 1, delivery_tag=_TAG))
+        self.ack_all = _parts(amqp091.say("basic.ack", 1, delivery_tag=_TAG, multiple=True))
+
+    def turn(self, other: Server091, wanted: int) -> list[bytes]:
+        """The frames of one turn: acknowledge what came, then publish."""
+        frames: list[bytes] = []
+        if self.one_by_one:
+            a, b = self.ack
+            for tag in range(self.acknowledged + 1, other.delivered + 1):
+                frames += (a, _U32.pack(tag), b)
+        elif other.delivered > self.acknowledged:
+            a, b = self.ack_all
+            frames += (a, _U32.pack(other.delivered), b)
+        self.acknowledged = other.delivered
+        pick = self.rng.randrange(4)
+        for number in range(wanted):
+            frames.append(self.messages[(number + pick) & 3])
+        self.published += wanted
+        return frames
+
+
+class Server091(Place):
+    """The server of AMQP 0-9-1: it confirms what was published, and delivers within the prefetch window."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng)
+        self.delivered = 0
+        self.confirmed = 0
+        deliver = amqp091.method(
+            "basic.deliver", consumer_tag="ctag1.0", delivery_tag=_TAG, exchange="orders", routing_key="new"
+        )
+        self.messages = [_parts(_message091(deliver, n)) for n in (150, 200, 220, 250)]
+        self.confirm = _parts(amqp091.say("basic.ack", 1, delivery_tag=_TAG, multiple=True))
+
+    def turn(self, other: Client091, wanted: int) -> list[bytes]:
+        """The frames of one turn: confirm, then deliver."""
+        frames: list[bytes] = []
+        if self.confirmed < other.published:
+            a, b = self.confirm
+            frames += (a, _U32.pack(other.published), b)
+            self.confirmed = other.published
+        wanted = min(wanted, PREFETCH - (self.delivered - other.acknowledged))
+        pick = self.rng.randrange(4)
+        for tag in range(self.delivered + 1, self.delivered + 1 + wanted):
+            a, b = self.messages[(tag + pick) & 3]
+            frames += (a, _U32.pack(tag), b)
+        self.delivered += wanted
+        return frames
+
+
+# A delivery-tag whose lower half is a hole of a template.
+_TAG = int.from_bytes(_MARKS[0], "big")
+
+
+def _message091(method: bytes, size: int) -> bytes:
+    """A method, a content header with the usual properties, and a body of so many octets."""
+    rng = random.Random(f"message {size}")
+    properties: dict[str, Any] = {
+        "content_type": "application/json",
+        "delivery_mode": 2,
+        "headers": {"region": "north", "attempt": ("I", 3), "replayed": False},
+        "message_id": f"{rng.getrandbits(64):016x}",
+        "timestamp": 1_700_000_000,
+    }
+    body = rng.randbytes(size).hex().encode()[:size]
+    return amqp091.frame(amqp091.METHOD, 1, method) + amqp091.content(1, body, **properties)
+
+
+def opening091(client: Client091, server: Server091, number: int) -> Iterator[tuple[Place, bytes]]:
+    """The set-up of a connection of AMQP 0-9-1, of a channel, and of a consumer on it."""
+    say = amqp091.say
+    capabilities = {"publisher_confirms": True, "basic.nack": True, "consumer_cancel_notify": True}
+    yield client, amqp091.header()
+    about = dict.fromkeys(("platform", "copyright", "information", "version", "host"), "bench")
+    yield (
+        server,
+        say(
+            "connection.start",
+            0,
+            version_minor=9,
+            server_properties={"product": "RabbitMQ", **about, "capabilities": capabilities},
+            mechanisms="PLAIN AMQPLAIN",
+            locales="en_US",
+        ),
+    )
+    yield (
+        client,
+        say(
+            "connection.start-ok",
+            0,
+            client_properties={"product": f"bench {number}", **about, "capabilities": capabilities},
+            mechanism="PLAIN",
+            response=b"\0bench\0bench",
+            locale="en_US",
+        ),
+    )
+    limits = {"channel_max": 2047, "frame_max": 131072, "heartbeat": 0}
+    yield server, say("connection.tune", 0, **limits)
+    yield client, say("connection.tune-ok", 0, **limits) + say("connection.open", 0, virtual_host="/")
+    yield server, say("connection.open-ok", 0)
+    yield client, say("channel.open", 1)
+    yield server, say("channel.open-ok", 1)
+    yield client, say("confirm.select", 1)
+    yield server, say("confirm.select-ok", 1)
+    yield client, say("basic.qos", 1, prefetch_count=PREFETCH)
+    yield server, say("basic.qos-ok", 1)
+    yield client, say("basic.consume", 1, queue="orders", consumer_tag="ctag1.0")
+    yield server, say("basic.consume-ok", 1, consumer_tag="ctag1.0")
+
+
+def closing091(client: Client091, server: Server091) -> Iterator[tuple[Place, bytes]]:
+    """Its end."""
+    yield client, b"".join(client.turn(server, 0))
+    yield server, b"".join(server.turn(client, 0))
+    for cls in ("channel", "connection"):
+        yield client, amqp091.say(f"{cls}.close", int(cls == "channel"), reply_code=200, reply_text="bye")
+        yield server, amqp091.say(f"{cls}.close-ok", int(cls == "channel"))
+
+
 class Connection:
     """One connection as a generator of (time in ns, record)."""
 
@@ -273,12 +489,23 @@ class Connection:
         self.mss = 65483 if kind == "loopback" else 1448
         # Every third connection only sends, every third only receives; every sixth settles in advance.
         self.wants = ((1, 1), (1, 0), (0, 1))[number % 3] if kind != "many" else (1, 1)
-        settled = number % 6 == 5
-        # The channels and handles of the two ends differ, as they may.
-        self.client = End(rng, kind, channel=0, settled=settled)
-        self.server = End(rng, kind, channel=3, settled=settled)
-        for end in (self.client, self.server):  # a message takes no more than a tenth of the connection
-            end.sizes += [octets for octets in (250_000, 1_000_000, 4_000_000) if octets <= size // 10]
+        self.client: Any
+        self.server: Any
+        self.opening: Iterator[tuple[Any, bytes]]
+        self.closing: Iterator[tuple[Any, bytes]]
+        if kind == "rabbitmq":
+            self.client, self.server = Client091(rng, number), Server091(rng)
+            self.opening = opening091(self.client, self.server, number)
+            self.closing = closing091(self.client, self.server)
+        else:
+            settled = number % 6 == 5
+            # The channels and handles of the two ends differ, as they may.
+            self.client = End(rng, kind, channel=0, settled=settled)
+            self.server = End(rng, kind, channel=3, settled=settled)
+            for end in (self.client, self.server):  # a message takes no more than a tenth of the connection
+                end.sizes += [octets for octets in (250_000, 1_000_000, 4_000_000) if octets <= size // 10]
+            self.opening = opening10(self.client, self.server, number)
+            self.closing = closing10(self.client, self.server)
         self._address()
 
     def _address(self) -> None:
@@ -296,7 +523,7 @@ class Connection:
         for end in (self.client, self.server):
             end.header_sum = 0x4500 + 0x4000 + 0x4006 + sum(struct.unpack(">4H", end.addresses))
 
-    def packet(self, end: End, other: End, sequence: int, flags: int, octets: bytes) -> tuple[int, bytes]:
+    def packet(self, end: Place, other: Place, sequence: int, flags: int, octets: bytes) -> tuple[int, bytes]:
         """A segment of `end` now; it acknowledges all that `other` has sent."""
         time = self.time
         self.time = time + 20_000 + self.rng.getrandbits(14)
@@ -338,7 +565,7 @@ class Connection:
         self.written += len(record)
         return time, record
 
-    def say(self, end: End, other: End, octets: bytes) -> list[tuple[int, bytes]]:
+    def say(self, end: Place, other: Place, octets: bytes) -> list[tuple[int, bytes]]:
         """Octets of the stream as captured: cut into segments, every second one acknowledged at once."""
         packets: list[tuple[int, bytes]] = []
         segments = []  # places of the data segments in `packets`
@@ -388,22 +615,23 @@ class Connection:
         yield self.packet(server, client, server.sequence, _SYN | _ACK, b"")
         server.sequence += 1
         yield self.packet(client, server, client.sequence, _ACK, b"")
-        for end, octets in self._opening():
+        for end, octets in self.opening:
             yield from self.say(end, server if end is client else client, octets)
         limit = self.size - 4000
         of_large = max(1, min(40, self.size // (20 * MAX_FRAME_SIZE)))
-        largest = {"small": 16, "many": 6, "large": of_large, "loopback": 400}[self.kind]
+        largest = {"small": 16, "many": 6, "large": of_large, "loopback": 400, "rabbitmq": 16}[self.kind]
         client_wants, server_wants = self.wants
         rng = self.rng
-        while self.written + len(client.rest) + len(server.rest) < limit:
+        while self.written + self._rest() < limit:
             octets = b"".join(client.turn(server, client_wants and rng.randint(1, largest)))
             if octets:
                 yield from self.say(client, server, octets)
             octets = b"".join(server.turn(client, server_wants and rng.randint(1, largest)))
             if octets:
                 yield from self.say(server, client, octets)
-        yield from self._end_of_large_messages()
-        for end, octets in self._closing():
+        if self.kind == "large":
+            yield from self._end_of_large_messages()
+        for end, octets in self.closing:
             if octets:
                 yield from self.say(end, server if end is client else client, octets)
         yield self.packet(client, server, client.sequence, _FIN | _ACK, b"")
@@ -411,6 +639,10 @@ class Connection:
         yield self.packet(server, client, server.sequence, _FIN | _ACK, b"")
         server.sequence += 1
         yield self.packet(client, server, client.sequence, _ACK, b"")
+
+    def _rest(self) -> int:
+        """Octets of large messages under way."""
+        return len(self.client.rest) + len(self.server.rest) if self.kind == "large" else 0
 
     def _end_of_large_messages(self) -> Iterator[tuple[int, bytes]]:
         """A large message that is under way is sent to its end."""
@@ -421,90 +653,27 @@ class Connection:
                 if octets:
                     yield from self.say(end, other, octets)
 
-    def _opening(self) -> Iterator[tuple[End, bytes]]:
-        client, server = self.client, self.server
-        yield client, amqp.SASL_HEADER
-        yield (
-            server,
-            amqp.SASL_HEADER
-            + amqp.sasl_frame(amqp.sasl_mechanisms(sasl_server_mechanisms=["ANONYMOUS", "PLAIN"])),
-        )
-        yield (
-            client,
-            amqp.sasl_frame(
-                amqp.sasl_init(mechanism="ANONYMOUS", initial_response=b"bench", hostname="broker")
-            ),
-        )
-        yield server, amqp.sasl_frame(amqp.sasl_outcome(code=0))
-        for end, name in ((client, f"client-{self.number}"), (server, "broker")):
-            named: dict[str, Any] = {
-                "container_id": name,
-                "max_frame_size": MAX_FRAME_SIZE,
-                "channel_max": 255,
-                "idle_time_out": 60000,
-            }
-            if end is client:
-                named["hostname"] = "broker"
-            yield end, amqp.AMQP_HEADER + amqp.frame(amqp.open_(**named))
-        for end, other in ((client, server), (server, client)):
-            begin = amqp.begin(
-                remote_channel=None if end is client else other.channel,
-                next_outgoing_id=0,
-                incoming_window=end.window,
-                outgoing_window=OUTGOING_WINDOW,
-                handle_max=255,
-            )
-            end.granted_transfer = other.may_transfer = end.window
-            yield end, amqp.frame(begin, channel=end.channel)
-        mode = 1 if client.settled else 0
-        for end in (client, server):
-            up = end is client
-            common: dict[str, Any] = {"snd_settle_mode": mode, "rcv_settle_mode": 0}
-            sending = amqp.attach(
-                name=f"{'up' if up else 'down'}-{self.number}",
-                handle=_OUT,
-                role=amqp.SENDER,
-                source=amqp.source(address="orders" if not up else None),
-                target=amqp.target(address="orders" if up else None),
-                initial_delivery_count=0,
-                **common,
-            )
-            receiving = amqp.attach(
-                name=f"{'down' if up else 'up'}-{self.number}",
-                handle=_INTO,
-                role=amqp.RECEIVER,
-                source=amqp.source(address="orders" if up else None),
-                target=amqp.target(address="orders" if not up else None),
-                **common,
-            )
-            yield end, b"".join(amqp.frame(body, channel=end.channel) for body in (sending, receiving))
-        yield server, server.grant(client)
-        yield client, client.grant(server)
-
-    def _closing(self) -> Iterator[tuple[End, bytes]]:
-        client, server = self.client, self.server
-        yield client, b"".join(client.turn(server, 0))
-        yield server, b"".join(server.turn(client, 0))
-        for end in (client, server):
-            bodies = [amqp.detach(handle=handle, closed=True) for handle in (_OUT, _INTO)]
-            yield end, b"".join(amqp.frame(body, channel=end.channel) for body in bodies)
-        for end in (client, server):
-            yield end, amqp.frame(amqp.end(), channel=end.channel)
-        for end in (client, server):
-            yield end, amqp.frame(amqp.close())
-
 
 def _connection(kind: str, number: int, size: int, start: int, seed: int) -> Iterator[tuple[int, bytes]]:
     yield from Connection(kind, number, size, start, random.Random(seed)).packets()
 
 
-KINDS = ("small", "many", "large", "loopback")
+KINDS = ("small", "many", "large", "loopback", "rabbitmq")
 
 
 def generate(kind: str, size: int, out: Path, *, seed: int = 1, connections: int = 0) -> None:
     """Writes a capture of about `size` octets."""
     rng = random.Random(f"{kind} {seed}")
-    count = connections or {"small": 24, "many": max(1, size // 17_400), "large": 6, "loopback": 8}[kind]
+    count = (
+        connections
+        or {
+            "small": 24,
+            "many": max(1, size // 17_400),
+            "large": 6,
+            "loopback": 8,
+            "rabbitmq": 24,
+        }[kind]
+    )
     # The short connections come one after another, 40 or so open at a time; the others all stay to the end.
     apart = 2_000_000 if kind == "many" else 5_000_000
     seeds = [rng.getrandbits(64) for _ in range(count)]
