@@ -11,12 +11,23 @@ from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.model import FrameRecord
 from amqpscope.reading import Capture
-from amqpscope.rules.catalogue import Rule, catalogue, guards
+from amqpscope.rules.catalogue import Named, Rule, catalogue, guards
 from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pair, Pairs, Verdict
 from amqpscope.rules.registry import checked
 
-__all__ = ["CHECKED", "FAILED", "NOT_YET", "UNDECIDABLE", "Coverage", "Proof", "coverage", "judged", "status"]
+__all__ = [
+    "CHECKED",
+    "FAILED",
+    "NOT_YET",
+    "UNDECIDABLE",
+    "Coverage",
+    "Proof",
+    "coverage",
+    "judged",
+    "standing",
+    "status",
+]
 
 CHECKED, FAILED, NOT_YET, UNDECIDABLE = "checked", "failed", "not yet", "not decidable"
 
@@ -79,6 +90,16 @@ def coverage(pairs: Pairs) -> Coverage:
         wrong = tuple(_guard(pairs, row.id))
         legal.append(Proof(row, FAILED if wrong else CHECKED, wrong))
     return Coverage(rules, legal)
+
+
+def standing(one: Named, proved: Coverage) -> str:
+    """How a rule that the XML names stands: as the best of the rows that it comes to.
+
+    UNDECIDABLE also if it has none, and only permits something.
+    """
+    by_id = {proof.rule.id: proof.status for proof in proved.rules}
+    ways = {by_id[name] for name in one.rules}
+    return next((how for how in (FAILED, CHECKED, NOT_YET) if how in ways), UNDECIDABLE)
 
 
 def _pair(pairs: Pairs, pair: Pair) -> list[tuple[str, str]]:

@@ -10,13 +10,23 @@ import typer
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.output import painter, say
 from amqpscope.cli.status import Status
-from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Proof, coverage, judged, status
+from amqpscope.coverage import (
+    CHECKED,
+    FAILED,
+    NOT_YET,
+    UNDECIDABLE,
+    Proof,
+    coverage,
+    judged,
+    standing,
+    status,
+)
 from amqpscope.errors import FilterError
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import Line
 from amqpscope.report.profile_text import profile_lines
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
-from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, severity
+from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, named, severity
 from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.pairs import CLEAN, LEGAL, VIOLATING, Pairs
@@ -90,6 +100,13 @@ class Format(enum.StrEnum):
     json = "json"
 
 
+class Protocol(enum.StrEnum):
+    """Whose rules."""
+
+    amqp10 = "amqp10"
+    amqp091 = "amqp091"
+
+
 class Severity(enum.StrEnum):
     """What breaking a rule amounts to."""
 
@@ -103,6 +120,9 @@ _FORMAT = typer.Option("--format", metavar="text|json", show_default=False, help
 
 @app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="Every rule, a line each.")
 def list_rules(
+    protocol: Annotated[
+        Protocol | None, typer.Option(metavar="amqp10|amqp091", help="Only of this protocol.")
+    ] = None,
     layer: Annotated[
         str | None, typer.Option(metavar="NAME,...", help=f"Only of these: {', '.join(LAYERS)}.")
     ] = None,
@@ -122,10 +142,13 @@ def list_rules(
             raise FilterError(f"--layer {name}: is none of {', '.join(LAYERS)}")
     rows = [
         row
+        for spoken in Protocol
         for wanted in LAYERS
         for row in catalogue().values()
         if row.layer == wanted
         and wanted in layers
+        and row.id.startswith(f"{spoken.value}/")
+        and protocol in (None, spoken)
         and (weight is None or severity(row.id) == weight)
         and (done is None or (row.id in checked()) == done)
     ]
@@ -179,6 +202,15 @@ def show_coverage(
                 "counts": {_STATUSES[how]: count for how, count in counts.items()},
                 "rules": [_proof_object(proof) for proof in proved.rules],
                 "guards": [_proof_object(proof) for proof in proved.guards],
+                "xml_rules": [
+                    {
+                        "name": one.name,
+                        "rules": list(one.rules),
+                        "status": _STATUSES[standing(one, proved)],
+                        "reason": one.reason or None,
+                    }
+                    for one in named()
+                ],
             }
         )
     else:

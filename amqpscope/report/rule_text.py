@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, status
+from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, standing, status
 from amqpscope.report.line import Line
-from amqpscope.rules.catalogue import LAYERS, Rule, editions, rule, severity
+from amqpscope.report.summary import protocol_name
+from amqpscope.rules.catalogue import LAYERS, Rule, editions, named, rule, severity
 from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
@@ -113,11 +114,10 @@ def _who(row: Rule) -> str:
 
 
 def coverage_lines(proved: Coverage) -> Lines:
-    """By layer: what is checked, what not yet, and what cannot be; a table of all; what failed."""
+    """By protocol and layer: what is checked, what not yet, and what cannot be; a table of all; what failed."""
     lines: Lines = []
-    for layer in LAYERS:
-        proofs = [proof for proof in proved.rules if proof.rule.layer == layer]
-        lines.append(([("rule", f"{layer}: {_counts(proofs)}")], 2))
+    for protocol, layer, proofs in _layers(proved):
+        lines.append(([("rule", f"{protocol_name(protocol)}, {layer}: {_counts(proofs)}")], 2))
         for how in (CHECKED, FAILED, NOT_YET):
             names = [_short(proof.rule) for proof in proofs if proof.status == how]
             if names:
@@ -127,23 +127,63 @@ def coverage_lines(proved: Coverage) -> Lines:
             lines.append(([("dim", f"  {UNDECIDABLE} from outside")], 4))
             lines += [([("", f"    {_short(row)}: "), ("dim", row.reason)], 6) for row in unseen]
         lines.append(([], -1))
+    lines += _named(proved)
+    lines.append(([], -1))
     lines += _table(proved)
     lines.append(([], -1))
     lines += _failures(proved)
     return lines
 
 
+def _layers(proved: Coverage) -> list[tuple[str, str, list[Proof]]]:
+    """Protocol, layer, and the rules of it: each layer that a protocol has."""
+    found: dict[tuple[str, str], list[Proof]] = {}
+    for proof in proved.rules:
+        found.setdefault((proof.rule.id.partition("/")[0], proof.rule.layer), []).append(proof)
+    protocols = list(dict.fromkeys(protocol for protocol, _ in found))
+    order = sorted(found, key=lambda one: (protocols.index(one[0]), LAYERS.index(one[1])))
+    return [(*one, found[one]) for one in order]
+
+
+def _named(proved: Coverage) -> Lines:
+    """How each rule stands that the XML of AMQP 0-9-1 names."""
+    ways = {one.name: standing(one, proved) for one in named()}
+    counts = [
+        (how, sum(way == how for way in ways.values())) for how in (CHECKED, FAILED, NOT_YET, UNDECIDABLE)
+    ]
+    told = ", ".join(f"{count} {how}" for how, count in counts if count)
+    lines: Lines = [([("rule", f"AMQP 0-9-1, the {len(ways)} rules that its XML names: {told}")], 2)]
+    for one in named():
+        how = ways[one.name]
+        line: Line = [(_SIGN_STYLES[how], f"  {_SIGNS[how]} "), ("", one.name)]
+        if one.rules:
+            line.append(("", ": " + ", ".join(name.partition("/")[2] for name in one.rules)))
+        if one.reason:
+            line.append(("dim", f"; {one.reason}"))
+        lines.append((line, 6))
+    return lines
+
+
 def _table(proved: Coverage) -> Lines:
     """Numbers by layer."""
     ways = (CHECKED, FAILED, NOT_YET, UNDECIDABLE)
-    head = f"{'':<13}{'rules':>6}" + "".join(f"  {how:>7}" for how in ways)
+    head = f"{'':<15}{'rules':>6}" + "".join(f"  {how:>7}" for how in ways)
     lines: Lines = [([("rule", head)], -1)]
-    for layer in (*LAYERS, ""):
-        proofs = [proof for proof in proved.rules if layer in ("", proof.rule.layer)]
-        numbers = "".join(f"  {_number(proofs, how):>{max(7, len(how))}}" for how in ways)
-        text = f"{layer or 'all':<13}{len(proofs):>6}{numbers}"
-        lines.append(([("" if layer else "rule", text)], -1))
+    protocol = ""
+    for spoken, layer, proofs in [*_layers(proved), ("", "all", proved.rules)]:
+        if spoken != protocol:
+            protocol = spoken
+            of_it = [proof for proof in proved.rules if proof.rule.id.startswith(f"{protocol}/")]
+            if protocol:
+                lines.append(_row(protocol_name(protocol), of_it, "rule"))
+        lines.append(_row(layer if protocol == "" else f"  {layer}", proofs, "" if protocol else "rule"))
     return lines
+
+
+def _row(label: str, proofs: list[Proof], style: str) -> tuple[Line, int]:
+    ways = (CHECKED, FAILED, NOT_YET, UNDECIDABLE)
+    numbers = "".join(f"  {_number(proofs, how):>{max(7, len(how))}}" for how in ways)
+    return ([(style, f"{label:<15}{len(proofs):>6}{numbers}")], -1)
 
 
 def _failures(proved: Coverage) -> Lines:

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["LAYERS", "Rule", "catalogue", "editions", "guards", "rule", "severity"]
+__all__ = [
+    "LAYERS",
+    "Named",
+    "Rule",
+    "catalogue",
+    "editions",
+    "guards",
+    "named",
+    "rule",
+    "severity",
+]
 
 LAYERS = (
     "types",
@@ -65,6 +75,31 @@ class Rule(NamedTuple):
     reason: str
     evidence: str
     condition: str
+
+
+class Named(NamedTuple):
+    """A rule that the specification's XML names, and what of the catalogue it comes to.
+
+    name: class, method, field and rule, or the domain's. rules: ids, with namespace; none where it only
+    permits something. reason: why that is all.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    reason: str
+
+
+@cache
+def named() -> list[Named]:
+    """The 115 rules that amqp0-9-1.xml names, in its order."""
+    return [
+        Named(
+            row["rule"],
+            tuple(f"amqp091/{one}" for one in row["ids"].split(",") if one),
+            row["reason"],
+        )
+        for row in _rows("amqp091-xml.tsv")
+    ]
 
 
 @cache

@@ -7,11 +7,13 @@ import re
 import shutil
 from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from support.commands import amqpscope, unprintable
 
-from amqpscope.rules.catalogue import LAYERS, catalogue, guards, severity
+import dissectors
+from amqpscope.rules.catalogue import LAYERS, catalogue, guards, named, severity
 from amqpscope.rules.registry import checked
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures" / "rules"
@@ -48,9 +50,8 @@ def test_list_has_every_rule_with_all_that_was_asked(capsys: pytest.CaptureFixtu
         expected = "+" if name in checked() else "." if rule.observable == "no" else "-"
         assert sign == expected
     assert len(ids) == 413 + 315 and set(ids) == set(catalogue())
-    assert [catalogue()[name].layer for name in ids] == sorted(
-        (row.layer for row in catalogue().values()), key=LAYERS.index
-    )
+    order = [(name.partition("/")[0] == "amqp091", LAYERS.index(catalogue()[name].layer)) for name in ids]
+    assert order == sorted(order)
     assert last == "728 rules: + {} checked, - {} not yet, . {} not decidable from outside".format(
         *(Counter(row[0] for row in rows)[sign] for sign in "+-.")
     )
@@ -222,17 +223,46 @@ def test_all_that_is_checked_is_proved(capsys: pytest.CaptureFixture[str]) -> No
     undecidable = sum(row.observable == "no" and name not in checked() for name, row in catalogue().items())
     assert f"guards: {len(guards())} of {len(guards())} legal captures are silent" in result.lines
     assert result.lines[-1].startswith(f"all {count} checked rules find what breaks them")
-    table = [line.split() for line in result.lines if re.match(r"[a-z]+ +\d+ +\d+", line)]
-    assert [row[0] for row in table] == [*LAYERS, "all"]
-    assert table[-1] == ["all", "728", str(count), "0", str(728 - count - undecidable), str(undecidable)]
+    table = [line.rsplit(maxsplit=5) for line in result.lines if re.match(r" *[A-Za-z].*( +\d+){5}$", line)]
+    names = [row[0] for row in table]
+    assert names[0] == "AMQP 1.0" and names[-1] == "all"
+    second = names.index("AMQP 0-9-1")
+    assert [name.strip() for name in (*names[1:second], *names[second + 1 : -1])] == [
+        layer
+        for protocol in ("amqp10/", "amqp091/")
+        for layer in LAYERS
+        if any(row.layer == layer and row.id.startswith(protocol) for row in catalogue().values())
+    ]
+    assert table[-1][1:] == ["728", str(count), "0", str(728 - count - undecidable), str(undecidable)]
     for column in range(1, 6):
-        assert sum(int(row[column]) for row in table[:-1]) == int(table[-1][column])
+        for whole, parts in ((0, table[1:second]), (second, table[second + 1 : -1])):
+            assert sum(int(row[column]) for row in parts) == int(table[whole][column])
+        assert int(table[0][column]) + int(table[second][column]) == int(table[-1][column])
     for name, row in catalogue().items():
         short = name.partition("/")[2]
         if row.observable == "no" and name not in checked():
             assert f"    {short}: {row.reason}" in result.lines
         else:
             assert re.search(rf"(?:  |, ){short}(?:,|$)", result.out, re.MULTILINE), name
+
+
+def test_coverage_of_the_rules_that_the_xml_names(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "rules", "coverage")
+    first = next(n for n, line in enumerate(result.lines) if "rules that its XML names" in line)
+    assert result.lines[first].startswith("AMQP 0-9-1, the 115 rules that its XML names: ")
+    lines = result.lines[first + 1 : first + 116]
+    tree = ElementTree.parse(
+        Path(dissectors.__file__).parent / "spec" / "amqp091" / "amqp-0-9-1.xml"
+    ).getroot()
+    assert len(lines) == len(list(tree.iter("rule"))) == 115
+    for line, one in zip(lines, named(), strict=True):
+        ids = [name.partition("/")[2] for name in one.rules]
+        assert line.startswith(f"  {line[2]} {one.name}")
+        assert all(name in line for name in ids) and one.reason in line
+        assert (line[2] == "+") == any(name in checked() for name in one.rules), line
+        assert one.rules or one.reason
+    whole = json.loads(amqpscope(capsys, "rules", "coverage", "--format", "json").out)
+    assert [one["name"] for one in whole["xml_rules"]] == [one.name for one in named()]
 
 
 def test_coverage_as_json(capsys: pytest.CaptureFixture[str]) -> None:
