@@ -114,7 +114,7 @@ def _who(row: Rule) -> str:
 
 
 def coverage_lines(proved: Coverage) -> Lines:
-    """By protocol and layer: what is checked, what not yet, and what cannot be; a table of all; what failed."""
+    """By protocol and layer what is checked, what not yet, what cannot be; a table of all; what failed."""
     lines: Lines = []
     for protocol, layer, proofs in _layers(proved):
         lines.append(([("rule", f"{protocol_name(protocol)}, {layer}: {_counts(proofs)}")], 2))
