@@ -404,7 +404,7 @@ class Channel:
         self, method: Method, name: str, end: i64, packet: i64, time: i64, answered: Request | None
     ) -> None:
         if isinstance(method, BasicConsumeOk):
-            self._consume_ok(method.consumer_tag or "")
+            self._consume_ok(method.consumer_tag or "", answered is not None and answered.subject != "")
         elif isinstance(method, BasicCancelOk):
             self._end_consumer(method.consumer_tag or "", "client")
         elif isinstance(method, BasicCancel):
@@ -435,10 +435,11 @@ class Channel:
         elif isinstance(method, BasicGetEmpty):
             pass  # it answers, no more
 
-    def _consume_ok(self, tag: str) -> None:
+    def _consume_ok(self, tag: str, named: bool) -> None:
+        """named: it answers a consume that had a tag, whose consumer may be cancelled by now."""
         consumer = self.consumers.get(tag)
         if consumer is None or consumer.ready:
-            if self.nameless:
+            if self.nameless and not named:
                 consumer = self.nameless.pop(0)
                 consumer.tag = tag
                 consumer.ready = True

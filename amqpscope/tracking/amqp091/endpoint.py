@@ -194,6 +194,8 @@ class Endpoint:
         message = record.message
         if message is None or not self.by_client or not isinstance(message, Message):
             return None
+        if isinstance(record.frame.body, Method):
+            return None  # it ends a content that never came, or begins one
         method = message.method
         if not isinstance(method, BasicPublish) or message.seen < message.announced:
             return None

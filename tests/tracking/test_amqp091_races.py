@@ -1,0 +1,51 @@
+"""What each endpoint of AMQP 0-9-1 is taken to know when a client does not wait."""
+
+from __future__ import annotations
+
+from support.dialogue091 import Dialogue091
+from support.judged import Trickle
+
+import amqpscope
+from amqpscope.rules.amqp091.judge import Judge
+from amqpscope.tracking.amqp091.channel import Channel
+
+
+def server_view(d: Dialogue091, number: int = 1) -> Channel:
+    """The channel as the server could know it at the end of the capture."""
+    with amqpscope.Capture(Trickle(d.pcap(), [100]), judge=True) as capture:
+        judge = None
+        for _ in capture.blocks():
+            judge = next((one.judge for one in capture._table._forward.values()), judge)
+    assert isinstance(judge, Judge)
+    channel = judge.server.view.channel(number)
+    assert channel is not None
+    return channel
+
+
+def test_a_close_that_gives_up_a_content_is_heard() -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.confirms()
+    d.client.publish_method()
+    d.client.close_channel()
+    d.server.heartbeat()
+    channel = server_view(d)
+    assert channel.state == "CLIENT CLOSES"
+    assert channel.publishes.count == 0
+
+
+def test_a_consumer_cancelled_before_it_is_answered_takes_no_name_from_another() -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.declare()
+    d.client.method("basic.consume", queue="q", consumer_tag="c")
+    d.client.method("basic.consume", queue="q")
+    d.client.method("basic.cancel", consumer_tag="c", no_wait=True)
+    d.server.method("basic.consume-ok", consumer_tag="c")
+    d.server.method("basic.consume-ok", consumer_tag="amq.ctag-1")
+    channel = server_view(d)
+    assert set(channel.consumers) == {"amq.ctag-1"}
+    assert channel.consumers["amq.ctag-1"].ready
+    assert channel.cancelled == {"c": "client"}
