@@ -41,7 +41,7 @@ def unexplained(found: list[str]) -> list[str]:
 
 # py-amqp writes integers of 64 bits with tag L, which tshark does not know: it reads the rest of the table
 # wrong. Keys of such fields say so in our captures.
-UNKNOWN_TAG = ".tag L"
+UNKNOWN_TAG = ".tag_L"
 
 
 def without_unknown_tables(ours: list[Told], theirs: list[Told]) -> int:

@@ -4,6 +4,7 @@
 
 const amqplib = require('amqplib');
 const { execFileSync } = require('node:child_process');
+const { readFileSync } = require('node:fs');
 const { parseArgs } = require('node:util');
 
 const LIFETIME = 28000;
@@ -38,6 +39,11 @@ function once(emitter, event) {
 
 function wait(milliseconds) {
     return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+// Resolves when what channels were told before has been written.
+async function flushed() {
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 // Consumes from `queue`; what comes is in `messages`, and `fill(count)` waits until so many have come.
@@ -150,14 +156,14 @@ async function types() {
     const channel = await connection.createChannel();
     const typed = (type, value) => ({ '!': type, value });
     const table = {
-        'a boolean': true, 'text': 'Grüße', 'nothing': null, 'octets': Buffer.from([0, 255, 27]),
+        'a_boolean': true, 'text': 'Grüße', 'nothing': null, 'octets': Buffer.from([0, 255, 27]),
         'int8': typed('int8', -8), 'uint8': typed('uint8', 200), 'int16': typed('int16', -1600),
         'uint16': typed('uint16', 65535), 'int32': typed('int32', -32), 'uint32': typed('uint32', 4294967295),
         'int64': typed('int64', -64), 'float': typed('float', 0.5), 'double': typed('double', -2.25),
-        'a time': typed('timestamp', 1700000000), 'a decimal': typed('decimal', { digits: 1234, places: 2 }),
+        'a_time': typed('timestamp', 1700000000), 'a_decimal': typed('decimal', { digits: 1234, places: 2 }),
         'small': 7, 'middle': -300, 'large': 70000, 'larger': 2 ** 40, 'broken': 1.5,
-        'a table': { 'inside': { 'deeper': 1 }, 'empty': {} },
-        'an array': [1, 'two', null, [false], { three: 3 }],
+        'a_table': { 'inside': { 'deeper': 1 }, 'empty': {} },
+        'an_array': [1, 'two', null, [false], { three: 3 }],
     };
     await channel.assertQueue('samples', { durable: false, expires: 600000, arguments: table });
     channel.sendToQueue('samples', Buffer.from('all properties'), {
@@ -318,9 +324,60 @@ async function quorum() {
     check((await closed).code === 540, 'no prefetch of the whole channel');
 }
 
+// Both ends close at the same moment, first a channel, then the connection: each answers the other's close.
+async function crossing() {
+    const connection = await connect();
+    const channel = await connection.createChannel();
+    channel.publish('nowhere', 'key', Buffer.from('lost'));
+    await channel.close();
+    const other = await connection.createChannel();
+    const closed = once(connection, 'close');
+    other.assertExchange('odd', 'roundabout').catch(() => {});
+    await flushed();
+    connection.close().catch(() => {});
+    await closed;
+}
+
+// Publishes and closes in one breath: amqplib writes the close of the connection first.
+async function hasty() {
+    const connection = await connect();
+    const channel = await connection.createChannel();
+    await channel.assertQueue('invoices', { durable: true });
+    for (const name of GOODS.slice(0, 3)) channel.sendToQueue('invoices', Buffer.from(name));
+    await connection.close();
+}
+
+// Publishes that are never confirmed: the process ends before. What arrived is in the queue all the same.
+async function unconfirmed() {
+    const connection = await connect();
+    const channel = await connection.createConfirmChannel();
+    await channel.assertQueue('invoices', { durable: true });
+    channel.sendToQueue('invoices', Buffer.from('tea'), { persistent: true });
+    await channel.waitForConfirms();
+    for (const name of GOODS) channel.sendToQueue('invoices', Buffer.from(name), { persistent: true });
+    await flushed();
+    process.exit(0);
+}
+
+// The server's host stands still: no heartbeat comes, and the client gives up.
+async function stalled() {
+    const connection = await connect({ heartbeat: 1 });
+    const channel = await connection.createChannel();
+    await channel.assertQueue('orders', { durable: false });
+    const number = Number(readFileSync('pid', 'utf8'));
+    const failed = once(connection, 'error');
+    process.kill(number, 'SIGSTOP');
+    try {
+        check(/[Hh]eartbeat/.test((await failed).message), 'a heartbeat is missed');
+        await wait(500);
+    } finally {
+        process.kill(number, 'SIGCONT');
+    }
+}
+
 const SCENARIOS = {
     confirm, settle, 'no-ack': no_ack, types, routing, secret, heartbeat, forced, cancelled,
-    'channel-errors': channel_errors, quorum,
+    'channel-errors': channel_errors, quorum, crossing, hasty, unconfirmed, stalled,
 };
 const scenario = SCENARIOS[positionals[0]];
 if (!scenario) fail(`no such scenario; there are ${Object.keys(SCENARIOS).join(', ')}`);

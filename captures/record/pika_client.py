@@ -203,16 +203,16 @@ def transactions(shop: Shop) -> None:
 
 
 TABLE = {
-    "a boolean": True,
-    "an int": -5,
-    "a long": -(2**40),
-    "a decimal": Decimal("12.34"),
+    "a_boolean": True,
+    "an_int": -5,
+    "a_long": -(2**40),
+    "a_decimal": Decimal("12.34"),
     "text": "Grüße",
     "octets": b"\x00\xff\x1b[2J",
-    "a time": MADE,
+    "a_time": MADE,
     "nothing": None,
-    "a table": {"inside": {"deeper": 1}, "empty": {}},
-    "an array": [1, "two", None, [False], {"three": 3}],
+    "a_table": {"inside": {"deeper": 1}, "empty": {}},
+    "an_array": [1, "two", None, [False], {"three": 3}],
     "hostile": "\x1b]0;title\x07\u202eback",
 }
 
@@ -277,7 +277,7 @@ def channel_errors(shop: Shop) -> None:
     def publish_to_nowhere(channel: Any) -> None:
         channel.basic_publish("nowhere", "key", b"lost")
         channel.basic_publish("nowhere", "key", b"after that")  # in flight when the close comes
-        channel.queue_declare("never declared")
+        channel.queue_declare("never-declared")
 
     def acknowledge_twice(channel: Any) -> None:
         channel.basic_publish("", "found", b"once")

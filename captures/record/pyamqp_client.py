@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -36,6 +37,14 @@ class Shop:
 def wait_for(connection: Any, done: Callable[[], bool]) -> None:
     while not done():
         connection.drain_events(timeout=10)
+
+
+@contextlib.contextmanager
+def one_segment(connection: Any) -> Iterator[None]:
+    """What is said inside leaves the host together, 200 ms after the first of it at the latest."""
+    connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    yield
+    connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
 
 
 def no_wait(shop: Shop) -> None:
@@ -143,19 +152,60 @@ def transactions(shop: Shop) -> None:
     connection.close()
 
 
+def late_prefetch(shop: Shop) -> None:
+    """Prefetch said right behind consume: for RabbitMQ without `global` it is for later consumers only."""
+    connection = shop.connect()
+    for a_global in (False, True):
+        received: list[Any] = []
+        channel = connection.channel()
+        channel.queue_declare("orders", auto_delete=False)
+        for _ in range(20):
+            channel.basic_publish(amqp.Message("tea"), "", "orders")
+        channel.queue_declare("orders", passive=True)
+        with one_segment(connection):
+            channel.basic_consume("orders", "clerk", nowait=True, callback=received.append)
+            channel.basic_qos(0, 2, a_global)
+        while len(received) < 20:
+            connection.drain_events(timeout=2)
+            channel.basic_ack(received[-1].delivery_tag, multiple=True)
+        channel.queue_delete("orders")
+        channel.close()
+    connection.close()
+
+
+def hurried(shop: Shop) -> None:
+    """Consume and cancel, consume and close, each in one segment: what is delivered crosses with them."""
+    connection = shop.connect()
+    channel = connection.channel()
+    channel.queue_declare("orders", auto_delete=False)
+    for _ in range(12):
+        channel.basic_publish(amqp.Message("tea"), "", "orders")
+    channel.queue_declare("orders", passive=True)
+    for sequel in (lambda: channel.basic_cancel("clerk"), channel.close):
+        with one_segment(connection):
+            channel.basic_consume("orders", "clerk", nowait=True, callback=lambda message: None)
+            sequel()
+        if channel.is_open:
+            channel.basic_recover(requeue=True)
+    channel = connection.channel()
+    assert channel.queue_delete("orders") == 12
+    channel.close()
+    connection.close()
+
+
 TABLE = {
-    "a boolean": False,
-    "an int": 2**31 - 1,
-    "tag L": 2**40,
-    "tag L, negative": -(2**40),
-    "a double": 2.5,
-    "a decimal": Decimal("-12.345"),
+    "a_boolean": False,
+    "an_int": 2**31 - 1,
+    "tag_L": 2**40,
+    "tag_L_negative": -(2**40),
+    "a_double": 2.5,
+    "a_decimal": Decimal("-12.345"),
     "text": "Grüße",
     "octets": b"\x00\xff\x1b[2J",
-    "a time": MADE,
+    "a_time": MADE,
     "nothing": None,
-    "a table": {"inside": {"deeper": 1}, "empty": {}},
-    "an array": [1, "two", None, [False], {"three": 3.0}],
+    "a_table": {"inside": {"deeper": 1}, "empty": {}},
+    "an_array": [1, "two", None, [False], {"three": 3.0}],
 }
 
 
@@ -218,6 +268,8 @@ SCENARIOS: dict[str, Callable[[Shop], None]] = {
     "gets": gets,
     "confirm": confirm,
     "transactions": transactions,
+    "late-prefetch": late_prefetch,
+    "hurried": hurried,
     "types": types,
     "heartbeat": heartbeat,
     "immediate": immediate,
