@@ -56,6 +56,8 @@ COMPILED = [
     "amqpscope/finding.py",
     "amqpscope/model.py",
     "amqpscope/pipeline/deliveries.py",
+    "amqpscope/pipeline/deliveries10.py",
+    "amqpscope/pipeline/deliveries091.py",
     "amqpscope/pipeline/packets.py",
     "amqpscope/pipeline/rows.py",
     "amqpscope/report/digits.py",

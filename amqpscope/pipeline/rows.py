@@ -18,6 +18,8 @@ from amqpscope.connections import ConnectionTable
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
+from amqpscope.pipeline.deliveries091 import Amqp091Log
+from amqpscope.pipeline.deliveries10 import Amqp10Log
 from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.report.connection_summary import ConnectionSummary
@@ -40,6 +42,9 @@ _STATUS: Final = [column.name for column in TABLES["files"].columns].index("stat
 
 _NONE: list[Any] = []
 """The problems of most frames: one list for all, which nobody puts anything into."""
+
+_LARGEST: Final = 2**63 - 1
+"""What a column of whole numbers holds. A delivery-tag of 0-9-1 may be larger; no broker counts so far."""
 
 _EPOCH = date(1970, 1, 1)
 _DAY: Final = 86_400 * 1_000_000_000
@@ -146,7 +151,7 @@ class _Followed:
 
     def __init__(self, connection: Connection) -> None:
         self.summary = ConnectionSummary(connection)
-        self.log = DeliveryLog()
+        self.log: DeliveryLog | None = None
 
 
 class Recorder:
@@ -212,8 +217,13 @@ class Recorder:
         if self._with_summaries:
             add_frame(self._current.summary, record, link)
         if self._with_deliveries:
-            for delivery in self._current.log.take(record, link):
-                self._delivery(connection, delivery)
+            log = self._current.log
+            if log is None:
+                log = _new_log(record.frame.kind)
+                self._current.log = log
+            if log is not None:
+                for delivery in log.take(record, link):
+                    self._delivery(connection, delivery)
         if self._with_frames:
             self._frame_row(record, link)
 
@@ -257,7 +267,7 @@ class Recorder:
                 frame.missing if frame.missing > 0 else None,
                 self._form.payload(record),
                 None if link is None else without_password(link.name),
-                _address(link),
+                None if link is None else _without_password(link.address),
                 message,
                 self._days.of(time),
                 connection.protocol or None,
@@ -279,9 +289,9 @@ class Recorder:
                 connection.id,
                 delivery.sender,
                 delivery.channel,
-                None if delivery.link is None else without_password(delivery.link.name),
-                _address(delivery.link),
-                delivery.id,
+                _without_password(delivery.link_name),
+                _without_password(delivery.address),
+                delivery.id if delivery.id is not None and delivery.id <= _LARGEST else None,
                 None if delivery.tag is None else delivery.tag.hex(),
                 delivery.transfers,
                 delivery.payload,
@@ -328,8 +338,9 @@ class Recorder:
             followed = _Followed(connection)
         elif followed is self._current:
             self._last = None
-        for delivery in followed.log.finish():
-            self._delivery(connection, delivery)
+        if followed.log is not None:
+            for delivery in followed.log.finish():
+                self._delivery(connection, delivery)
         self._names.forget(connection)
         summary = followed.summary
         notes = self._notes.pop(connection, [])
@@ -415,6 +426,12 @@ class Recorder:
             )
 
 
-def _address(link: LinkOf | None) -> str | None:
-    address = None if link is None else link.address
-    return None if address is None else without_password(address)
+def _without_password(text: str | None) -> str | None:
+    return None if text is None else without_password(text)
+
+
+def _new_log(kind: str) -> DeliveryLog | None:
+    """What follows the deliveries of a connection with a frame of this kind; None if any protocol has it."""
+    if kind == "amqp" or kind == "sasl":
+        return Amqp10Log()
+    return Amqp091Log() if kind == "method" or kind == "content-header" or kind == "body" else None

@@ -47,6 +47,8 @@ def test_demo() -> None:
 def test_every_transfer_is_in_one_delivery(path: Path) -> None:
     with Capture(str(path)) as capture:
         frames = list(capture)
+    if any(record.frame.kind == "method" for record in frames):
+        pytest.skip("of AMQP 0-9-1")
     transfers = [record for record in frames if isinstance(record.frame.body, Transfer)]
     if any(record.frame.kind == "skipped" for record in frames) or path.stem == "rhea-transfer-before-attach":
         pytest.skip("not all of it was captured, or not all of it is legal")
