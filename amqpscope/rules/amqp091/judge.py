@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
-from amqpscope.rules.amqp091 import framing
+from amqpscope.rules.amqp091 import content_frames, framing, types
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
@@ -18,7 +18,7 @@ from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.pace import Pace
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ChannelClose, ConnectionClose
-from dissectors.interface import Problem
+from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
@@ -75,8 +75,8 @@ class Judge(AnyJudge):
     def judge(self, case: Case, record: FrameRecord) -> None:
         """Bring the frame before the rules."""
         frame = record.frame
-        for problem in frame.problems:
-            self.proved(case, problem)
+        if frame.problems:
+            self.problems(case, frame)
         body = frame.body
         if isinstance(body, ProtocolHeader) or frame.kind == "skipped" or frame.kind == "unknown":
             return
@@ -98,11 +98,17 @@ class Judge(AnyJudge):
     def channel_method(self, case: Case, method: Method) -> None:
         """A method on a channel: first whether it may be said there at all, then what it is about."""
 
-    def proved(self, case: Case, problem: Problem) -> None:
-        """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""
-        rule = _PROVED.get(problem.code)
-        if rule is not None:
-            rule(case, problem)
+    def problems(self, case: Case, frame: Frame) -> None:
+        """What the dissector found: the rules that are broken, unless it accuses nobody."""
+        for problem in frame.problems:
+            if problem.code == "F-FRAME-END":
+                # What is wrong with its payload follows from its size.
+                framing.wrong_frame_end(case, problem)
+                return
+        for problem in frame.problems:
+            rule = _PROVED.get(problem.code)
+            if rule is not None:
+                rule(case, problem)
 
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
@@ -157,4 +163,6 @@ class Judge(AnyJudge):
 # What the dissectors prove, by the problem's code.
 _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
     **framing.PROBLEMS,
+    **content_frames.PROBLEMS,
+    **types.PROBLEMS,
 }
