@@ -163,7 +163,16 @@ def test_those_of_0_9_1_have_everything_in_them() -> None:
             peer = NAMES[each.side]
             fields = each.fields
             said[f"{each.name} of the {peer}"] += 1
-            for name in ("multiple", "no_wait", "mandatory", "redelivered", "passive", "no_ack", "global_"):
+            for name in (
+                "multiple",
+                "no_wait",
+                "mandatory",
+                "redelivered",
+                "passive",
+                "no_ack",
+                "global_",
+                "immediate",
+            ):
                 if fields.get(name):
                     said[f"{each.name} {name} of the {peer}"] += 1
             said["all acknowledged at once"] += fields.get("delivery_tag") == 0
@@ -232,6 +241,8 @@ EVERYTHING = (
     "basic.cancel no_wait of the client",
     "basic.cancel-ok of the server",
     "basic.cancel no_wait of the server",
+    "basic.cancel-ok of the client",
+    "basic.publish immediate of the client",
     "basic.publish mandatory of the client",
     "basic.return of the server",
     "basic.deliver redelivered of the server",

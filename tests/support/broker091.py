@@ -16,7 +16,7 @@ from support import amqp091_encode as amqp
 from support.client091 import EXCHANGES, REPLIES
 from support.dialogue091 import SERVER_CAPABILITIES
 from support.legal import SERVER, Choice, Fields, Said
-from support.peer091 import RABBITMQ, Content, Peer091
+from support.peer091 import LAVINMQ, OTHER, RABBITMQ, Content, Peer091
 
 if TYPE_CHECKING:
     from support.legal091 import Talk091
@@ -51,7 +51,7 @@ class Character:
             rounds=random.choice([0, 0, 0, 1, 2]),
             delivers=random.choice([0.5, 2.0, 5.0]),
             confirms=random.choice([0.2, 1.0, 3.0]),
-            nacks=random.choice([0.0, 0.0, 0.2]),
+            nacks=random.choice([0.0, 0.1, 0.3]),
             cancels=random.choice([0.0, 0.0, 0.02]),
             blocks=random.choice([0.0, 0.0, 0.02]),
             stops=random.choice([0.0, 0.02]),
@@ -168,7 +168,7 @@ class Broker(Peer091):
         if channel.consumers and "consumer_cancel_notify" in self.client_capabilities:
             tag = self.random.choice(sorted(channel.consumers))
             choices.append((self.character.cancels, lambda: self.cancel(channel, tag)))
-        if self.talk.product != RABBITMQ:
+        if self.talk.product == OTHER:
             choices.append(
                 (0.3 if not channel.flow_said else self.character.stops, lambda: self.flow(channel))
             )
@@ -411,6 +411,9 @@ class Broker(Peer091):
         """The name that the pseudo-queue of a channel has for others."""
         return f"{REPLIES}.g1h2AA5yZXBseUAx{number}"
 
+    def do_basic_cancel_ok(self, channel: Channel, said: Said, consumer_tag: str) -> None:
+        pass
+
     def do_basic_cancel(self, channel: Channel, said: Said, consumer_tag: str, **_: Any) -> None:
         channel.consumers.pop(consumer_tag, None)
         self.answer(channel, said, consumer_tag=consumer_tag)
@@ -418,15 +421,17 @@ class Broker(Peer091):
     def cancel(self, channel: Channel, tag: str) -> None:
         """Its queue moved to another node."""
         del channel.consumers[tag]
-        self.say("basic.cancel", channel.number, consumer_tag=tag, no_wait=True)
+        no_wait = self.talk.product != OTHER or self.chance(0.5)
+        self.say("basic.cancel", channel.number, consumer_tag=tag, no_wait=no_wait)
 
     def room(self, channel: Channel, tag: str, consumer: Consumer) -> bool:
         """Whether prefetch lets this consumer have another message."""
         outstanding = channel.outstanding()
         own = sum(delivery.consumer == tag for delivery in outstanding)
-        if consumer.prefetch and own >= consumer.prefetch:
+        limit = channel.prefetch if self.talk.product == LAVINMQ else consumer.prefetch
+        if limit and own >= limit:
             return False
-        if self.talk.product == RABBITMQ:
+        if self.talk.product in (RABBITMQ, LAVINMQ):
             consumed = sum(delivery.consumer is not None for delivery in outstanding)
             return not channel.prefetch_of_all or consumed < channel.prefetch_of_all
         # By the specification both limits are wider, and whoever asks for little gets little.
@@ -532,21 +537,32 @@ class Broker(Peer091):
         if channel.mode == "tx":
             channel.posted.append((said, content))
             return
-        returned = not self.route(said, content) and said.fields.get("mandatory")
-        if returned:
+        code = 0
+        if said.fields.get("immediate") and not self.consumed(said):
+            code = 313
+        elif not self.route(said, content) and said.fields.get("mandatory"):
+            code = 312
+        if code:
             self.content(
                 "basic.return",
                 channel.number,
                 content.properties or {},
                 content.body,
-                reply_code=312,
-                reply_text="NO_ROUTE",
+                reply_code=code,
+                reply_text="NO_ROUTE" if code == 312 else "NO_CONSUMERS",
                 exchange=said.fields["exchange"],
                 routing_key=said.fields["routing_key"],
             )
         if channel.mode == "confirm":
             channel.published += 1
             channel.unconfirmed.add(channel.published)
+
+    def consumed(self, said: Said) -> bool:
+        """Whether somebody consumes the queue to which a message goes that names it."""
+        key = said.fields["routing_key"]
+        return said.fields["exchange"] == "" and any(
+            consumer.queue == key for one in self.channels.values() for consumer in one.consumers.values()
+        )
 
     def route(self, said: Said, content: Content) -> bool:
         """Put a message on its queues. False if there are none."""

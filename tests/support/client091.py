@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from support.dialogue091 import CLIENT_CAPABILITIES
 from support.legal import CLIENT, Choice, Fields, Said
-from support.peer091 import RABBITMQ, Content, Peer091
+from support.peer091 import OTHER, RABBITMQ, Content, Peer091
 
 if TYPE_CHECKING:
     from support.legal091 import Talk091
@@ -81,6 +81,7 @@ class Channel:
     queues: set[str] = field(default_factory=set)
     flowing: bool = True
     flow_asked: list[bool] = field(default_factory=list)
+    cancel_asked: list[str] = field(default_factory=list)
 
     def awaits(self, *names: str) -> bool:
         return any(said.name in names for said in self.waiting)
@@ -172,6 +173,8 @@ class Client(Peer091):
             return []
         if channel.flow_asked:
             return [(5.0, lambda: self.flow_ok(channel))]
+        if channel.cancel_asked:
+            return [(5.0, lambda: self.cancel_ok(channel))]
         choices: list[Choice] = []
         if channel.waiting and not self.character.pipelines:
             # It waits for the answer; what asks for none it may say.
@@ -421,6 +424,9 @@ class Client(Peer091):
         channel.cancelling.add(tag)
         self.ask(channel, "basic.cancel", consumer_tag=tag, **self.no_wait())
 
+    def cancel_ok(self, channel: Channel) -> None:
+        self.say("basic.cancel-ok", channel.number, consumer_tag=channel.cancel_asked.pop(0))
+
     def get(self, channel: Channel, queue: str) -> None:
         self.ask(channel, "basic.get", queue=queue, no_ack=self.chance(0.3))
 
@@ -435,7 +441,7 @@ class Client(Peer091):
         exchange = "" if self.chance(0.7) else self.random.choice(self.known_exchanges(channel))
         queues = [name for name in self.known_queues(channel) if name]
         key = self.random.choice(queues if queues and self.chance(0.7) else KEYS)
-        mandatory = channel.mode != "tx" and not channel.awaits("tx.select") and self.chance(0.3)
+        at_once = channel.mode != "tx" and not channel.awaits("tx.select")
         properties = self.properties()
         tag = self.reply_tag(channel)
         if tag is not None and tag not in channel.cancelling and self.chance(0.5):
@@ -447,7 +453,8 @@ class Client(Peer091):
             self.body(),
             exchange=exchange,
             routing_key=key,
-            mandatory=mandatory,
+            mandatory=at_once and self.chance(0.3),
+            immediate=at_once and self.talk.product == OTHER and self.chance(0.1),
         )
 
     def properties(self) -> Fields:
@@ -588,6 +595,8 @@ class Client(Peer091):
         elif name == "basic.cancel":
             channel.consumers.pop(fields["consumer_tag"], None)
             channel.cancelling.discard(fields["consumer_tag"])
+            if not fields["no_wait"]:
+                channel.cancel_asked.append(fields["consumer_tag"])
         elif name == "channel.flow":
             channel.flow_asked.append(fields["active"])
         elif name in ("basic.ack", "basic.nack", "basic.return"):

@@ -16,7 +16,7 @@ from support.client091 import Channel, Client
 from support.legal import CLIENT, Fields, Said
 from support.legal091 import Talk091
 from support.network import Network
-from support.peer091 import RABBITMQ, Peer091
+from support.peer091 import OTHER, RABBITMQ, Peer091
 from support.planting import Planted, Registry, planted_in
 
 __all__ = ["FAULTS", "Planted", "mischief", "plant"]
@@ -44,14 +44,17 @@ def plant(name: str, seed: str) -> Planted | None:
     broker.character.refuses = 0.0
     if rule in OF_CANCELS:
         broker.character.cancels = 0.05
+    elif rule == "B-ACK-MULTIPLE":
+        client.character.sloth = 3.0
+        client.character.consumes = 1.0
     elif rule == "B-QOS-COUNT":
         talk.product = RABBITMQ
         client.character.sloth = 10.0
         client.character.consumes = 1.0
     elif rule == "C-CLOSEOK-LAST":
         broker.character.closes = 0.1
-    elif rule == "CH-FLOW-STOP":
-        talk.product = "Other Broker"
+    elif rule in ("CH-FLOW-STOP", "CH-FLOW-OK-VALUE"):
+        talk.product = OTHER
         broker.character.stops = 0.1
     client.character.pipelines = client.character.eager = False
     seed = f"{name} {seed}"
@@ -88,7 +91,7 @@ def channels(peer: Any) -> list[Any]:
         for channel in peer.channels.values()
         if channel.opened and not channel.closing and channel.number not in peer.parts
         if (
-            not channel.asked_to_close and not channel.waiting and not channel.flow_asked
+            not channel.asked_to_close and not (channel.waiting or channel.flow_asked or channel.cancel_asked)
             if isinstance(channel, Channel)
             else not channel.todo
         )
@@ -998,7 +1001,8 @@ def return_that_nobody_wants(peer: Peer091) -> Said | None:
         mandatory = [
             said
             for said in peer.talk.said[CLIENT]
-            if said.channel == channel.number and said.fields.get("mandatory")
+            if said.channel == channel.number
+            if said.fields.get("mandatory") or said.fields.get("immediate")
         ]
         if not mandatory:
             said = peer.say(
@@ -1023,7 +1027,12 @@ def return_with_another_code(peer: Peer091) -> Said | None:
             continue
         said, content = channel.todo[0]
         key = said.fields.get("routing_key")
-        if content is not None and said.fields.get("mandatory") and said.fields["exchange"] == "":
+        if (
+            content is not None
+            and said.fields.get("mandatory")
+            and said.fields["exchange"] == ""
+            and not said.fields["immediate"]
+        ):
             if key not in peer.queues:
                 channel.todo.popleft()
                 returned = peer.say(

@@ -6,7 +6,9 @@ share no table, no name and no line with the product. Each knows what it has hea
 said; each call of `act` says something that is legal then. When that is sent, captured and heard is no matter
 of the peers: `support.network` carries it, as it does for `support.legal`, whose shape this has.
 
-The broker is RabbitMQ, or one that obeys prefetch in the senses of both, and may stop a channel's flow.
+The broker is RabbitMQ; or LavinMQ, where a new prefetch holds for consumers that there are; or another one,
+which obeys prefetch in the specification's sense and in RabbitMQ's, may stop a channel's flow, waits for the
+answer to its basic.cancel, and takes immediate messages.
 Where the text leaves open whether something is legal, the peers do not do it.
 """
 
@@ -19,7 +21,7 @@ from typing import Any
 from support.broker091 import Broker
 from support.client091 import Client
 from support.legal import Said
-from support.peer091 import RABBITMQ
+from support.peer091 import LAVINMQ, OTHER, RABBITMQ
 
 __all__ = ["Talk091"]
 
@@ -29,7 +31,7 @@ class Talk091:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.product = RABBITMQ if random.random() < 0.7 else "Other Broker"
+        self.product = random.choice([RABBITMQ, RABBITMQ, RABBITMQ, RABBITMQ, LAVINMQ, OTHER, OTHER])
         self.said: tuple[list[Said], list[Said]] = ([], [])
         self.closing = False
         self.polite = False

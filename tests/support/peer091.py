@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Content", "Peer091", "encoded"]
 
-RABBITMQ = "RabbitMQ"
+RABBITMQ, LAVINMQ, OTHER = "RabbitMQ", "LavinMQ", "Other Broker"
 
 
 class Content:

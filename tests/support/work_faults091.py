@@ -26,7 +26,7 @@ from support.faults091 import (
     working,
 )
 from support.legal import CLIENT, SERVER, Said
-from support.peer091 import RABBITMQ, Peer091
+from support.peer091 import OTHER, Peer091
 
 # ---- names and tables -------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def body_of_an_empty_content(peer: Peer091) -> Said | None:
 @breaks("T-RESERVED-XDECL")
 def exchange_that_deletes_itself(peer: Peer091) -> Said | None:
     for channel in of_client(peer):
-        if peer.talk.product != RABBITMQ:
+        if peer.talk.product == OTHER:
             fields: dict[str, Any] = {"exchange": "odd", "type": "direct", "reserved_2": True}
             return peer.say("exchange.declare", channel.number, **fields)
     return None
@@ -262,7 +262,7 @@ def delivery_behind_a_cancel(peer: Peer091) -> Said | None:
 def cancel_answered(peer: Peer091) -> Said | None:
     for channel in of_client(peer):
         last = [said for said in peer.talk.said[SERVER] if said.channel == channel.number][-1]
-        if last.name == "basic.cancel":
+        if last.name == "basic.cancel" and last.fields["no_wait"]:
             return peer.say("basic.cancel-ok", channel.number, consumer_tag=last.fields["consumer_tag"])
     return None
 
