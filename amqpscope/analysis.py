@@ -185,7 +185,7 @@ class _Side(PlainStream):
             analysis.heed(frame)
         if connection.client < 0 and not analysis.settle_client(self.direction, frame):
             analysis.wait(record)
-        elif connection.protocol not in PROTOCOLS and analysis.may_wait():
+        elif not analysis.named and analysis.may_wait():
             analysis.wait(record)
         else:
             analysis.give(record)
@@ -343,6 +343,8 @@ class ConnectionAnalysis(StreamSink):
         self.allowance: Allowance | None = allowance
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
         self.judge: Judge | None = None
+        # Its protocol is one that is decoded.
+        self.named: bool = False
         # Both streams are over and judged, and this is what they left to those after.
         self.concluded: bool = False
         self.left: ConnectionSummary | None = None
@@ -522,7 +524,8 @@ class ConnectionAnalysis(StreamSink):
     def name(self, protocol: str) -> None:
         """A direction speaks a protocol that is decoded: so does the connection, if none was known before."""
         connection = self.connection
-        if connection.protocol not in PROTOCOLS:
+        if not self.named:
+            self.named = True
             connection.protocol = protocol
             if connection.client >= 0:
                 self.give_waiting(False)
@@ -565,7 +568,7 @@ class ConnectionAnalysis(StreamSink):
     def give_waiting(self, at_last: bool) -> None:
         """The client is known, and the protocol; at_last: or will never be."""
         waiting = self.waiting
-        if waiting and (at_last or self.connection.protocol in PROTOCOLS):
+        if waiting and (at_last or self.named):
             self.waiting = []
             for record in waiting:
                 self.give(record)
@@ -624,6 +627,7 @@ class ConnectionAnalysis(StreamSink):
         assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
         connection = Connection.load(about)
         analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
+        analysis.named = connection.protocol in PROTOCOLS
         analysis.ignored = bool(ignored)
         analysis.closing = closing
         analysis.waiting = [FrameRecord.load(record, connection) for record in waiting]

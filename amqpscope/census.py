@@ -3,15 +3,22 @@
 from amqpscope.model import FrameRecord
 from dissectors.wire import i64
 
-__all__ = ["Census"]
+__all__ = ["Census", "Tally"]
+
+
+class Tally:
+    """How many frames of one name there were."""
+
+    def __init__(self) -> None:
+        self.client: i64 = 0
+        self.server: i64 = 0
 
 
 class Census:
     """Frames by name, of the client and of the server."""
 
     def __init__(self) -> None:
-        self.client: dict[str, int] = {}
-        self.server: dict[str, int] = {}
+        self.tallies: dict[str, Tally] = {}
         self.frames: i64 = 0
         self.octets: i64 = 0
         self.problems: i64 = 0
@@ -19,15 +26,17 @@ class Census:
 
     def add(self, records: list[FrameRecord]) -> None:
         """Count these frames."""
-        client = self.client
-        server = self.server
+        tallies = self.tallies
         for record in records:
             frame = record.frame
-            name = frame.name
+            tally = tallies.get(frame.name)
+            if tally is None:
+                tally = Tally()
+                tallies[frame.name] = tally
             if record.direction == record.connection.client:
-                client[name] = client.get(name, 0) + 1
+                tally.client += 1
             else:
-                server[name] = server.get(name, 0) + 1
+                tally.server += 1
             self.frames += 1
             self.octets += frame.size - frame.missing
             self.missing += frame.missing
@@ -36,8 +45,10 @@ class Census:
 
     def rows(self) -> list[tuple[str, int, int]]:
         """(name, frames of the client, frames of the server), in the order of a conversation."""
-        names = sorted(set(self.client) | set(self.server), key=_order)
-        return [(name, self.client.get(name, 0), self.server.get(name, 0)) for name in names]
+        return [
+            (name, int(tally.client), int(tally.server))
+            for name, tally in sorted(self.tallies.items(), key=_order)
+        ]
 
 
 _ORDER = (
@@ -60,5 +71,6 @@ _ORDER = (
 )
 
 
-def _order(name: str) -> tuple[int, str]:
+def _order(item: tuple[str, Tally]) -> tuple[int, str]:
+    name = item[0]
     return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)

@@ -10,7 +10,7 @@ from support.talk import Talk
 from support.tcp_writer import Capture
 
 import amqpscope
-from amqpscope.census import Census
+from amqpscope.census import Census, Tally
 
 
 def count(capture: Capture) -> Census:
@@ -63,8 +63,16 @@ def test_missing_octets_are_not_among_those_counted() -> None:
 
 def test_an_order_of_a_conversation() -> None:
     census = Census()
-    census.client = {"zebra": 1, "close": 2, "apple": 3, "header": 4}
-    census.server = {"close": 5, "sasl-init": 6}
+    for name, client, server in (
+        ("zebra", 1, 0),
+        ("close", 2, 5),
+        ("apple", 3, 0),
+        ("header", 4, 0),
+        ("sasl-init", 0, 6),
+    ):
+        census.tallies[name] = Tally()
+        census.tallies[name].client = client
+        census.tallies[name].server = server
     assert census.rows() == [
         ("header", 4, 0),
         ("sasl-init", 0, 6),
