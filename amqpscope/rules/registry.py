@@ -6,6 +6,7 @@ A rule's function stands in the file of its subject, and its id beside it in the
 from collections.abc import Iterable
 from typing import Final
 
+from amqpscope.rules.amqp091 import acknowledgement as acknowledgement091
 from amqpscope.rules.amqp091 import content_frames
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import types as types091
@@ -75,6 +76,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp10/transactional_work": transactional_work.RULES,
     "amqp10/types": types.RULES,
     "amqp10/window": window.RULES,
+    "amqp091/acknowledgement": acknowledgement091.RULES,
     "amqp091/content_frames": content_frames.RULES,
     "amqp091/framing": framing091.RULES,
     "amqp091/types": types091.RULES,

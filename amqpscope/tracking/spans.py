@@ -35,6 +35,11 @@ class Spans:
             at -= 1
         return False
 
+    @property
+    def full(self) -> bool:
+        """Whether older spans may have been let go of."""
+        return len(self.firsts) >= MAX_SPANS
+
     def dump(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The spans."""
         return (tuple(self.firsts), tuple(self.lasts))

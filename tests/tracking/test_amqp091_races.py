@@ -7,7 +7,7 @@ from support.judged import Trickle
 
 import amqpscope
 from amqpscope.rules.amqp091.judge import Judge
-from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.channel import UNANSWERED, Channel
 
 
 def server_view(d: Dialogue091, number: int = 1) -> Channel:
@@ -48,4 +48,4 @@ def test_a_consumer_cancelled_before_it_is_answered_takes_no_name_from_another()
     channel = server_view(d)
     assert set(channel.consumers) == {"amq.ctag-1"}
     assert channel.consumers["amq.ctag-1"].ready
-    assert channel.cancelled == {"c": "client"}
+    assert channel.cancelled == {"c": UNANSWERED}

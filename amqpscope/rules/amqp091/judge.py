@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
-from amqpscope.rules.amqp091 import content_frames, framing, types
+from amqpscope.rules.amqp091 import basic, content_frames, framing, types
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
@@ -97,6 +97,11 @@ class Judge(AnyJudge):
 
     def channel_method(self, case: Case, method: Method) -> None:
         """A method on a channel: first whether it may be said there at all, then what it is about."""
+        channel = case.channel
+        if channel is None or case.found > 0:
+            return
+        if channel.is_open:
+            basic.judge_method(case, channel, method)
 
     def problems(self, case: Case, frame: Frame) -> None:
         """What the dissector found: the rules that are broken, unless it accuses nobody."""

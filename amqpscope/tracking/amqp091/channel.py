@@ -55,16 +55,22 @@ from dissectors.amqp091.methods import (
     QueueDelete,
     QueueDeleteOk,
     QueuePurge,
-    TxCommitOk,
-    TxRollbackOk,
+    TxCommit,
+    TxRollback,
     TxSelect,
 )
 from dissectors.wire import i64
 
-__all__ = ["UNLIMITED", "Channel", "Closing", "Consumer", "Request"]
+__all__ = ["QUEUE_DELETED", "UNANSWERED", "UNLIMITED", "Channel", "Closing", "Consumer", "Request"]
 
 UNLIMITED: Final = 1 << 40
 """The bound of a prefetch window that is not limited: above all counts."""
+
+UNANSWERED: Final = "client, with no-wait"
+"""Who cancelled a consumer: the client, and nothing shows when the server has heard it."""
+
+QUEUE_DELETED: Final = "queue deleted"
+"""Who cancelled a consumer: nobody, its queue is gone."""
 
 
 class Request:
@@ -98,8 +104,9 @@ class Consumer:
     """A consumer of a channel.
 
     tag; queue: as consume named it, or the current one. no_ack: its deliveries need no acknowledgement.
-    limit: the prefetch window it began with. ready: consume-ok came, or none is to come; waited: one is to.
-    end, packet: of its consume.
+    limit: the prefetch window it began with. ready: deliveries may come: consume-ok came, or none is to, or
+    they may be of the consumer that had the tag before; waited: one is to. inherited: deliveries of those
+    before it that were unacknowledged. end, packet: of its consume.
     """
 
     def __init__(self, tag: str, queue: str, no_ack: bool, exclusive: bool, end: i64, packet: i64) -> None:
@@ -110,6 +117,7 @@ class Consumer:
         self.limit: i64 = UNLIMITED
         self.ready: bool = False
         self.waited: bool = True
+        self.inherited: i64 = 0
         self.end: i64 = end
         self.packet: i64 = packet
 
@@ -117,14 +125,14 @@ class Consumer:
         """All of it as plain values."""
         return (
             (self.tag, self.queue, self.no_ack, self.exclusive, int(self.end), int(self.packet)),
-            (int(self.limit), self.ready, self.waited),
+            (int(self.limit), self.ready, self.waited, int(self.inherited)),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Consumer":
         """What `dump` gave, as an object again."""
         consumer = Consumer(*state[0])
-        consumer.limit, consumer.ready, consumer.waited = state[1]
+        consumer.limit, consumer.ready, consumer.waited, consumer.inherited = state[1]
         return consumer
 
 
@@ -185,9 +193,9 @@ class Channel:
         self.consumers: dict[str, Consumer] = {}
         # Those that consume-ok has to name, in order: consumes with an empty tag.
         self.nameless: list[Consumer] = []
-        # Consumer-tags that were cancelled, by either, and are not in use again.
+        # Consumer-tags that were cancelled and are not in use again, and by whom: `client`, `server`,
+        # UNANSWERED, QUEUE_DELETED.
         self.cancelled: dict[str, str] = {}
-        # Queues that the server has deleted on this channel, with what consumed from them.
         self.deliveries: Deliveries = Deliveries()
         self.publishes: Publishes = Publishes()
         self.transacted: bool = False
@@ -231,7 +239,7 @@ class Channel:
             return
         if isinstance(method, BasicAck):
             if by_client:
-                self.deliveries.settle(method.delivery_tag, method.multiple, self.transacted)
+                self._settle(method.delivery_tag, method.multiple, end, packet)
             else:
                 self.publishes.confirm(method.delivery_tag, method.multiple, True)
             return
@@ -239,13 +247,13 @@ class Channel:
             return  # counts when its content is complete: `publish`
         if isinstance(method, BasicNack):
             if by_client:
-                self.deliveries.settle(method.delivery_tag, method.multiple, self.transacted)
+                self._settle(method.delivery_tag, method.multiple, end, packet)
             else:
                 self.publishes.confirm(method.delivery_tag, method.multiple, False)
             return
         if isinstance(method, BasicReject):
             if by_client:
-                self.deliveries.settle(method.delivery_tag, False, self.transacted)
+                self._settle(method.delivery_tag, False, end, packet)
             return
         if isinstance(method, BasicReturn):
             if not by_client:
@@ -268,6 +276,9 @@ class Channel:
             self._client_says(method, name, end, packet, time)
         else:
             self._server_says(method, name, end, packet, time, answered)
+
+    def _settle(self, tag: int, multiple: bool, end: i64, packet: i64) -> None:
+        self.deliveries.settle(tag, multiple, self.transacted, end, packet)
 
     def _discards(self, by_client: bool) -> bool:
         """Whether the other peer has closed the channel, and so takes no notice of this one any more."""
@@ -331,7 +342,7 @@ class Channel:
             no_wait = method.no_wait
             subject = method.consumer_tag or ""
             if no_wait:
-                self._end_consumer(subject, "client")
+                self._end_consumer(subject, UNANSWERED)
         elif isinstance(method, BasicQos):
             self._qos(method, end, packet)
         elif isinstance(method, BasicGet):
@@ -354,6 +365,10 @@ class Channel:
             self.publishes.confirming = True
         elif isinstance(method, TxSelect):
             self.transacted = True
+        elif isinstance(method, TxCommit):
+            self.deliveries.commit()
+        elif isinstance(method, TxRollback):
+            self.deliveries.roll_back()
         elif isinstance(method, (BasicRecover, BasicRecoverAsync)):
             self.deliveries.recover()
         elif isinstance(method, ChannelFlow):
@@ -374,7 +389,17 @@ class Channel:
             if len(self.nameless) < MAX_REQUESTS:
                 self.nameless.append(consumer)
             return
+        before = self.consumers.get(tag)
+        if before is not None or self.cancelled.get(tag) in (UNANSWERED, QUEUE_DELETED):
+            # What comes may still be of the one that had the tag before.
+            consumer.ready = True
+            if before is None or before.no_ack != consumer.no_ack:
+                self.deliveries.whole = False
         self._keep(tag, consumer)
+
+    def cancelling(self, tag: str) -> bool:
+        """Whether the client has cancelled this consumer, and no answer came."""
+        return any(request.subject == tag and request.name == "basic.cancel" for request in self.requests)
 
     def _keep(self, tag: str, consumer: Consumer) -> None:
         if len(self.consumers) >= MAX_CONSUMERS and tag not in self.consumers:
@@ -382,6 +407,7 @@ class Channel:
             self.whole = False
         self.consumers[tag] = consumer
         self.cancelled.pop(tag, None)
+        consumer.inherited = self.deliveries.counts.get(tag, 0)
 
     def _end_consumer(self, tag: str, by: str) -> None:
         self.consumers.pop(tag, None)
@@ -404,9 +430,12 @@ class Channel:
         self, method: Method, name: str, end: i64, packet: i64, time: i64, answered: Request | None
     ) -> None:
         if isinstance(method, BasicConsumeOk):
-            self._consume_ok(method.consumer_tag or "", answered is not None and answered.subject != "")
+            self._consume_ok(method.consumer_tag or "", answered)
         elif isinstance(method, BasicCancelOk):
-            self._end_consumer(method.consumer_tag or "", "client")
+            if answered is not None:
+                ended = self.consumers.get(answered.subject)
+                if ended is None or ended.end < answered.end:
+                    self._end_consumer(answered.subject, "client")
         elif isinstance(method, BasicCancel):
             tag = method.consumer_tag or ""
             if method.no_wait:
@@ -428,29 +457,31 @@ class Channel:
             self._ask(False, method, name, False, "1" if method.active else "0", end, packet, time)
         elif isinstance(method, ChannelFlowOk):
             self.server_stopped = not method.active
-        elif isinstance(method, TxCommitOk):
-            self.deliveries.commit()
-        elif isinstance(method, TxRollbackOk):
-            self.deliveries.roll_back()
         elif isinstance(method, BasicGetEmpty):
             pass  # it answers, no more
 
-    def _consume_ok(self, tag: str, named: bool) -> None:
-        """named: it answers a consume that had a tag, whose consumer may be cancelled by now."""
-        consumer = self.consumers.get(tag)
-        if consumer is None or consumer.ready:
-            if self.nameless and not named:
-                consumer = self.nameless.pop(0)
-                consumer.tag = tag
-                consumer.ready = True
-                self._keep(tag, consumer)
+    def _consume_ok(self, tag: str, answered: Request | None) -> None:
+        if answered is None:
             return
-        consumer.ready = True
+        if not answered.subject:
+            at: i64 = 0
+            for consumer in self.nameless:
+                if consumer.waited:
+                    del self.nameless[at]
+                    consumer.tag = tag
+                    consumer.ready = True
+                    self._keep(tag, consumer)
+                    return
+                at += 1
+            return
+        named = self.consumers.get(answered.subject)
+        if named is not None:
+            named.ready = True
 
     def _queue_gone(self, queue: str) -> None:
         """A queue was deleted: its consumers here are no more."""
         for tag in [tag for tag, consumer in self.consumers.items() if consumer.queue == queue]:
-            self._end_consumer(tag, "queue deleted")
+            self._end_consumer(tag, QUEUE_DELETED)
 
     def _deliver(self, method: BasicDeliver, end: i64, packet: i64, time: i64) -> None:
         tag = method.consumer_tag or ""

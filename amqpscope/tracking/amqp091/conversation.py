@@ -157,6 +157,10 @@ class Conversation:
         """Whether the server reads RabbitMQ's dialect and rules: it says that it is RabbitMQ, or LavinMQ."""
         return self.server is not None and self.server.product in ("RabbitMQ", "LavinMQ")
 
+    def of_product(self, product: str) -> bool:
+        """Whether the server says that it is this product."""
+        return self.server is not None and self.server.product == product
+
     def channel(self, number: i64) -> Channel | None:
         """The channel of this number, if it was ever opened or used."""
         if number == self._last_number:

@@ -5,7 +5,8 @@ them. A delivery to a no-ack consumer takes a tag and needs no acknowledgement. 
 takes that one; with `multiple` it takes all up to it that are left, and tag 0 with `multiple` all there are.
 
 In a transaction acknowledgements count from the commit on: a rollback makes the deliveries that they named
-unacknowledged again (section 2.2.9). A recover makes all of them the queue's again.
+unacknowledged again (section 2.2.9), from the rollback on: what is said behind it is read behind it. A
+recover makes all of them the queue's again.
 """
 
 from typing import Any
@@ -50,23 +51,31 @@ class Deliveries:
     """The deliveries of one channel since it was opened.
 
     last: the highest tag so far, 0 before the first. unacknowledged: by tag, in the order in which they were
-    sent. whole: none is missing. free: tags of deliveries that need no acknowledgement. counts, octets: of
-    each consumer's unacknowledged ones (None: those that were asked for by basic.get).
+    sent. whole: none is missing. gapless: each tag was the one behind the last. free: tags of deliveries that
+    need no acknowledgement. recovered: of those that a recover has given back. counts, octets: of each
+    consumer's unacknowledged ones (None: those that were asked for by basic.get). pointless_end,
+    pointless_packet: the first acknowledgement that named none, -1 if all did.
     """
 
     def __init__(self) -> None:
         self.last: int = 0
         self.whole: bool = True
         self.unacknowledged: dict[int, Delivery] = {}
+        self.gapless: bool = True
         self.free: Spans = Spans()
+        self.recovered: Spans = Spans()
         self.counts: dict[str | None, int] = {}
         self.octets: i64 = 0
         # Of a transaction under way: those acknowledged in it.
         self.undecided: list[Delivery] = []
+        self.pointless_end: i64 = -1
+        self.pointless_packet: i64 = 0
 
     def add(self, delivery: Delivery, no_ack: bool) -> None:
         """The server sends one."""
         tag = delivery.tag
+        if tag != self.last + 1:
+            self.gapless = False
         if tag > self.last:
             self.last = tag
         if no_ack:
@@ -76,6 +85,10 @@ class Deliveries:
         if len(self.unacknowledged) >= MAX_UNACKNOWLEDGED:
             self.whole = False
             self._forget(self.unacknowledged.pop(next(iter(self.unacknowledged))))
+        elif not self.gapless:
+            before = self.unacknowledged.pop(tag, None)
+            if before is not None:
+                self._forget(before)
         self.unacknowledged[tag] = delivery
         self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
 
@@ -96,25 +109,36 @@ class Deliveries:
             return list(known.values())
         found: list[Delivery] = []
         for number, delivery in known.items():
-            if number > tag:
+            if number <= tag:
+                found.append(delivery)
+            elif self.gapless:
                 break
-            found.append(delivery)
         return found
 
-    def settle(self, tag: int, multiple: bool, transacted: bool) -> None:
-        """An acknowledgement, a rejection or a negative acknowledgement of the client's."""
+    def settle(self, tag: int, multiple: bool, transacted: bool, end: i64, packet: i64) -> None:
+        """An acknowledgement, a rejection or a negative acknowledgement of the client's, said there."""
         known = self.unacknowledged
-        if not multiple and tag in known:
-            delivery = known.pop(tag)
-            self._forget(delivery)
-            if transacted:
-                self.undecided.append(delivery)
+        if tag not in known:
+            if (tag != 0 or not multiple) and self.pointless_end < 0:
+                self.pointless_end = end
+                self.pointless_packet = packet
+            if not multiple:
+                return
+        elif not multiple:
+            self._settle(known.pop(tag), transacted)
             return
         for delivery in self.covered(tag, multiple):
             del known[delivery.tag]
-            self._forget(delivery)
-            if transacted:
-                self.undecided.append(delivery)
+            self._settle(delivery, transacted)
+
+    def _settle(self, delivery: Delivery, transacted: bool) -> None:
+        self._forget(delivery)
+        if not transacted:
+            return
+        if len(self.undecided) >= MAX_UNACKNOWLEDGED:
+            self.undecided = []
+            self.whole = False
+        self.undecided.append(delivery)
 
     def commit(self) -> None:
         """The acknowledgements of the transaction stand."""
@@ -135,6 +159,9 @@ class Deliveries:
 
     def recover(self) -> None:
         """All that is unacknowledged is the queues' again, and will come with other tags."""
+        for tag in self.unacknowledged:
+            if tag < 1 << 62:
+                self.recovered.add(tag, tag)
         self.unacknowledged = {}
         self.counts = {}
         self.octets = 0
@@ -155,18 +182,21 @@ class Deliveries:
             tuple(delivery.dump() for delivery in self.unacknowledged.values()),
             self.free.dump(),
             tuple(delivery.dump() for delivery in self.undecided),
+            (self.gapless, self.recovered.dump(), int(self.pointless_end), int(self.pointless_packet)),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Deliveries":
         """What `dump` gave, as an object again."""
-        last, whole, known, free, undecided = state
+        last, whole, known, free, undecided, (gapless, recovered, pointless_end, pointless_packet) = state
         deliveries = Deliveries()
         for one in known:
             delivery = Delivery.load(one)
             deliveries.add(delivery, False)
             deliveries.octets += max(delivery.size, 0)
-        deliveries.last, deliveries.whole = last, whole
+        deliveries.last, deliveries.whole, deliveries.gapless = last, whole, gapless
+        deliveries.recovered = Spans.load(recovered)
+        deliveries.pointless_end, deliveries.pointless_packet = pointless_end, pointless_packet
         deliveries.free = Spans.load(free)
         deliveries.undecided = [Delivery.load(one) for one in undecided]
         return deliveries
