@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from support import amqp091_encode as amqp091
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, SASL_HEADER, TLS_HEADER, frame, sasl_frame
 from support.drive import ACK, FIN, RST, Drive
@@ -600,3 +601,17 @@ def test_notes_of_a_connection_are_few() -> None:
     assert gaps == ["12 octets sent by 10.0.0.1:51034 were not captured"] * MAX_NOTES + ["96 more"]
     assert len([note for note in drive.notes if note.code == "capture/overlap-differs"]) == MAX_NOTES
     assert len(drive.notes) == 2 * MAX_NOTES + 1
+
+
+@pytest.mark.parametrize(("product", "sound"), [("RabbitMQ", False), ("LavinMQ", False), ("Qpid", True)])
+def test_the_servers_product_tells_the_dialect_of_tables(product: str, sound: bool) -> None:
+    """A tag `U` is in the specification's grammar, and nothing to RabbitMQ."""
+    drive = Drive()
+    drive.send(0, amqp091.header())
+    drive.send(1, amqp091.say("connection.start", 0, server_properties={"product": product}))
+    drive.send(0, amqp091.say("connection.start-ok", 0, client_properties={}, mechanism="PLAIN"))
+    table = {"x-odd": ("U", 7)}
+    drive.send(0, amqp091.say("queue.declare", 1, queue="q", arguments=table))
+    drive.finish()
+    problems = [problem.code for problem in drive.out[-1].frame.problems]
+    assert (problems == []) == sound, problems

@@ -59,7 +59,7 @@ _CANDIDATE_OCTETS: Final = 8
 
 
 # Products whose field tables are read as RabbitMQ's errata say.
-_RABBITMQ_DIALECT: Final = (b"RabbitMQ", b"LavinMQ")
+_RABBITMQ_DIALECT: Final = ("RabbitMQ", "LavinMQ")
 
 
 def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
