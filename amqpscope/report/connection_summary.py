@@ -76,7 +76,7 @@ class ConnectionSummary:
         self.problems = 0
         self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
         self.errors_dropped = 0
-        # The packet of a peer's close, 0 while there is none.
+        # The packet of a peer's close, or of its answer to one; 0 while there is none.
         self.closed = {CLIENT: 0, SERVER: 0}
 
     def met(self, link: LinkOf) -> None:

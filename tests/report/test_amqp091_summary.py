@@ -88,11 +88,15 @@ def test_errors() -> None:
         for error in summary.errors.values()
     ]
     assert told == [
-        (2, SERVER, "channel.close", "404 not-found", "no queue", 2),
-        (5, SERVER, "basic.return", "312 no-route", "NO_ROUTE", 1),
+        (2, SERVER, "channel.close", "404:not-found", "no queue", 2),
+        (5, SERVER, "basic.return", "312:no-route", "NO_ROUTE", 1),
         (6, SERVER, "connection.close", "999", None, 1),
     ]
     assert summary.closed == {CLIENT: 0, SERVER: 6}
+    assert summed_up(amqp.say("connection.close", 0), amqp.say("connection.close-ok", 0)).closed == {
+        CLIENT: 1,
+        SERVER: 2,
+    }
 
 
 def test_a_close_that_is_cut_short_has_no_reason() -> None:

@@ -108,6 +108,10 @@ def told(octets: bytes, verbosity: int = 0) -> list[str]:
             PUBLISHED + amqp.content(1, b"hello", frame_max=11),
             "body           2 octets, the last of 5 in 2 frames",
         ),
+        (
+            amqp.content(1, b"hello"),
+            "body           5 octets ends a message of 5 octets whose method is not there",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -66,6 +66,8 @@ def _ended(frame: Frame, message: Message | None) -> Line:
     """What is to be said of a message that ends before its time, or of which not all is there."""
     if message is None or message.complete:
         return []
+    if message.method is None:
+        return [("note", f"ends a message of {message.seen} octets whose method is not there ")]
     whole = "" if message.announced < 0 else f" of {message.announced}"
     return [("note", f"ends a message not all of which is there: {message.seen}{whole} octets ")]
 

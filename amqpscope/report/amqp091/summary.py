@@ -2,7 +2,7 @@
 
 A peer is called by its `connection_name` or `cluster_name`. Its login is over, and went well, when the server
 goes on with tune; when it closes instead, it was refused. A session is a channel. What counts as an error is
-a close for a reason and a message that is returned.
+a close for a reason, as `404:not-found`, and a message that is returned. Who answers a close has closed, too.
 """
 
 from typing import Final
@@ -16,6 +16,7 @@ from dissectors.amqp091.methods import (
     ChannelClose,
     ChannelOpen,
     ConnectionClose,
+    ConnectionCloseOk,
     ConnectionStart,
     ConnectionStartOk,
     ConnectionTune,
@@ -57,6 +58,9 @@ def summarize(summary: ConnectionSummary, record: FrameRecord, link: LinkOf | No
         if record.peer == SERVER and summary.mechanism and not summary.sasl_outcome:
             summary.sasl_outcome = "refused"
         _failed(summary, record, body.reply_code, body.reply_text)
+    elif isinstance(body, ConnectionCloseOk):
+        if not summary.closed[record.peer]:
+            summary.closed[record.peer] = int(record.packet)
     elif isinstance(body, ChannelClose):
         _failed(summary, record, body.reply_code, body.reply_text)
     elif isinstance(body, BasicReturn):
@@ -69,7 +73,7 @@ def _failed(summary: ConnectionSummary, record: FrameRecord, code: i64, text: st
         return
     number = int(code)
     known = REPLY_CODES.get(number)
-    condition = str(number) if known is None else f"{number} {known[0]}"
+    condition = str(number) if known is None else f"{number}:{known[0]}"
     summary.failed(record, record.frame.name, condition, text or None, None)
 
 
