@@ -50,7 +50,10 @@ _REACTIONS = ("S-ERR-END", "L-ERR-DETACH", "L-ERR-PIPELINED")
 _CONTRADICTED = ("M-CT-NONDATA",)
 
 # A peer's own policy decides, or one of two passages of the text that disagree.
-_NOTES = ("S-WIN-OUT", "L-HANDLE-REUSE")
+_NOTES = ("S-WIN-OUT", "L-HANDLE-REUSE", "C-TUNEOK-CHMAX-NOTNULL")
+
+# What nearly every product leaves out of what it tells of itself.
+_LEFT_OUT = ("C-START-SERVER-PROPS", "C-STARTOK-CLIENT-PROPS")
 
 # What weakens a rule to a warning, whatever word the text uses.
 _WEAK_BASES = ("inferred", "csd-only")
@@ -174,7 +177,7 @@ def severity(name: str, edition: str = "final") -> str:
     short = name.partition("/")[2]
     if short.endswith("-REACT") or short in _REACTIONS or short in _CONTRADICTED:
         return "note"
-    if short in _NOTES or row.basis == "tier C":
+    if short in _NOTES or short in _LEFT_OUT or row.basis == "tier C":
         return "note"
     if row.requirement.startswith("SHOULD") or row.requirement == "MAY-limits":
         return "warning"

@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.rules.amqp091 import acknowledgement as acknowledgement091
 from amqpscope.rules.amqp091 import content_frames
 from amqpscope.rules.amqp091 import framing as framing091
+from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import types as types091
 from amqpscope.rules.amqp10 import (
     attachment,
@@ -80,6 +81,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/content_frames": content_frames.RULES,
     "amqp091/framing": framing091.RULES,
     "amqp091/types": types091.RULES,
+    "amqp091/negotiation": negotiation091.RULES,
 }
 """The rules of each file in `amqpscope/rules/`, by its path there."""
 

@@ -131,7 +131,7 @@ class Peer091(Speaker):
         properties: dict[str, Any] | None = None,
         **arguments: Any,
     ) -> Said:
-        """connection.start of RabbitMQ, unless the dialogue has another product.
+        """connection.start of RabbitMQ, unless the dialogue has another product; but it names its host, too.
 
         capabilities   those that it says it has; None: it tells of none
         properties     further ones of server-properties; None as a value leaves out one of these here
@@ -140,6 +140,7 @@ class Peer091(Speaker):
             "capabilities": _capabilities(capabilities),
             "cluster_name": "rabbit@broker",
             "copyright": "Copyright (c) 2007-2022 VMware, Inc. or its affiliates.",
+            "host": "broker",
             "information": "Licensed under the MPL 2.0. Website: https://rabbitmq.com",
             "platform": "Erlang/OTP 25.2.3",
             "product": product or self.dialogue.product,
@@ -163,11 +164,12 @@ class Peer091(Speaker):
         properties: dict[str, Any] | None = None,
         **arguments: Any,
     ) -> Said:
-        """connection.start-ok of pika; as `start`."""
+        """connection.start-ok of pika, which tells its copyright, too; as `start`."""
         given: dict[str, Any] = {
             "product": "Pika Python Client Library",
             "platform": "Python 3.11.7",
             "capabilities": _capabilities(capabilities),
+            "copyright": "Its authors",
             "information": "See https://pika.rtfd.org",
             "version": "1.3.2",
         }

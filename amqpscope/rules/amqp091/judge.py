@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
-from amqpscope.rules.amqp091 import basic, content_frames, framing, types
+from amqpscope.rules.amqp091 import basic, content_frames, framing, negotiation, types
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
@@ -17,7 +17,12 @@ from amqpscope.tracking.amqp091.conversation import PeerProperties
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.pace import Pace
 from dissectors.amqp091.arguments import Method, UnknownMethod
-from dissectors.amqp091.methods import ChannelClose, ConnectionClose
+from dissectors.amqp091.methods import (
+    ChannelClose,
+    ConnectionClose,
+    ConnectionCloseOk,
+    ConnectionUpdateSecret,
+)
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
@@ -83,8 +88,18 @@ class Judge(AnyJudge):
         if frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method):
             # What seems absent among its arguments may only not have been captured.
             return
+        view = case.view
+        if frame.kind == "heartbeat":
+            return
+        if view.state != "OPEN":
+            if not negotiation.judge_first(case):
+                return
+            if frame.channel > 0:
+                negotiation.channel_too_early(case)
+                if case.found > 0:
+                    return
         if frame.channel > 0:
-            case.channel = case.view.channel(frame.channel)
+            case.channel = view.channel(frame.channel)
         if not isinstance(body, Method) or isinstance(body, UnknownMethod):
             return
         if frame.channel == 0:
@@ -94,6 +109,13 @@ class Judge(AnyJudge):
 
     def connection_method(self, case: Case, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
+        if case.view.state != "OPEN" or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
+            if not negotiation.judge_set_up(case, method):
+                return
+        if isinstance(method, ConnectionClose):
+            negotiation.judge_close(case, method)
+        elif isinstance(method, ConnectionUpdateSecret):
+            negotiation.judge_update_secret(case, method)
 
     def channel_method(self, case: Case, method: Method) -> None:
         """A method on a channel: first whether it may be said there at all, then what it is about."""

@@ -42,7 +42,8 @@ _NO_CHANNEL: Final = -1
 class PeerProperties:
     """What a peer tells of itself: the names in its properties, the short texts among them, its capabilities.
 
-    odd_capabilities: why the table of capabilities is not as it should be, "" if it is.
+    odd_capabilities: why the table of capabilities is not as it should be, "" if it is. more: there are more
+    properties than are looked at.
     """
 
     def __init__(self, table: FieldTable | None) -> None:
@@ -50,9 +51,12 @@ class PeerProperties:
         self.texts: dict[str, str] = {}
         self.capabilities: set[str] = set()
         self.odd_capabilities: str = ""
+        self.more: bool = False
         if table is None:
             return
-        for name, value in table.read(EITHER).pairs[:_MOST_PROPERTIES]:
+        pairs = table.read(EITHER).pairs
+        self.more = len(pairs) > _MOST_PROPERTIES
+        for name, value in pairs[:_MOST_PROPERTIES]:
             if not isinstance(name, str):
                 continue  # not in UTF-8
             self.names.append(name)
@@ -85,17 +89,19 @@ class PeerProperties:
             tuple(self.texts.items()),
             tuple(sorted(self.capabilities)),
             self.odd_capabilities,
+            self.more,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "PeerProperties":
         """What `dump` gave, as an object again."""
-        names, texts, capabilities, odd = state
+        names, texts, capabilities, odd, more = state
         properties = PeerProperties(None)
         properties.names = list(names)
         properties.texts = dict(texts)
         properties.capabilities = set(capabilities)
         properties.odd_capabilities = odd
+        properties.more = more
         return properties
 
 
@@ -135,7 +141,14 @@ class Conversation:
         self.tune_ok_end: i64 = -1
         self.tune_ok_packet: i64 = 0
         self.tune_ok_time: i64 = 0
+        # connection.open, and how many times the client was challenged before.
         self.open_packet: i64 = 0
+        self.open_time: i64 = 0
+        self.open_end: i64 = -1
+        self.challenges: i64 = 0
+        # The methods that each of the two has said, as class-id << 16 | method-id.
+        self.said_by_client: set[int] = set()
+        self.said_by_server: set[int] = set()
         self.vhost: str = ""
         self.closed_by_client: Closing | None = None
         self.closed_by_server: Closing | None = None
@@ -190,6 +203,9 @@ class Conversation:
 
     def method(self, by_client: bool, number: i64, method: Method, end: i64, packet: i64, time: i64) -> None:
         """A method, of the client's or of the server's, on a channel; `end`: offset behind its frame."""
+        definition = method.definition()
+        said = self.said_by_client if by_client else self.said_by_server
+        said.add(int(definition.class_id << 16 | definition.method_id))
         if number == CONNECTION_CHANNEL:
             self._connection(by_client, method, end, packet, time)
             return
@@ -293,6 +309,8 @@ class Conversation:
         elif isinstance(method, ConnectionOpen):
             self.vhost = method.virtual_host or ""
             self.open_packet = packet
+            self.open_time = time
+            self.open_end = end
         elif isinstance(method, ConnectionSecureOk):
             pass  # a secret
 
@@ -314,7 +332,9 @@ class Conversation:
             self.blocked_time = time
         elif isinstance(method, ConnectionUnblocked):
             self.blocked = False
-        elif isinstance(method, (ConnectionSecure, ConnectionOpenOk)):
+        elif isinstance(method, ConnectionSecure):
+            self.challenges += 1
+        elif isinstance(method, ConnectionOpenOk):
             pass  # only the state
 
     # Between processes
@@ -330,7 +350,8 @@ class Conversation:
             (int(self.tune_channel_max), int(self.tune_frame_max), int(self.tune_heartbeat)),
             (int(self.channel_max), int(self.frame_max), int(self.heartbeat)),
             (int(self.tune_end), int(self.tune_ok_end), int(self.tune_ok_packet), int(self.tune_ok_time)),
-            int(self.open_packet),
+            (int(self.open_packet), int(self.open_time), int(self.open_end), int(self.challenges)),
+            (tuple(sorted(self.said_by_client)), tuple(sorted(self.said_by_server))),
             tuple(None if one is None else one.dump() for one in closes),
             (int(self.client_done), int(self.server_done)),
             (self.blocked, int(self.blocked_end), int(self.blocked_packet), int(self.blocked_time)),
@@ -341,8 +362,8 @@ class Conversation:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Conversation":
         """What `dump` gave, as an object again."""
-        about, server, client, words, proposed, agreed, tuned, opened, closes, done, blocked = state[:11]
-        channels, open_channels = state[11:]
+        about, server, client, words, proposed, agreed, tuned, opened = state[:8]
+        said, closes, done, blocked, channels, open_channels = state[8:]
         one = Conversation()
         one.state, one.closing, one.whole, headers, one.version = about
         one.headers = list(headers)
@@ -353,7 +374,8 @@ class Conversation:
         one.tune_channel_max, one.tune_frame_max, one.tune_heartbeat = proposed
         one.channel_max, one.frame_max, one.heartbeat = agreed
         one.tune_end, one.tune_ok_end, one.tune_ok_packet, one.tune_ok_time = tuned
-        one.open_packet = opened
+        one.open_packet, one.open_time, one.open_end, one.challenges = opened
+        one.said_by_client, one.said_by_server = set(said[0]), set(said[1])
         by_client, by_server = closes
         one.closed_by_client = None if by_client is None else Closing.load(by_client)
         one.closed_by_server = None if by_server is None else Closing.load(by_server)

@@ -20,7 +20,7 @@ from amqpscope.tracking.knowledge import Knowledge
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Message
-from dissectors.amqp091.methods import BasicAck, BasicNack, BasicPublish, BasicReject
+from dissectors.amqp091.methods import BasicAck, BasicNack, BasicPublish, BasicReject, ConnectionClose
 from dissectors.amqp091.portable import dump_method, load_method
 from dissectors.interface import Frame
 from dissectors.protocol_header import ProtocolHeader
@@ -63,6 +63,7 @@ class Endpoint:
     peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was what
     it can have received of the other's. view: the connection as it could know it. sent_end: octets of its
     stream so far. frames: of it. last_time, last_packet: of its last frame's last octet (ns), first octet.
+    closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
     """
 
     def __init__(self, peer: str) -> None:
@@ -77,6 +78,7 @@ class Endpoint:
         self.frames: i64 = 0
         self.last_time: i64 = 0
         self.last_packet: i64 = 0
+        self.closed_could: i64 = -1
 
     def lost(self) -> None:
         """Something is missing of what it said or could know."""
@@ -175,6 +177,8 @@ class Endpoint:
         if isinstance(body, UnknownMethod):
             pass
         elif isinstance(body, Method):
+            if isinstance(body, ConnectionClose) and self.closed_could < 0:
+                self.closed_could = self.knowledge.could
             self.view.method(self.by_client, frame.channel, body, end, record.packet, record.last_time)
         elif isinstance(body, ContentHeader):
             if not self.by_client:
@@ -252,7 +256,7 @@ class Endpoint:
         """All of it as plain values."""
         return (
             (self.peer, self.whole, int(self.sent_end), int(self.frames)),
-            (int(self.last_time), int(self.last_packet)),
+            (int(self.last_time), int(self.last_packet), int(self.closed_could)),
             self.knowledge.dump(),
             self.view.dump(),
             tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
@@ -264,7 +268,7 @@ class Endpoint:
         (peer, whole, sent_end, frames), last, knowledge, view, inbox = state
         endpoint = Endpoint(peer)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
-        endpoint.last_time, endpoint.last_packet = last
+        endpoint.last_time, endpoint.last_packet, endpoint.closed_could = last
         endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = Conversation.load(view)
         endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]
