@@ -297,7 +297,8 @@ class Conversation:
 
     def _client_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
         if isinstance(method, ConnectionStartOk):
-            self.client = PeerProperties(method.client_properties)
+            if method.client_properties is not None:  # else it was cut off
+                self.client = PeerProperties(method.client_properties)
             self.mechanism = method.mechanism or ""
         elif isinstance(method, ConnectionTuneOk):
             self.channel_max = method.channel_max
@@ -317,7 +318,8 @@ class Conversation:
     def _server_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
         if isinstance(method, ConnectionStart):
             self.version = (int(method.version_major), int(method.version_minor))
-            self.server = PeerProperties(method.server_properties)
+            if method.server_properties is not None:
+                self.server = PeerProperties(method.server_properties)
             self.mechanisms = _words(method.mechanisms)
             self.locales = _words(method.locales)
         elif isinstance(method, ConnectionTune):
