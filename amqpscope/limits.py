@@ -327,6 +327,10 @@ MAX_CONSUMERS: Final = 4096
 
 # rules
 
+MAX_CLOSE_UNANSWERED: Final = 30_000_000_000
+"""Nanoseconds that a peer may be busy before it answers the close of a channel of AMQP 0-9-1. Brokers
+answer in milliseconds; one that is under load takes some seconds."""
+
 MAX_FILTERS: Final = 16
 """Filters of a source, and entries of one, that messages are held against: every message is against each of
 them. Receivers have one or two."""

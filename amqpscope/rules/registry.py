@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.rules.amqp091 import acknowledgement as acknowledgement091
-from amqpscope.rules.amqp091 import content_frames
+from amqpscope.rules.amqp091 import channel, content_frames, flow, requests
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import types as types091
@@ -79,9 +79,12 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp10/window": window.RULES,
     "amqp091/acknowledgement": acknowledgement091.RULES,
     "amqp091/content_frames": content_frames.RULES,
-    "amqp091/framing": framing091.RULES,
+    "amqp091/channel": channel.RULES,
+    "amqp091/flow": flow.RULES,
     "amqp091/types": types091.RULES,
     "amqp091/negotiation": negotiation091.RULES,
+    "amqp091/framing": framing091.RULES,
+    "amqp091/requests": requests.RULES,
 }
 """The rules of each file in `amqpscope/rules/`, by its path there."""
 

@@ -9,16 +9,21 @@ from typing import Any, Final
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
-from amqpscope.rules.amqp091 import basic, content_frames, framing, negotiation, types
+from amqpscope.rules.amqp091 import basic, content_frames, flow, framing, negotiation, requests, types
+from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.tracking.amqp091.conversation import PeerProperties
-from amqpscope.tracking.amqp091.endpoint import Endpoint
+from amqpscope.tracking.amqp091.endpoint import Endpoint, obscure
 from amqpscope.tracking.pace import Pace
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
+    BasicDeliver,
+    BasicPublish,
     ChannelClose,
+    ChannelCloseOk,
+    ChannelFlowOk,
     ConnectionClose,
     ConnectionCloseOk,
     ConnectionUpdateSecret,
@@ -58,9 +63,11 @@ class Judge(AnyJudge):
         case.channel = None
         case.name = frame.name
         case.found = 0
-        if (record.unseen or not record.started) and me.whole:
+        blind = record.unseen or not record.started
+        if blind and not me.view.blind:
             # What is missing lies before this frame, whenever the capture comes to say so.
             me.lost()
+        me.view.blind = blind
         if self.made:
             self.react(record)
         self.judge(case, record)
@@ -109,6 +116,8 @@ class Judge(AnyJudge):
 
     def connection_method(self, case: Case, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
+        if isinstance(method, (ConnectionClose, ConnectionCloseOk)):
+            channel_rules.judge_end(case)
         if case.view.state != "OPEN" or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             if not negotiation.judge_set_up(case, method):
                 return
@@ -119,10 +128,29 @@ class Judge(AnyJudge):
 
     def channel_method(self, case: Case, method: Method) -> None:
         """A method on a channel: first whether it may be said there at all, then what it is about."""
-        channel = case.channel
-        if channel is None or case.found > 0:
+        found = case.found
+        view = case.view
+        if view.closing != "OPEN" and view.finished(case.me.by_client):
+            # After its last word on the connection nothing is about a channel any more.
             return
-        if channel.is_open:
+        if case.record.frame.problems and obscure(case.record.frame):
+            return
+        channel = case.channel
+        if isinstance(method, ChannelCloseOk) and channel is not None and not case.me.by_client:
+            requests.judge_close_ok(case, channel)
+        if not channel_rules.judge_state(case, method) or channel is None:
+            return
+        if not requests.judge_method(case, channel, method):
+            return
+        if isinstance(method, BasicDeliver):
+            if channel.server_stopped:
+                flow.judge_content(case, channel)
+        elif isinstance(method, BasicPublish):
+            if channel.client_stopped:
+                flow.judge_content(case, channel)
+        elif isinstance(method, ChannelFlowOk):
+            flow.judge_flow_ok(case, channel, method)
+        if found == 0 and channel.is_open:
             basic.judge_method(case, channel, method)
 
     def problems(self, case: Case, frame: Frame) -> None:

@@ -189,6 +189,8 @@ class Channel:
         self.demands: list[Request] = []
         # Methods that would answer what was asked with no-wait.
         self.unawaited: set[str] = set()
+        # Methods that would answer what came after the close, and was discarded.
+        self.discarded: set[str] = set()
         self.queue: str | None = None
         self.consumers: dict[str, Consumer] = {}
         # Those that consume-ok has to name, in order: consumes with an empty tag.
@@ -269,6 +271,7 @@ class Channel:
             if not by_client:
                 self.state = advance(CHANNEL, {}, self.state, "S:open-ok")
         if self._discards(by_client):
+            self.discarded.update(method.definition().responses)
             return
         name = method.definition().name
         answered = self._answer(by_client, name)
@@ -541,7 +544,7 @@ class Channel:
             tuple(None if one is None else one.dump() for one in closes),
             tuple(request.dump() for request in self.requests),
             tuple(request.dump() for request in self.demands),
-            tuple(sorted(self.unawaited)),
+            (tuple(sorted(self.unawaited)), tuple(sorted(self.discarded))),
             (self.queue, self.transacted, self.client_stopped, self.server_stopped, self.delivering),
             tuple(consumer.dump() for consumer in self.consumers.values()),
             tuple(consumer.dump() for consumer in self.nameless),
@@ -563,7 +566,7 @@ class Channel:
         channel.closed_by_server = None if second is None else Closing.load(second)
         channel.requests = [Request.load(one) for one in requests]
         channel.demands = [Request.load(one) for one in demands]
-        channel.unawaited = set(unawaited)
+        channel.unawaited, channel.discarded = (set(names) for names in unawaited)
         channel.queue, channel.transacted, channel.client_stopped = flags[:3]
         channel.server_stopped, channel.delivering = flags[3:]
         for one in consumers:

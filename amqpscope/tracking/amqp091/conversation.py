@@ -114,15 +114,16 @@ class Conversation:
     """One AMQP 0-9-1 connection as one endpoint knows it.
 
     state: of its set-up, as in `states.CONNECTION`; closing: of its end, as in `states.CHANNEL`, where OPEN
-    says that it has none yet. whole: nothing was missed. headers: the protocol headers, (by the client, id,
-    major, minor, revision). The fields of the set-up are -1, "" or None until they are said; `*_end` is the
-    offset behind the method in its sender's stream.
+    says that it has none yet. whole: nothing was missed. blind: more may be missing by now than is known.
+    headers: the protocol headers, (by the client, id, major, minor, revision). The fields of the set-up are
+    -1, "" or None until they are said; `*_end` is the offset behind the method in its sender's stream.
     """
 
     def __init__(self) -> None:
         self.state: str = "START"
         self.closing: str = "OPEN"
         self.whole: bool = True
+        self.blind: bool = False
         self.headers: list[tuple[bool, int, int, int, int]] = []
         self.version: tuple[int, int] = (-1, -1)
         self.server: PeerProperties | None = None
@@ -183,6 +184,12 @@ class Conversation:
         self._last_number = number
         return found
 
+    def finished(self, by_client: bool) -> bool:
+        """Whether a peer has closed the connection, or answered the other one's close."""
+        if by_client:
+            return self.closed_by_client is not None or self.client_done > 0
+        return self.closed_by_server is not None or self.server_done > 0
+
     def lost(self) -> None:
         """Something was missed: nothing follows any more from what was not seen so far."""
         self.whole = False
@@ -242,6 +249,8 @@ class Conversation:
             return
         channel = Channel(number)
         # A life that begins here is whole, whatever was missed before; what was agreed may not be known.
+        if self.blind:
+            channel.whole = channel.deliveries.whole = channel.publishes.whole = False
         channel.open(method, end, packet, time)
         self.channels[int(number)] = channel
         self._last_number = _NO_CHANNEL
@@ -345,7 +354,7 @@ class Conversation:
         """All of it as plain values."""
         closes = (self.closed_by_client, self.closed_by_server)
         return (
-            (self.state, self.closing, self.whole, tuple(self.headers), self.version),
+            (self.state, self.closing, (self.whole, self.blind), tuple(self.headers), self.version),
             None if self.server is None else self.server.dump(),
             None if self.client is None else self.client.dump(),
             (tuple(self.mechanisms), tuple(self.locales), self.mechanism, self.vhost),
@@ -367,7 +376,7 @@ class Conversation:
         about, server, client, words, proposed, agreed, tuned, opened = state[:8]
         said, closes, done, blocked, channels, open_channels = state[8:]
         one = Conversation()
-        one.state, one.closing, one.whole, headers, one.version = about
+        one.state, one.closing, (one.whole, one.blind), headers, one.version = about
         one.headers = list(headers)
         one.server = None if server is None else PeerProperties.load(server)
         one.client = None if client is None else PeerProperties.load(client)

@@ -1,0 +1,346 @@
+"""Channels: when they are opened, when something may be said on them, how they are closed.
+
+Sources: the grammar of the class channel, channel.open, channel.close (amqp0-9-1.xml), sections 2.2.5 and
+2.3.7 of the general specification.
+"""
+
+from typing import Final
+
+from amqpscope.limits import MAX_CLOSE_UNANSWERED
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.channel import Channel, Closing
+from amqpscope.tracking.knowledge import CERTAIN
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.methods import ChannelClose, ChannelCloseOk, ChannelOpen, ChannelOpenOk
+
+__all__ = ["judge_end", "judge_state"]
+
+# The constants of the class "soft-error", RabbitMQ's among them, and that of a normal close.
+_SOFT: Final = (200, 311, 312, 313, 403, 404, 405, 406)
+
+
+def _what(case: Case) -> str:
+    return f"{case.name} is sent on channel {case.record.frame.channel}"
+
+
+def _evidence(case: Case) -> dict[str, object]:
+    channel = case.channel
+    state = "never opened" if channel is None else channel.state.lower()
+    return {"channel": int(case.record.frame.channel), "channel_state": state}
+
+
+def _closing(case: Case, channel: Channel, mine: bool) -> Closing | None:
+    """The close that the sender of the frame has said on this channel, or the other one's."""
+    return channel.closed_by_client if case.me.by_client == mine else channel.closed_by_server
+
+
+def _answered(case: Case, channel: Channel) -> bool:
+    """Whether the sender of the frame has answered the other one's close."""
+    if _closing(case, channel, False) is None or channel.state == "BOTH CLOSE":
+        return False
+    return channel.state != ("SERVER CLOSES" if case.me.by_client else "CLIENT CLOSES")
+
+
+# Before it is open
+
+
+def said_before_open(case: Case) -> None:
+    """A method is sent on a channel that is not open yet: by a client before channel.open, by a server before
+    channel.open-ok.
+
+    Why it matters: there is no channel that it could belong to; the specification has it answered by closing
+    the connection.
+    Silent when: the start of the connection, or anything since, was not captured.
+    """
+    why = "which is not open" if case.channel is None else "before channel.open-ok"
+    case.report("amqp091/CH-OPEN-FIRST", f"{_what(case)}, {why}", CERTAIN, _evidence(case))
+
+
+def opened_while_open(case: Case, channel: Channel) -> None:
+    """channel.open is sent for a channel that is open already.
+
+    Why it matters: brokers close the connection for it, and with it all other channels. Mostly two threads
+    share a connection and not its list of channels.
+    Silent when: octets since the channel was opened were not captured.
+    """
+    case.report(
+        "amqp091/CH-OPEN-STATE",
+        f"channel {channel.number} is opened again, it is open since packet {channel.open_packet}",
+        CERTAIN,
+        _evidence(case),
+        [int(channel.open_packet)],
+    )
+
+
+def reused_too_early(case: Case, channel: Channel) -> None:
+    """A channel number is opened again before its last life is over: channel.close-ok was neither received
+    nor sent.
+
+    Why it matters: the answer to the old close is taken for one to the new channel; brokers close the
+    connection.
+    Silent when: octets since the close were not captured, or both have closed the channel and this client has
+    answered.
+    """
+    if _answered(case, channel):
+        return
+    closing = _closing(case, channel, True) or _closing(case, channel, False)
+    packet = 0 if closing is None else int(closing.packet)
+    case.report(
+        "amqp091/CH-REUSE",
+        f"channel {channel.number} is opened again, its close in packet {packet} is not answered yet",
+        CERTAIN,
+        _evidence(case),
+        [packet],
+    )
+
+
+def number_above_limit(case: Case) -> None:
+    """A channel is opened whose number is above the channel-max that was agreed.
+
+    Why it matters: the broker may have no room for it, and answers by closing the connection. Some only count
+    how many are open.
+    Silent when: connection.tune-ok, or anything since, was not captured, or no limit was agreed.
+    """
+    limit = case.view.channel_max
+    case.report(
+        "amqp091/CH-NUM-MAX",
+        f"channel {case.record.frame.channel} is opened, the highest is {limit}",
+        CERTAIN,
+        {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
+        [int(case.view.tune_ok_packet)],
+    )
+
+
+def too_many_open(case: Case) -> None:
+    """More channels are opened at once than channel-max allows.
+
+    Why it matters: the broker closes the connection with 530. Mostly channels are opened and never closed.
+    Silent when: connection.tune-ok, or anything since, was not captured, or no limit was agreed.
+    """
+    view = case.view
+    case.report(
+        "amqp091/CH-COUNT-MAX",
+        f"a channel is opened while {view.open_channels} are open, {view.channel_max} may be",
+        CERTAIN,
+        {"channels": int(view.open_channels), "channel_max": int(view.channel_max)},
+        [int(view.tune_ok_packet)],
+    )
+
+
+def _judge_open(case: Case) -> bool:
+    """channel.open of a client."""
+    channel = case.channel
+    if channel is not None and channel.state != "CLOSED":
+        if channel.whole:
+            if channel.is_open:
+                opened_while_open(case, channel)
+            else:
+                reused_too_early(case, channel)
+        return False
+    view = case.view
+    if view.channel_max > 0 and view.whole:
+        if view.open_channels >= view.channel_max:
+            too_many_open(case)
+        elif case.record.frame.channel > view.channel_max:
+            number_above_limit(case)
+    return True
+
+
+# When it is closed
+
+
+def said_after_own_close(case: Case, closing: Closing) -> None:
+    """After channel.close its sender says something else than channel.close-ok on the channel.
+
+    Why it matters: the other peer answers the close and may give the number to a new channel, which then
+    gets what belongs to the old one.
+    Silent when: octets since the channel was opened were not captured.
+    """
+    case.report(
+        "amqp091/CH-CLOSE-SILENT",
+        f"{_what(case)} after its channel.close in packet {closing.packet}",
+        CERTAIN,
+        _evidence(case),
+        [int(closing.packet)],
+    )
+
+
+def acted_after_own_close(case: Case, closing: Closing) -> None:
+    """A peer that has sent channel.close answers a request that was on its way, instead of discarding it.
+
+    Why it matters: whoever sent the request knows by the close that it will not be carried out, and may have
+    said it again elsewhere.
+    Silent when: octets since the channel was opened were not captured, or a request from before the close may
+    be meant.
+    """
+    case.report(
+        "amqp091/CH-CLOSE-DISCARD",
+        f"{_what(case)}, an answer to what came after its channel.close in packet {closing.packet}",
+        CERTAIN,
+        _evidence(case),
+        [int(closing.packet)],
+    )
+
+
+def said_after_close_ok(case: Case) -> None:
+    """After channel.close-ok its sender says something on the channel before it is opened again.
+
+    Why it matters: the channel is over, and its number may be given to a new one; brokers close the
+    connection.
+    Silent when: octets since the channel was opened were not captured.
+    """
+    channel = case.channel
+    closing = None if channel is None else _closing(case, channel, False)
+    packet = 0 if closing is None else int(closing.packet)
+    case.report(
+        "amqp091/CH-CLOSEOK-LAST",
+        f"{_what(case)} after channel.close-ok, the answer to the close in packet {packet}",
+        CERTAIN,
+        _evidence(case),
+        [packet],
+    )
+
+
+def close_ok_of_nothing(case: Case) -> None:
+    """channel.close-ok is sent without a channel.close that it answers.
+
+    Why it matters: the other peer takes it for the end of a channel that is in use, or closes the connection.
+    Silent when: octets since the channel was opened, or of the start of the connection, were not captured.
+    """
+    case.report(
+        "amqp091/CH-CLOSEOK-UNSOLICITED",
+        f"{_what(case)}, where no channel.close waits for it",
+        CERTAIN,
+        _evidence(case),
+    )
+
+
+def closed_with_hard_code(case: Case, close: ChannelClose) -> None:
+    """channel.close gives a reply-code that is not one of a channel's: a soft error, or 200.
+
+    Why it matters: codes of connection errors are for connection.close; a client that goes by the code
+    gives up more than a channel.
+    Silent when: the code is 0, which says nothing at all.
+    """
+    case.report(
+        "amqp091/CH-CLOSE-SOFT-CODE",
+        f"channel.close gives the reply-code {close.reply_code}, which is not one of a channel's",
+        CERTAIN,
+        {"reply_code": int(close.reply_code)},
+    )
+
+
+def judge_state(case: Case, method: Method) -> bool:
+    """Whether a method on a channel may be said in its state; whether it is worth while to look further."""
+    channel = case.channel
+    if isinstance(method, ChannelOpen):
+        return _judge_open(case) if case.me.by_client else True
+    if isinstance(method, ChannelClose) and method.reply_code > 0 and method.reply_code not in _SOFT:
+        closed_with_hard_code(case, method)
+    if channel is None:
+        if case.view.whole:
+            if isinstance(method, ChannelCloseOk):
+                close_ok_of_nothing(case)
+            else:
+                said_before_open(case)
+        return False
+    if not channel.whole:
+        return channel.is_open
+    if isinstance(method, ChannelCloseOk):
+        if _closing(case, channel, False) is None or _answered(case, channel):
+            close_ok_of_nothing(case)
+        return False
+    if channel.state == "OPEN":
+        return True
+    if channel.state == "OPENING":
+        if not case.me.by_client and not isinstance(method, (ChannelOpenOk, ChannelClose)):
+            said_before_open(case)
+            return False
+        return True
+    if _answered(case, channel):
+        said_after_close_ok(case)
+        return False
+    closing = _closing(case, channel, True)
+    if closing is None:
+        # The other one has closed it. What is on its way accuses nobody.
+        return True
+    if method.definition().name in channel.discarded and channel.awaited(case.me.by_client, case.name) < 0:
+        acted_after_own_close(case, closing)
+    else:
+        said_after_own_close(case, closing)
+    return False
+
+
+# When it is never answered
+
+
+def close_never_answered(case: Case, channel: Channel, closing: Closing) -> None:
+    """channel.close is not answered by the time that its receiver ends the connection, long after.
+
+    Why it matters: the number stays taken, at the broker and in the client, until the connection ends.
+    Silent when: the receiver itself shows by no frame that it has processed the close, or the connection is
+    not closed or was soon after, or octets since the channel was opened were not captured.
+    """
+    case.report(
+        "amqp091/CH-CLOSE-REPLY",
+        f"the close of channel {channel.number} in packet {closing.packet} is never answered",
+        CERTAIN,
+        {"channel": int(channel.number), "reply_code": int(closing.code)},
+        [int(closing.packet)],
+    )
+
+
+def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing) -> None:
+    """A peer that has closed a channel itself does not answer the other one's channel.close.
+
+    Why it matters: each of the two closes wants its answer; the number stays taken until the connection ends.
+    Silent when: the peer itself shows by no frame that it has processed the other one's close, or the
+    connection is not closed or was soon after, or octets since the channel was opened were not captured.
+    """
+    case.report(
+        "amqp091/CH-CLOSE-CROSS",
+        f"the close of channel {channel.number} in packet {closing.packet}, which crossed another, is never "
+        "answered",
+        CERTAIN,
+        {"channel": int(channel.number), "reply_code": int(closing.code)},
+        [int(closing.packet)],
+    )
+
+
+def judge_end(case: Case) -> None:
+    """A peer closes the connection, or answers that close: which closes of channels it owes an answer."""
+    me = case.me
+    if case.view.finished(me.by_client):
+        return
+    mine = "SERVER CLOSES" if me.by_client else "CLIENT CLOSES"
+    for channel in case.view.channels.values():
+        state = channel.state
+        if (state != mine and state != "BOTH CLOSE") or not channel.whole:
+            continue
+        closing = _closing(case, channel, False)
+        if closing is None or not me.knowledge.confirmed(closing.end):
+            continue
+        if case.record.time - closing.time < MAX_CLOSE_UNANSWERED:
+            continue
+        case.channel = channel
+        if _closing(case, channel, True) is None:
+            close_never_answered(case, channel, closing)
+        else:
+            crossing_close_never_answered(case, channel, closing)
+        case.channel = None
+
+
+RULES = {
+    "amqp091/CH-OPEN-FIRST": said_before_open,
+    "amqp091/CH-OPEN-STATE": opened_while_open,
+    "amqp091/CH-REUSE": reused_too_early,
+    "amqp091/CH-NUM-MAX": number_above_limit,
+    "amqp091/CH-COUNT-MAX": too_many_open,
+    "amqp091/CH-CLOSE-SILENT": said_after_own_close,
+    "amqp091/CH-CLOSE-DISCARD": acted_after_own_close,
+    "amqp091/CH-CLOSEOK-LAST": said_after_close_ok,
+    "amqp091/CH-CLOSEOK-UNSOLICITED": close_ok_of_nothing,
+    "amqp091/CH-CLOSE-SOFT-CODE": closed_with_hard_code,
+    "amqp091/CH-CLOSE-REPLY": close_never_answered,
+    "amqp091/CH-CLOSE-CROSS": crossing_close_never_answered,
+}
