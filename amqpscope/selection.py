@@ -32,6 +32,9 @@ FRAME_CLASSES = tuple(dict.fromkeys(name.partition(".")[0] for name in FRAME_NAM
 
 FRAME_KINDS = tuple(kind for form in _FORMS for kind in form.kinds())
 
+_MOST_CHANNELS = 65_536
+"""Channels on which what goes on is followed."""
+
 PROBLEM = "problem"
 ERROR = "error"
 
@@ -103,7 +106,8 @@ def parse_names(text: str) -> frozenset[str]:
 class Selection:
     """Frames are taken that pass every criterion given.
 
-    connection: see `is_connection`. link, address: a name, `*` and `?` standing for any characters.
+    connection: see `is_connection`. link, address: a name, `*` and `?` standing for any characters; in
+    AMQP 0-9-1 an address is an exchange, a queue or a routing key.
     only: names, classes and kinds, `problem` for malformed frames, `error` for those that report one.
     first, last: the range, both ends in it. Raises FilterError on a connection that can be none.
     """
@@ -122,6 +126,8 @@ class Selection:
         if connection is not None:
             check_connection(connection)
         self._connections: dict[Connection, bool] = {}
+        # Channels whose last frame with a name of its own was of the address asked for.
+        self._going_on: set[tuple[Connection, int, int]] = set()
         self._channels = channels
         self._link = _pattern(link)
         self._address = _pattern(address)
@@ -140,6 +146,7 @@ class Selection:
     def restart(self) -> None:
         """Another capture begins."""
         self._connections = {}
+        self._going_on = set()
         self._origin = 0
 
     def start(self, time: int) -> None:
@@ -161,7 +168,7 @@ class Selection:
             return False
         if self._link is not None and (link is None or not self._link.match(link.name)):
             return False
-        if self._address is not None and not self._addressed(link):
+        if self._address is not None and not self._addressed(record, link):
             return False
         return self._only is None or self._named(record)
 
@@ -177,12 +184,22 @@ class Selection:
                 return True
         return ERROR in only and form.reports_error(frame)
 
-    def _addressed(self, link: LinkOf | None) -> bool:
-        if link is None:
-            return False
+    def _addressed(self, record: FrameRecord, link: LinkOf | None) -> bool:
         assert self._address is not None
-        names = [name for name in (link.source, link.target) if name is not None]
-        return any(self._address.match(name) for name in names)
+        if link is not None:
+            ends = [name for name in (link.source, link.target) if name is not None]
+            return any(self._address.match(name) for name in ends)
+        frame = record.frame
+        names = FORMS.of(frame).addresses(frame)
+        place = (record.connection, int(record.direction), int(frame.channel))
+        if names is None:
+            return place in self._going_on
+        taken = any(self._address.match(name) for name in names)
+        if not taken:
+            self._going_on.discard(place)
+        elif len(self._going_on) < _MOST_CHANNELS:
+            self._going_on.add(place)
+        return taken
 
     def _connected(self, connection: Connection) -> bool:
         taken = self._connections.get(connection)

@@ -61,6 +61,42 @@ def test_only(only: str, numbers: list[int]) -> None:
     assert taken(only) == numbers
 
 
+SENT = records(
+    b"".join(
+        (
+            amqp.header(),
+            amqp.say("queue.declare", 1, queue="orders"),
+            amqp.say("basic.publish", 1, routing_key="orders.new"),
+            amqp.say("basic.publish", 2, exchange="orders"),
+            amqp.content(1, b"a"),
+            amqp.say("basic.publish", 1, routing_key="news"),
+            amqp.content(2, b"b"),
+            amqp.content(1, b"c"),
+            amqp.say("exchange.bind", 1, source="a", destination="b"),
+            amqp.heartbeat(),
+        )
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("address", "numbers"),
+    [
+        ("orders*", [1, 2, 3, 4, 5, 7, 8]),
+        ("orders", [1, 3, 7, 8]),
+        ("news", [6, 9, 10]),
+        ("[ab]", []),
+        ("b", [11]),
+    ],
+)
+def test_address(address: str, numbers: list[int]) -> None:
+    """With the content that goes there, whatever other channels say in between."""
+    selection = Selection(address=address)
+    assert [number for number, record in enumerate(SENT) if selection.takes(record, None)] == numbers
+    selection.restart()
+    assert not selection.takes(SENT[4], None)
+
+
 @pytest.mark.parametrize("only", ["basic.publis", "basic.", ".publish", "", "basic,publish"])
 def test_what_is_no_frame(only: str) -> None:
     with pytest.raises(FilterError, match=r"is no frame; there are header, .* methods as basic\.publish"):

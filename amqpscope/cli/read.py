@@ -105,7 +105,8 @@ def read(
         typer.Option(
             metavar="PATTERN",
             rich_help_panel=_WHICH,
-            help="Of links whose source or target is so named; with * and ?.",
+            help="Of links whose source or target is so named, with * and ?; in 0-9-1 what names such an "
+            "exchange, queue or routing key, and the contents sent there.",
         ),
     ] = None,
     only: Annotated[

@@ -16,6 +16,7 @@ from dissectors.protocol_header import ProtocolHeader
 __all__ = ["Form", "hidden_json", "problems_json", "text_json"]
 
 _NO_PROBLEMS: list[Problem] = []
+_NOWHERE: list[str] = []
 
 
 def text_json(text: str) -> str:
@@ -93,6 +94,13 @@ class Form:
 
     def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
         """Put into a connection's summary what a frame says."""
+
+    def addresses(self, frame: Frame) -> list[str] | None:
+        """What a frame without a link names that messages go to or come from.
+
+        None: it goes on with what its sender said before on the channel.
+        """
+        return _NOWHERE
 
     def reports_error(self, frame: Frame) -> bool:
         """Whether a frame says that something failed: an error, a refused delivery or login."""

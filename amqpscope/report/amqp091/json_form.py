@@ -261,6 +261,9 @@ def message_json(message: Message, bodies: bool) -> str:
 
 # What the reports ask
 
+# Fields that name an exchange, a queue, or what is bound to them.
+_PLACES: Final = ("exchange", "queue", "routing-key", "source", "destination")
+
 _KINDS: Final = ("method", "content-header", "body", "heartbeat", "unknown")
 
 
@@ -288,6 +291,13 @@ class Amqp091Form(Form):
 
     def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
         summarize(summary, record, link)
+
+    def addresses(self, frame: Frame) -> list[str] | None:
+        body = frame.body
+        if isinstance(body, Method):
+            fields = body.fields()
+            return [value for field, value in fields if field.name in _PLACES and isinstance(value, str)]
+        return None if frame.kind == "content-header" or frame.kind == "body" else []
 
     def reports_error(self, frame: Frame) -> bool:
         return refusal(frame.body)
