@@ -325,6 +325,12 @@ dozen, declaring what they use."""
 MAX_CONSUMERS: Final = 4096
 """Consumers of one AMQP 0-9-1 channel, and as many that were cancelled. Real ones have some hundred."""
 
+MAX_DIAGNOSED: Final = 64
+"""Diagnoses of one connection in a summary, of each kind."""
+
+MAX_LATEST_METHODS: Final = 64
+"""Methods of a peer on a channel among which the one is looked for that a close names."""
+
 # rules
 
 MAX_CLOSE_UNANSWERED: Final = 30_000_000_000

@@ -2,6 +2,8 @@
 
 from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.report.diagnoses import diagnosis_of
+from amqpscope.report.diagnosis import Diagnosis
 from amqpscope.report.links import LinkOf
 from amqpscope.report.secrets import without_password
 
@@ -67,13 +69,14 @@ class ConnectionSummary:
         self.containers = {CLIENT: "", SERVER: ""}
         self.mechanism = ""
         self.sasl_outcome = ""
-        self.session_word = "session"
+        self.session_word = "channel" if connection.protocol == "amqp091" else "session"
         self.sessions = 0
         self.links: dict[LinkOf, LinkSummary] = {}
         self.links_dropped = 0
         self.messages = {CLIENT: 0, SERVER: 0}
         self.message_octets = {CLIENT: 0, SERVER: 0}
         self.problems = 0
+        self.diagnosis: Diagnosis = diagnosis_of(connection.protocol)
         self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
         self.errors_dropped = 0
         # The packet of a peer's close, or of its answer to one; 0 while there is none.

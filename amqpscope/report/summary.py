@@ -6,6 +6,8 @@ from typing import Any
 from amqpscope.analysis import ConnectionAnalysis, Note
 from amqpscope.model import Connection, FrameRecord, endpoint
 from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.diagnoses import misdirected
+from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
 from amqpscope.report.protocols import FORMS
@@ -47,6 +49,7 @@ def add_frame(summary: ConnectionSummary, record: FrameRecord, link: LinkOf | No
     if frame.problems:
         summary.problems += 1
     FORMS.of(frame).summarize(summary, record, link)
+    summary.diagnosis.see(record)
 
 
 class Summary:
@@ -68,6 +71,22 @@ class Summary:
 def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
     """How a direction ended: `FIN`, `RST`, or `still open` where the capture ended before."""
     return _TCP_ENDS[analysis.tcp.facts(direction).ended]
+
+
+def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -> list[Diagnosed]:
+    """What there is to be said of a connection beside what its peers say themselves."""
+    found = [] if summary is None else summary.diagnosis.told()
+    side = analysis.second if analysis.connection.client == 1 else analysis.first
+    spoken = side.detection.protocol
+    if spoken in _OTHERS:
+        wrong = misdirected(analysis, protocol_name(spoken))
+        if wrong is not None:
+            found.insert(0, wrong)
+    return found
+
+
+# What a client may speak to a port of AMQP by mistake.
+_OTHERS = ("tls", "http", "ssh", "stomp", "mqtt")
 
 
 def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -> dict[str, Any]:
@@ -92,6 +111,10 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary |
         "midstream": any(fact.midstream for fact in facts.values()),
         "tcp_ended": {peer: fact.ended or None for peer, fact in facts.items()},
     }
+    result["diagnoses"] = [
+        {"code": one.code, "packet": one.packet or None, "text": one.text}
+        for one in diagnoses(analysis, summary)
+    ]
     if summary is None:
         return result
     return result | {

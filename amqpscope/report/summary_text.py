@@ -6,11 +6,12 @@ Lines are made of styled parts, as in the timeline; `Painter` puts them on the o
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.model import CLIENT, SERVER, endpoint
 from amqpscope.report.connection_summary import ConnectionSummary, ErrorSummary, LinkSummary
+from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, in_quotes, printable, wrap
 from amqpscope.report.secrets import without_password
-from amqpscope.report.summary import protocol_name, tcp_end
+from amqpscope.report.summary import diagnoses, protocol_name, tcp_end
 from amqpscope.report.value_text import text_word
 
 __all__ = ["connection_lines", "count"]
@@ -40,7 +41,7 @@ def connection_lines(
         lines.append(_peer(analysis, known, peer, direction))
     lines += _numbers(analysis, known, client)
     if known is None:
-        return lines
+        return lines + [_diagnosed(one) for one in diagnoses(analysis, None)]
     if known.mechanism or known.sasl_outcome:
         bad = known.sasl_outcome not in ("", "ok")
         lines.append(
@@ -51,6 +52,7 @@ def connection_lines(
         )
     lines += _links(known, width)
     lines += [_error(error) for error in known.errors.values()]
+    lines += [_diagnosed(one) for one in diagnoses(analysis, known)]
     if known.errors_dropped:
         lines.append([("error", f"{_INDENT}{known.errors_dropped} more errors are not listed")])
     if known.problems:
@@ -184,6 +186,12 @@ def _more(link: LinkSummary) -> str:
     if link.aborted:
         words.append(f"{link.aborted} aborted")
     return ", ".join(words)
+
+
+def _diagnosed(one: Diagnosed) -> Line:
+    """An answer to what people ask."""
+    where = f"packet {one.packet}: " if one.packet else ""
+    return [("note", f"{_INDENT}{where}{printable(one.text)}")]
 
 
 def _error(error: ErrorSummary) -> Line:

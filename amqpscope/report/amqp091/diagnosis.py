@@ -1,0 +1,313 @@
+"""What a connection of AMQP 0-9-1 came to: acknowledgements, confirms, silences, closes and what caused them.
+
+Theory of operation. One `Conversation` is told every method in the order of the capture, by whoever said it.
+It has what is not acknowledged and not confirmed; when something leaves it, how long it was there is known.
+A close names the class and the method that it is for. The last few methods of a channel are remembered, and
+of those with that name the one is taken for its cause whose names, or tag, stand in the text of the close; if
+there is none, the last one that was there before it.
+"""
+
+from typing import Final
+
+from amqpscope.limits import MAX_DIAGNOSED, MAX_LATEST_METHODS
+from amqpscope.model import CLIENT, SERVER, FrameRecord
+from amqpscope.report.diagnosis import Diagnosed, Diagnosis
+from amqpscope.tracking.amqp091.channel import UNLIMITED, Channel
+from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.publishes import Publish
+from dissectors.amqp091.arguments import Method, UnknownMethod
+from dissectors.amqp091.message import Message
+from dissectors.amqp091.methods import (
+    BasicAck,
+    BasicDeliver,
+    BasicNack,
+    BasicPublish,
+    BasicReject,
+    ChannelClose,
+    ConnectionBlocked,
+    ConnectionClose,
+    ConnectionUnblocked,
+)
+from dissectors.amqp091.registry import new_method
+from dissectors.protocol_header import ProtocolHeader
+
+__all__ = ["Diagnosis091"]
+
+_SECOND: Final = 1_000_000_000
+_LATE: Final = _SECOND
+"""An acknowledgement or a confirm is worth a line from here on (ns)."""
+
+_MALFORMED: Final = (501, 502, 503, 504, 505)
+"""Replies to frames that are not as they should be."""
+
+_INTERLEAVED: Final = ("F-CONTENT-HEADER-NEXT", "F-CONTENT-NO-METHOD", "F-CONTENT-ONE-HEADER")
+
+
+class _Waiting:
+    """How long things waited on a channel, of one kind: deliveries, or publishes."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.slowest = 0
+        self.from_packet = 0
+        self.to_packet = 0
+        self.most = 0
+
+    def over(self, began: int, packet: int, ended: int, end_packet: int) -> None:
+        """One of them was answered."""
+        self.done += 1
+        if ended - began > self.slowest:
+            self.slowest = ended - began
+            self.from_packet = packet
+            self.to_packet = end_packet
+
+
+class Diagnosis091(Diagnosis):
+    """Watches one connection."""
+
+    def __init__(self) -> None:
+        self.view = Conversation()
+        self.found: list[Diagnosed] = []
+        self.deliveries: dict[int, _Waiting] = {}
+        self.publishes: dict[int, _Waiting] = {}
+        self.left: list[Diagnosed] = []
+        # The last methods of each channel and peer, with their packets.
+        self.latest: dict[tuple[int, str], list[tuple[int, Method]]] = {}
+        # When each peer said its last frame, and its packet; its longest silence, and the packets around it.
+        self.last: dict[str, tuple[int, int]] = {}
+        self.silences: dict[str, tuple[int, int, int]] = {}
+        # The first malformed frame of each peer that no close was for yet.
+        self.faulty: dict[str, tuple[int, str, int]] = {}
+        self.blocked: tuple[int, int] | None = None
+        self.headers = 0
+        self.interleaved: set[int] = set()
+
+    def see(self, record: FrameRecord) -> None:
+        frame, peer = record.frame, record.peer
+        packet, time = int(record.packet), int(record.time)
+        by_client = peer == CLIENT
+        self._silence(peer, packet, time, int(record.last_time))
+        if isinstance(frame.body, ProtocolHeader):
+            self._header(frame.body, by_client, packet)
+            return
+        channel = int(frame.channel)
+        if any(problem.code.isupper() for problem in frame.problems):
+            self.faulty.setdefault(peer, (packet, frame.name, channel))
+        for problem in frame.problems:
+            if problem.code in _INTERLEAVED and by_client and channel not in self.interleaved:
+                self.interleaved.add(channel)
+                text = f"channel {channel}: {problem.reason}: two threads of the client may share the channel"
+                self._tell("diag/shared-channel", packet, text)
+        method = frame.body
+        if isinstance(method, Method) and not isinstance(method, UnknownMethod):
+            self._method(method, channel, by_client, record)
+        message = record.message
+        if isinstance(message, Message) and by_client and isinstance(message.method, BasicPublish):
+            if message.seen >= message.announced:
+                self._published(message.method, channel, record)
+
+    def told(self) -> list[Diagnosed]:
+        for number, channel in self.view.channels.items():
+            self._leave(number, channel, "at the end of the capture")
+        if self.blocked is not None:
+            self._tell("diag/blocked", self.blocked[1], "publishers are blocked until the end of the capture")
+        found = [*self.found, *self.left, *self._slow(), *self._lapses()]
+        return sorted(found, key=lambda one: one.packet)
+
+    # Frame by frame
+
+    def _tell(self, code: str, packet: int, text: str) -> None:
+        if len(self.found) < MAX_DIAGNOSED:
+            self.found.append(Diagnosed(code, packet, text))
+
+    def _header(self, header: ProtocolHeader, by_client: bool, packet: int) -> None:
+        self.view.header(by_client, header)
+        if by_client:
+            self.headers += 1
+            if self.headers == 2:
+                self._tell("diag/header-twice", packet, "the client sends a second protocol header")
+
+    def _silence(self, peer: str, packet: int, time: int, last_time: int) -> None:
+        known = self.last.get(peer)
+        if known is not None:
+            self._silent(peer, known, packet, time)
+        self.last[peer] = (last_time, packet)
+
+    def _silent(self, peer: str, known: tuple[int, int], packet: int, time: int) -> None:
+        since = max(known[0], int(self.view.tune_ok_time))
+        if self.view.heartbeat > 0 and time - since > self.silences.get(peer, (0, 0, 0))[0]:
+            self.silences[peer] = (time - since, known[1], packet)
+
+    def _method(self, method: Method, channel: int, by_client: bool, record: FrameRecord) -> None:
+        packet, time = int(record.packet), int(record.time)
+        name = method.definition().name
+        view = self.view
+        on = view.channels.get(channel)
+        if on is not None:
+            if isinstance(method, (BasicAck, BasicNack, BasicReject)):
+                self._settled(method, on, by_client, packet, time)
+            elif isinstance(method, ChannelClose):
+                self._leave(channel, on, f"when the {record.peer} closed the channel in packet {packet}")
+        elif isinstance(method, ConnectionBlocked) and self.blocked is None:
+            self.blocked = (time, packet)
+        elif isinstance(method, ConnectionUnblocked) and self.blocked is not None:
+            since, first = self.blocked
+            self.blocked = None
+            text = f"publishers are blocked for {(time - since) / _SECOND:.3f} s, until packet {packet}"
+            self._tell("diag/blocked", first, text)
+        if isinstance(method, (ChannelClose, ConnectionClose)):
+            self._caused(method, channel, record)
+        end = int(record.frame.offset + record.frame.size)
+        view.method(by_client, channel, method, end, packet, time)
+        if isinstance(method, BasicDeliver) and on is not None:
+            waiting = self.deliveries.setdefault(channel, _Waiting())
+            waiting.most = max(waiting.most, len(on.deliveries.unacknowledged))
+        kept = self.latest.setdefault((channel, record.peer), [])
+        if name not in ("basic.ack", "basic.deliver") or not kept or kept[-1][1].definition().name != name:
+            kept.append((packet, method))
+        else:
+            kept[-1] = (packet, method)
+        if len(kept) > MAX_LATEST_METHODS:
+            del kept[0]
+
+    def _published(self, method: BasicPublish, channel: int, record: FrameRecord) -> None:
+        publish = Publish(
+            0,
+            method.exchange or "",
+            method.routing_key or "",
+            method.mandatory,
+            method.immediate,
+            0,
+            record.frame.offset + record.frame.size,
+            record.packet,
+            record.time,
+        )
+        self.view.publish(channel, publish)
+
+    def _settled(
+        self, method: BasicAck | BasicNack | BasicReject, on: Channel, by_client: bool, packet: int, time: int
+    ) -> None:
+        """Acknowledgements of the client's, confirms of the server's: before they are applied."""
+        multiple = method.multiple if isinstance(method, (BasicAck, BasicNack)) else False
+        number = int(on.number)
+        if by_client:
+            waiting = self.deliveries.setdefault(number, _Waiting())
+            for delivery in on.deliveries.covered(method.delivery_tag, multiple):
+                waiting.over(int(delivery.time), int(delivery.packet), time, packet)
+            return
+        waiting = self.publishes.setdefault(number, _Waiting())
+        for tag in on.publishes.covered(method.delivery_tag, multiple):
+            publish = on.publishes.unconfirmed[tag]
+            waiting.over(int(publish.time), int(publish.packet), time, packet)
+
+    def _leave(self, number: int, channel: Channel, when: str) -> None:
+        """What is not acknowledged, or not confirmed, on a channel that is over."""
+        if len(self.left) >= MAX_DIAGNOSED or channel.state == "CLOSED":
+            return
+        unacknowledged = channel.deliveries.unacknowledged
+        if unacknowledged:
+            first = next(iter(unacknowledged.values()))
+            some = _many(len(unacknowledged), "delivery", "deliveries")
+            text = f"channel {number}: {some} not acknowledged {when}"
+            text += f", the oldest is #{first.tag} in packet {first.packet}"
+            window = _window(channel)
+            if window and len(unacknowledged) >= window:
+                text += f"; the prefetch window of {window} is full: no more are sent"
+            self.left.append(Diagnosed("diag/unacknowledged", int(first.packet), text))
+        unconfirmed = channel.publishes.unconfirmed
+        if unconfirmed:
+            oldest = next(iter(unconfirmed.values()))
+            text = f"channel {number}: {_many(len(unconfirmed), 'publish', 'publishes')} not confirmed {when}"
+            text += f", the oldest is number {oldest.number} in packet {oldest.packet}"
+            self.left.append(Diagnosed("diag/unconfirmed", int(oldest.packet), text))
+
+    # Why something was closed
+
+    def _caused(self, close: ChannelClose | ConnectionClose, channel: int, record: FrameRecord) -> None:
+        """Trace a close to the method that it names."""
+        blamed = new_method(close.class_id, close.method_id)
+        if blamed is None or close.reply_code in (-1, 0, 200):
+            return
+        name = blamed.definition().name
+        other = SERVER if record.peer == CLIENT else CLIENT
+        what = "the connection" if channel == 0 else f"channel {channel}"
+        faulty = self.faulty.pop(other, None)
+        if faulty is not None and close.reply_code in _MALFORMED:
+            packet, name, number = faulty
+            wrong = f"the malformed {name} of the {other} in packet {packet} on channel {number}"
+            self._tell("diag/closed", int(record.packet), f"{what} is closed for {wrong}")
+            return
+        candidates = [
+            (packet, method, number)
+            for (number, peer), kept in self.latest.items()
+            for packet, method in kept
+            if peer == other and method.definition().name == name and channel in (0, number)
+        ]
+        if not candidates:
+            return
+        text = close.reply_text or ""
+        named = [one for one in candidates if _stands_in(one[1], text)]
+        packet, _, number = max(named or candidates, key=lambda one: one[0])
+        where = f" on channel {number}" if channel == 0 and number else ""
+        because = f"{what} is closed for {name} of the {other} in packet {packet}{where}"
+        self._tell("diag/closed", int(record.packet), because)
+
+    # What shows in the end
+
+    def _slow(self) -> list[Diagnosed]:
+        found = []
+        for code, what, table in (
+            ("diag/late-ack", "acknowledgement", self.deliveries),
+            ("diag/late-confirm", "confirm", self.publishes),
+        ):
+            for number, waiting in table.items():
+                if waiting.slowest >= _LATE:
+                    text = (
+                        f"channel {number}: the slowest of {waiting.done} {what}s took "
+                        f"{waiting.slowest / _SECOND:.3f} s, from packet {waiting.from_packet} to "
+                        f"{waiting.to_packet}"
+                    )
+                    found.append(Diagnosed(code, waiting.from_packet, text))
+        return found[:MAX_DIAGNOSED]
+
+    def _lapses(self) -> list[Diagnosed]:
+        """Who let the heartbeat lapse: the end of what was captured counts as a frame of both."""
+        heartbeat = int(self.view.heartbeat)
+        if heartbeat <= 0:
+            return []
+        end, packet = max(self.last.values())
+        for peer, known in self.last.items():
+            if end > known[0]:
+                self._silent(peer, known, packet, end)
+        found = []
+        for peer, (silence, first, last) in self.silences.items():
+            if silence > 2 * heartbeat * _SECOND:
+                text = (
+                    f"the {peer} says nothing for {silence / _SECOND:.3f} s (packets {first} to {last}), "
+                    f"with a heartbeat of {heartbeat} s: after {2 * heartbeat} s it may be taken for dead"
+                )
+                found.append(Diagnosed("diag/heartbeat", last, text))
+        return found
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count} {one} is" if count == 1 else f"{count} {more} are"
+
+
+def _window(channel: Channel) -> int:
+    """The smallest prefetch window that holds for a channel's consumers, 0 for none."""
+    windows = [int(consumer.limit) for consumer in channel.consumers.values() if not consumer.no_ack]
+    if len(channel.windows):
+        windows.append(int(channel.windows.newest()))
+    least = min(windows, default=int(UNLIMITED))
+    return 0 if least >= UNLIMITED else least
+
+
+def _stands_in(method: Method, text: str) -> bool:
+    """Whether a name or a tag that a method has stands in the text of a close."""
+    for field, value in method.fields():
+        if isinstance(value, str) and value and field.name not in ("type",) and f"'{value}'" in text:
+            return True
+        if field.name == "delivery-tag" and text.endswith(f" {value}"):
+            return True
+    return False

@@ -1,0 +1,30 @@
+"""What somebody asks who looks at a connection that went wrong, answered without accusing anybody.
+
+A `Diagnosis` is fed with the frames of one connection, and tells in the end what is worth a line. It never
+counts for an exit status: what breaks a rule is for `check` to say.
+"""
+
+from typing import NamedTuple
+
+from amqpscope.model import FrameRecord
+
+__all__ = ["Diagnosed", "Diagnosis"]
+
+
+class Diagnosed(NamedTuple):
+    """One line: its code (`diag/...`), the packet it begins with, and the sentence."""
+
+    code: str
+    packet: int
+    text: str
+
+
+class Diagnosis:
+    """Watches one connection. A subclass knows a protocol."""
+
+    def see(self, record: FrameRecord) -> None:
+        """The next frame, in the order of the capture."""
+
+    def told(self) -> list[Diagnosed]:
+        """What there is to be said, in the order of packets."""
+        return []

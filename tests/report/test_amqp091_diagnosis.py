@@ -1,0 +1,148 @@
+"""What a summary answers of a connection of AMQP 0-9-1: acknowledgements, confirms, silences, causes."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from support import amqp091_encode as amqp
+from support.commands import amqpscope
+from support.dialogue091 import Dialogue091
+from support.tcp_writer import Capture
+
+from amqpscope.reading import Capture as Reading
+from amqpscope.report.summary import Summary
+
+SECOND = 1_000_000_000
+
+
+def told(d: Dialogue091) -> dict[str, list[tuple[int, str]]]:
+    """The diagnoses by code, each with its packet and its sentence."""
+    gathered = Summary()
+    found: dict[str, list[tuple[int, str]]] = {}
+    with Reading(io.BytesIO(d.pcap()), name="dialogue") as capture:
+        for record in capture:
+            gathered.add(record)
+    for summary in gathered.connections.values():
+        for one in summary.diagnosis.told():
+            found.setdefault(one.code, []).append((one.packet, one.text))
+    return found
+
+
+def begun(**tune: int) -> Dialogue091:
+    d = Dialogue091(**tune)
+    d.opened()
+    d.channel(1)
+    return d
+
+
+def test_an_orderly_connection_needs_no_words() -> None:
+    d = begun()
+    d.declare("q")
+    d.confirms()
+    d.consume("q")
+    d.client.publish(b"hello", routing_key="q")
+    d.server.confirm()
+    d.server.deliver(b"hello")
+    d.client.ack()
+    d.goodbye()
+    assert told(d) == {}
+
+
+def test_deliveries_that_fill_the_prefetch_window() -> None:
+    d = begun()
+    d.declare("q")
+    d.qos(2)
+    d.consume("q")
+    d.server.deliver(b"one")
+    oldest = d.server.deliver(b"two")
+    d.client.ack(1)
+    d.server.deliver(b"three")
+    packet = d.packet_number(oldest)
+    assert told(d)["diag/unacknowledged"] == [
+        (
+            packet,
+            "channel 1: 2 deliveries are not acknowledged at the end of the capture, the oldest is #2 in packet "
+            f"{packet}; the prefetch window of 2 is full: no more are sent",
+        )
+    ]
+
+
+def test_publishes_never_confirmed() -> None:
+    d = begun()
+    d.confirms()
+    d.client.publish(b"one")
+    d.client.publish(b"two")
+    d.server.confirm(1)
+    d.client.publish(b"three")
+    (found,) = told(d)["diag/unconfirmed"]
+    assert found[1].startswith("channel 1: 2 publishes are not confirmed at the end of the capture")
+    assert "number 2" in found[1]
+
+
+def test_a_close_is_traced_to_what_it_names() -> None:
+    d = begun()
+    d.client.publish(b"one", exchange="there")
+    wrong = d.client.publish(b"two", exchange="missing")
+    with d.on_their_way():
+        d.client.publish(b"three", exchange="there")
+        d.server.close_channel(404, "NOT_FOUND - no exchange 'missing' in vhost '/'", cause="basic.publish")
+    (found,) = told(d)["diag/closed"]
+    assert (
+        found[1] == f"channel 1 is closed for basic.publish of the client in packet {d.packet_number(wrong)}"
+    )
+
+
+def test_a_close_for_a_malformed_frame_is_traced_to_it() -> None:
+    d = begun()
+    d.client.publish_method()
+    wrong = d.client.publish_method()
+    d.server.close_connection(505, "UNEXPECTED_FRAME", cause="basic.publish")
+    found = told(d)
+    packet = d.packet_number(wrong)
+    assert found["diag/shared-channel"][0][0] == packet
+    assert (
+        f"malformed basic.publish of the client in packet {packet} on channel 1" in found["diag/closed"][0][1]
+    )
+
+
+def test_a_second_protocol_header() -> None:
+    d = begun()
+    said = d.client.header()
+    assert told(d)["diag/header-twice"] == [
+        (d.packet_number(said), "the client sends a second protocol header")
+    ]
+
+
+def test_who_let_the_heartbeat_lapse() -> None:
+    d = Dialogue091()
+    d.opened(tune={"heartbeat": 2})
+    d.server.heartbeat()
+    d.tcp.capture.clock += 5 * SECOND
+    d.server.heartbeat()
+    (found,) = (
+        told(d)["diag/heartbeat"] if len(told(d)["diag/heartbeat"]) == 1 else told(d)["diag/heartbeat"][:1]
+    )
+    assert "says nothing for 5." in found[1] and "heartbeat of 2 s: after 4 s" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("octets", "name"), [(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP"), (b"SSH-2.0-x\r\n", "SSH")]
+)
+def test_another_protocol_on_the_port(
+    octets: bytes, name: str, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    capture = Capture()
+    tcp = capture.connection("10.0.0.1:51034", "10.0.0.2:5672")
+    tcp.handshake()
+    tcp.client.send(octets)
+    tcp.server.send(amqp.header())
+    tcp.server.fin()
+    path = f"{tmp_path}/misdirected.pcap"
+    capture.write(path)
+    result = amqpscope(capsys, "summary", path)
+    assert f"  the client speaks {name} to a port that speaks AMQP" in result.lines
+    whole = json.loads(amqpscope(capsys, "summary", "--format", "json", path).out)
+    (found,) = whole["connections"][0]["diagnoses"]
+    assert (found["code"], found["packet"]) == ("diag/misdirected", None)
