@@ -162,6 +162,15 @@ def test_a_method_on_channel_0_that_is_sound_but_for_that_is_told() -> None:
     assert lines(records(amqp.header() + octets))[-2] == "basic.publish  18 octets"
 
 
+def test_what_is_malformed_on_a_channel_is_told_whatever_was_before() -> None:
+    """As in the frames around a finding, where nothing is known of the login."""
+    octets = amqp.frame(amqp.METHOD, 1, amqp.method("basic.publish", routing_key="q") + b"?")
+    assert lines(records(octets))[1] == 'basic.publish  exchange="" routing-key=q'
+    header = amqp.frame(amqp.HEADER, 1, amqp.content_header(5, weight=1))
+    assert lines(records(header))[1] == "content-header body-size=5 weight=1"
+    assert lines(records(amqp.frame(amqp.METHOD, 1, b"\0\x63\0\x05abc")))[1] == "undecodable    15 octets"
+
+
 def test_passwords_in_urls() -> None:
     url = f"amqp://user:{MARKER}@host/"
     octets = b"".join(

@@ -2,8 +2,8 @@
 
 These are fields of methods (`Field.secret`), so a method that decodes without a fault is shown without them.
 Where lengths or numbers are wrong, any octet may be the secret's. So of what is malformed neither octets nor
-fields are shown if it is of the class connection, or on channel 0; and, until its sender has spoken on
-another channel, whatever it is.
+fields are shown if it is of the class connection, or on channel 0, where logins are; and of a method that
+nobody knows, until its sender was seen to speak on another channel.
 """
 
 from typing import Final
@@ -28,15 +28,16 @@ def guards(record: FrameRecord, names: LinkNames) -> bool:
         return True
     if not frame.problems:
         return False
-    if not names.begun(record):
-        return True
     several = len(frame.problems) > 1
     if isinstance(body, UnknownMethod):
         # Where more is wrong than that nobody knows it, it is a frame by chance.
-        return several or frame.channel <= 0 or body.class_id == _CONNECTION
+        login = not names.begun(record)
+        return login or several or frame.channel <= 0 or body.class_id == _CONNECTION
     if isinstance(body, Method):
+        if body.definition().class_id == _CONNECTION:
+            return True
         # One that has its place on a channel is told on channel 0 too, if that is all that is wrong.
-        return body.definition().class_id == _CONNECTION or (several and frame.channel <= 0)
+        return frame.channel <= 0 and (several or not names.begun(record))
     return frame.channel <= 0
 
 
