@@ -33,13 +33,13 @@ from amqpscope.finding import Finding
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.report.amqp10.json_form import value_json
+from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.findings import finding_json
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import Summary, summary_json
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline
-from amqpscope.report.value_text import typed_text
 from amqpscope.report.verdict import Verdicts
 from dissectors.amqp091 import frame as frame091
 from dissectors.amqp091 import message as message091
@@ -223,7 +223,7 @@ def types(octets: bytes) -> None:
         before = int(reader.pos)
         value = reader.value()
         assert before < reader.pos <= len(octets)
-        text = typed_text(value)
+        text = TEXT.typed(value)
         assert text.isprintable()
         _visible(value_json(value))
     _sound(reader.problems, len(octets))
@@ -534,10 +534,13 @@ def frames091(octets: bytes) -> None:
         # Nobody is accused for what was read in the middle of a stream.
         assert not [problem for one in whole for problem in one.problems if problem.code.isupper()]
     assembler, other = message091.MessageAssembler(True), message091.MessageAssembler(True)
+    records: list[FrameRecord] = []
     for one in whole:
         _sound(one.problems, int(one.size))
         found = len(one.problems)
         ended = assembler.take(one)
+        records.append(_record(one))
+        records[-1].message = ended
         faults = one.problems[found:]
         again = other.take(one)
         assert repr(one.problems[found + len(faults) :]) == repr(faults)
@@ -546,6 +549,7 @@ def frames091(octets: bytes) -> None:
             assert (ended.complete, ended.body) == (again.complete, again.body)
             assert not ended.complete or len(ended.body) == ended.announced
         other = message091.MessageAssembler.load(other.dump())
+    _show(records)
 
 
 # Octets of the hole in a direction: more than a frame header has.

@@ -17,6 +17,7 @@ from support.tunnels import TUNNELS
 
 import amqpscope
 from amqpscope.model import FrameRecord
+from dissectors.amqp10.message import Message
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,7 +119,7 @@ def _payloads() -> Iterator[bytes]:
     def every() -> Iterator[bytes]:
         yield b"\1" + amqp.data(amqp.amqp_value("inside")) * 2
         for record in _records():
-            if record.message is not None:
+            if isinstance(record.message, Message):
                 yield b"\0" + record.message.octets
 
     return _fitting(every())
