@@ -82,11 +82,22 @@ class _Ladder:
         self._connection = connection
         self._records = records
         self._findings: dict[_Place, list[Finding]] = {}
-        for finding in findings:
-            self._findings.setdefault(_place(finding), []).append(finding)
         places = {_of(record) for record in records}
+        # A rule that learns of a fault later knows of the frame where it ends, and not where it begins.
+        ends = {
+            (*place[:2], place[2] + int(record.frame.size), place[3]): place
+            for record in records
+            for place in [_of(record)]
+        }
         # What is absent: found when a stream ended, where no frame is.
-        self._absent = [finding for finding in findings if _place(finding) not in places]
+        self._absent = []
+        for finding in findings:
+            place = _place(finding)
+            if place not in places:
+                place = ends.get(place, place)
+            self._findings.setdefault(place, []).append(finding)
+            if place not in places:
+                self._absent.append(finding)
         self._absent.sort(key=lambda finding: int(finding.packet))
         self._packet = max([3, *(len(str(record.packet)) for record in records)])
         channels = {int(record.frame.channel) for record in records if record.frame.channel >= 0}
