@@ -339,7 +339,8 @@ def _answer(finding: Finding) -> str:
         return f"the {other} gave no error afterwards{due}"
     if not condition:
         return f"the {other} gave no error afterwards, only {printable(finding.reaction)} {after}{due}"
-    if condition == expected or condition in expected.split(" or "):
+    wanted = expected.split(" or ")
+    if condition in wanted or f"{finding.reaction} {condition}" in wanted:
         due = ", as is due" if named else ""
     return f"the {other} sent {printable(finding.reaction)} with {_short(condition)} {after}{due}"
 

@@ -152,6 +152,19 @@ def test_what_is_expected_is_a_condition() -> None:
     assert named > 30
 
 
+def test_what_is_expected_is_a_reply_of_0_9_1() -> None:
+    finding = found(overrun(1))[0]
+    told = set()
+    for finding.rule in (rule for rule in catalogue() if rule.startswith("amqp091/")):
+        expected, by_the_text = expected_condition(finding)
+        assert by_the_text == bool(expected)
+        told.add(expected)
+        for reply in expected.split(" or ") if expected else ():
+            assert re.fullmatch(r"(connection|channel)\.close \d{3}|to close the socket", reply), finding.rule
+    assert {"", "channel.close 406", "connection.close 503 or connection.close 540"} <= told
+    assert "connection.close 502 or to close the socket" in told
+
+
 def test_the_offending_frame_is_marked() -> None:
     d = overrun(1)
     lines = shown(found(d))
