@@ -13,6 +13,8 @@ from amqpscope.finding import Finding
 
 Verdict = tuple[str, str, int, bool]
 
+HEADERS = 14 + 20 + 20  # Ethernet, IPv4, TCP
+
 SCENARIOS = scenarios()
 PAIRS = [s for s in SCENARIOS if s.kind == "pair"]
 
@@ -91,6 +93,23 @@ def test_nothing_that_is_missing_accuses_anybody(scenario: Scenario) -> None:
             d.capture.packets = packets
             unknown = accusations(d) - known
             assert not unknown, (what, wrong, [rule for rule, _, _ in unknown])
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
+def test_nothing_that_is_cut_off_accuses_anybody(scenario: Scenario) -> None:
+    """Whichever packet lost the second half of its octets to the snapshot length.
+
+    Of the fault's own packet something else may be told instead, or of what that peer says next about it.
+    """
+    d = scenario.dialogue()
+    known = {(f.rule, f.peer, id(f.said.packet)) for f in d.faults if f.certain}
+    for packet in d.capture.packets:
+        octets = packet.data
+        packet.data = octets[: HEADERS + (len(octets) - HEADERS) // 2]
+        guilty = {f.peer for f in d.faults if f.said.packet is packet}
+        unknown = {one for one in accusations(d) - known if one[1] not in guilty}
+        assert not unknown, (d.capture.number(packet), [rule for rule, _, _ in unknown])
+        packet.data = octets
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)

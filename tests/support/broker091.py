@@ -38,7 +38,7 @@ class Character:
     blocks: float
     stops: float  # channels' flow
     closes: float
-    refuses: float  # logins and virtual hosts
+    refuses: float  # logins, and to open
     others: float  # share of messages that somebody else has published
 
     @staticmethod
@@ -211,7 +211,7 @@ class Broker(Peer091):
             self.next_step()
         elif said.name == "connection.open":
             if self.chance(self.character.refuses):
-                self.close(530, "NOT_ALLOWED - vhost not found", said.name)
+                self.close(541, "INTERNAL_ERROR")
             else:
                 self.opened = True
                 self.say("connection.open-ok")

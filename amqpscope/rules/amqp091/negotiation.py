@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.conversation import Conversation, PeerProperties
+from amqpscope.tracking.amqp091.endpoint import obscure
 from amqpscope.tracking.amqp091.states import CONNECTION
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
@@ -478,7 +479,8 @@ def judge_first(case: Case) -> bool:
     me = case.me
     if me.by_client or me.frames > 0 or not me.whole or case.view.state not in ("START", "HEADED"):
         return True
-    if isinstance(case.record.frame.body, ConnectionStart):
+    frame = case.record.frame
+    if isinstance(frame.body, ConnectionStart) or (frame.problems and obscure(frame)):
         return True
     start_not_first(case)
     case.told.add(_OUT_OF_STEP)
