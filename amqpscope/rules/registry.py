@@ -8,6 +8,8 @@ from typing import Final
 
 from amqpscope.rules.amqp091 import acknowledgement as acknowledgement091
 from amqpscope.rules.amqp091 import channel, content_frames, flow, requests
+from amqpscope.rules.amqp091 import consumer as consumer091
+from amqpscope.rules.amqp091 import delivery as delivery091
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import types as types091
@@ -78,6 +80,8 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp10/types": types.RULES,
     "amqp10/window": window.RULES,
     "amqp091/acknowledgement": acknowledgement091.RULES,
+    "amqp091/consumer": consumer091.RULES,
+    "amqp091/delivery": delivery091.RULES,
     "amqp091/content_frames": content_frames.RULES,
     "amqp091/channel": channel.RULES,
     "amqp091/flow": flow.RULES,

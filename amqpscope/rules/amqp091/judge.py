@@ -18,6 +18,7 @@ from amqpscope.tracking.amqp091.conversation import PeerProperties
 from amqpscope.tracking.amqp091.endpoint import Endpoint, obscure
 from amqpscope.tracking.pace import Pace
 from dissectors.amqp091.arguments import Method, UnknownMethod
+from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
     BasicDeliver,
     BasicPublish,
@@ -107,6 +108,10 @@ class Judge(AnyJudge):
                     return
         if frame.channel > 0:
             case.channel = view.channel(frame.channel)
+        if isinstance(body, ContentHeader):
+            if case.channel is not None and case.channel.is_open and case.found == 0 and body.sound:
+                basic.judge_content(case, case.channel, body)
+            return
         if not isinstance(body, Method) or isinstance(body, UnknownMethod):
             return
         if frame.channel == 0:

@@ -106,7 +106,8 @@ class Consumer:
     tag; queue: as consume named it, or the current one. no_ack: its deliveries need no acknowledgement.
     limit: the prefetch window it began with. ready: deliveries may come: consume-ok came, or none is to, or
     they may be of the consumer that had the tag before; waited: one is to. inherited: deliveries of those
-    before it that were unacknowledged. end, packet: of its consume.
+    before it that were unacknowledged. begun: something was delivered; streaming: out of a stream of
+    RabbitMQ's. end, packet: of its consume.
     """
 
     def __init__(self, tag: str, queue: str, no_ack: bool, exclusive: bool, end: i64, packet: i64) -> None:
@@ -118,6 +119,8 @@ class Consumer:
         self.ready: bool = False
         self.waited: bool = True
         self.inherited: i64 = 0
+        self.begun: bool = False
+        self.streaming: bool = False
         self.end: i64 = end
         self.packet: i64 = packet
 
@@ -125,14 +128,15 @@ class Consumer:
         """All of it as plain values."""
         return (
             (self.tag, self.queue, self.no_ack, self.exclusive, int(self.end), int(self.packet)),
-            (int(self.limit), self.ready, self.waited, int(self.inherited)),
+            (int(self.limit), self.ready, self.waited, int(self.inherited), self.begun, self.streaming),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Consumer":
         """What `dump` gave, as an object again."""
         consumer = Consumer(*state[0])
-        consumer.limit, consumer.ready, consumer.waited, consumer.inherited = state[1]
+        consumer.limit, consumer.ready, consumer.waited, consumer.inherited = state[1][:4]
+        consumer.begun, consumer.streaming = state[1][4:]
         return consumer
 
 
@@ -201,14 +205,16 @@ class Channel:
         self.deliveries: Deliveries = Deliveries()
         self.publishes: Publishes = Publishes()
         self.transacted: bool = False
-        # Prefetch: the windows set with and without `global`, as bounds (UNLIMITED: none), and of octets.
+        # Prefetch: the windows set with and without `global`, as bounds (UNLIMITED: none), and of octets
+        # without (0: none).
         self.window: i64 = UNLIMITED
         self.windows: Limits = Limits()
         self.window_octets: i64 = 0
         self.client_stopped: bool = False
         self.server_stopped: bool = False
-        # The delivery whose content header is due, by its tag.
+        # The delivery whose content header is due, by its tag, and the consumer whose first one it is.
         self.delivering: int = 0
+        self.beginning: str | None = None
 
     @property
     def is_open(self) -> bool:
@@ -422,10 +428,13 @@ class Channel:
         count: i64 = method.prefetch_count
         bound: i64 = UNLIMITED if count <= 0 else count
         if method.global_:
+            if len(self.windows) == 0:
+                self.windows.set(0, UNLIMITED, 0)
             self.windows.set(end, bound, packet)
+            self.window_octets = 0
         else:
             self.window = bound
-        self.window_octets = method.prefetch_size
+            self.window_octets = max(method.prefetch_size, 0)
 
     # By the server
 
@@ -498,6 +507,9 @@ class Channel:
         if consumer is None:
             # Whether it wants to be acknowledged is not known.
             self.deliveries.whole = False
+        elif not consumer.begun:
+            consumer.begun = True
+            self.beginning = tag
         self.deliveries.add(Delivery(method.delivery_tag, tag, end, packet, time), no_ack)
         self.delivering = method.delivery_tag
 
@@ -507,6 +519,11 @@ class Channel:
         if tag > 0:
             self.delivering = 0
             self.deliveries.weigh(tag, header.body_size)
+            if self.beginning is not None:
+                consumer = self.consumers.get(self.beginning)
+                if consumer is not None:
+                    consumer.streaming = b"x-stream-offset" in header.octets
+                self.beginning = None
 
     # By both
 
@@ -545,7 +562,8 @@ class Channel:
             tuple(request.dump() for request in self.requests),
             tuple(request.dump() for request in self.demands),
             (tuple(sorted(self.unawaited)), tuple(sorted(self.discarded))),
-            (self.queue, self.transacted, self.client_stopped, self.server_stopped, self.delivering),
+            (self.queue, self.transacted, self.client_stopped, self.server_stopped),
+            (self.delivering, self.beginning),
             tuple(consumer.dump() for consumer in self.consumers.values()),
             tuple(consumer.dump() for consumer in self.nameless),
             tuple(self.cancelled.items()),
@@ -557,8 +575,8 @@ class Channel:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Channel":
         """What `dump` gave, as an object again."""
-        about, closes, requests, demands, unawaited, flags, consumers, nameless, cancelled = state[:9]
-        deliveries, publishes, windows = state[9:]
+        about, closes, requests, demands, unawaited, flags, delivering = state[:7]
+        consumers, nameless, cancelled, deliveries, publishes, windows = state[7:]
         channel = Channel(about[0])
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
@@ -567,8 +585,8 @@ class Channel:
         channel.requests = [Request.load(one) for one in requests]
         channel.demands = [Request.load(one) for one in demands]
         channel.unawaited, channel.discarded = (set(names) for names in unawaited)
-        channel.queue, channel.transacted, channel.client_stopped = flags[:3]
-        channel.server_stopped, channel.delivering = flags[3:]
+        channel.queue, channel.transacted, channel.client_stopped, channel.server_stopped = flags
+        channel.delivering, channel.beginning = delivering
         for one in consumers:
             consumer = Consumer.load(one)
             channel.consumers[consumer.tag] = consumer

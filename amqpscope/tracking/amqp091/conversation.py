@@ -175,6 +175,17 @@ class Conversation:
         """Whether the server says that it is this product."""
         return self.server is not None and self.server.product == product
 
+    def rabbitmq_since(self, major: int, minor: int) -> bool:
+        """Whether the server says that it is RabbitMQ in this version or a later one."""
+        if self.server is None or self.server.product != "RabbitMQ":
+            return False
+        numbers = self.server.texts.get("version", "").split(".")
+        if len(numbers) < 2 or not numbers[0].isdecimal() or not numbers[1].isdecimal():
+            return False
+        if len(numbers[0]) > 4 or len(numbers[1]) > 4:
+            return False
+        return (int(numbers[0]), int(numbers[1])) >= (major, minor)
+
     def channel(self, number: i64) -> Channel | None:
         """The channel of this number, if it was ever opened or used."""
         if number == self._last_number:

@@ -1,0 +1,243 @@
+"""What a server delivers: tags, consumers and prefetch windows of basic.deliver and basic.get-ok (class
+basic).
+
+All is held against what the server can have received: a consumer from its basic.consume on, an
+acknowledgement as soon as it may have come.
+"""
+
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.channel import UNLIMITED, Channel, Consumer
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.methods import BasicDeliver, BasicGetOk
+from dissectors.wire import i64
+
+__all__ = ["judge_delivery", "judge_fetched", "judge_size"]
+
+
+def delivery_tag_zero(case: Case) -> None:
+    """A basic.deliver or basic.get-ok has delivery-tag 0.
+
+    Why it matters: 0 stands for all of them in an acknowledgement; this delivery cannot be named.
+    Silent when: never, the frame alone shows it.
+    """
+    case.report("amqp091/B-DTAG-NONZERO", "delivery-tag 0")
+
+
+def delivery_tag_not_new(case: Case, tag: int, last: int) -> None:
+    """A delivery-tag is not larger than the last one that was given out on the channel.
+
+    Why it matters: an acknowledgement with multiple is of all up to a tag; one of two that are alike cannot
+    be named at all.
+    Silent when: something before it on the channel was not captured.
+    """
+    case.report(
+        "amqp091/B-DTAG-INCREASING",
+        f"delivery-tag {tag} after {last}",
+        evidence={"delivery_tag": tag, "last_delivery_tag": last},
+    )
+
+
+def delivery_to_nobody(case: Case, tag: str) -> None:
+    """A basic.deliver names a consumer that the channel never had.
+
+    Why it matters: the client has nobody to give the message to; it is lost or waits for ever.
+    Silent when: something before it on the channel was not captured, or a consume without a name and with
+    no-wait may have begun this consumer.
+    """
+    case.report(
+        "amqp091/B-DELIVER-CTAG", f"no consumer {tag!r} on this channel", evidence={"consumer_tag": tag}
+    )
+
+
+def delivery_before_consume_ok(case: Case, tag: str) -> None:
+    """A basic.deliver comes before the consume-ok of its consumer.
+
+    Why it matters: clients set a consumer up when its consume-ok comes; until then they do not know it.
+    Silent when: the consume had no-wait, a consumer had the tag before, or something before it on the channel
+    was not captured.
+    """
+    case.report(
+        "amqp091/B-DELIVER-EARLY",
+        f"the consume of {tag!r} is not answered yet" if tag else "the consume is not answered yet",
+        evidence={"consumer_tag": tag},
+    )
+
+
+def delivery_after_cancel_ok(case: Case, tag: str) -> None:
+    """A basic.deliver comes after the cancel-ok of its consumer.
+
+    Why it matters: the client took the consumer down with the cancel-ok; what comes later is lost or waits
+    for ever.
+    Silent when: the cancel had no-wait, or something before it on the channel was not captured.
+    """
+    case.report("amqp091/B-DELIVER-LATE", f"consumer {tag!r} was cancelled", evidence={"consumer_tag": tag})
+
+
+def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
+    """A basic.deliver comes after the server itself has cancelled its consumer.
+
+    Why it matters: the client was told that there is nothing more to come, and took the consumer down.
+    Silent when: something before it on the channel was not captured. Only possible from RabbitMQ 4.3 on,
+    which may cancel for an acknowledgement that is late.
+    """
+    case.report(
+        "amqp091/B-CANCEL-NOTIFY-LAST",
+        f"the server has cancelled consumer {tag!r}",
+        certainty,
+        {"consumer_tag": tag},
+    )
+
+
+def more_than_the_window(
+    case: Case, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer
+) -> None:
+    """More messages are outstanding than the prefetch-count allows.
+
+    Why it matters: the client gets more than it asked for; it may run out of memory, and other consumers get
+    less than their share.
+    Silent when: something before it on the channel was not captured. Deliveries that need no acknowledgement
+    and what basic.get fetched do not count, nor does a stream's consumer, which gets whole chunks. In
+    RabbitMQ's sense of `global` (false: each new consumer, true: the channel) at RabbitMQ; elsewhere only
+    where it is broken in the specification's, too (false: the channel, true: the connection).
+    """
+    case.report(
+        "amqp091/B-QOS-COUNT",
+        f"{held} unacknowledged of {whose} before it, prefetch-count {bound}",
+        certainty,
+        {"unacknowledged": int(held), "prefetch_count": int(bound)},
+        [int(consumer.packet)],
+    )
+
+
+def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> None:
+    """A message does not fit into what is left of the prefetch-size, while others are unacknowledged.
+
+    Why it matters: the client gets more octets at a time than it asked for.
+    Silent when: something before it on the channel was not captured, the window was set with `global`, or the
+    server is RabbitMQ or LavinMQ, which know no such window.
+    """
+    case.report(
+        "amqp091/B-QOS-SIZE",
+        f"{size} octets while {held} are unacknowledged, prefetch-size {window}",
+        evidence={"size": size, "unacknowledged_octets": int(held), "prefetch_size": int(window)},
+    )
+
+
+def judge_delivery(case: Case, channel: Channel, method: BasicDeliver) -> None:
+    """A server's basic.deliver."""
+    judge_tag(case, channel, method.delivery_tag)
+    tag = method.consumer_tag
+    if tag is None:
+        return
+    consumer = channel.consumers.get(tag)
+    if consumer is None:
+        if channel.whole and channel.state == "OPEN":
+            judge_absence(case, channel, tag)
+    elif not consumer.ready:
+        if channel.whole:
+            delivery_before_consume_ok(case, tag)
+    elif not consumer.no_ack and (consumer.limit < UNLIMITED or len(channel.windows) > 0):
+        judge_windows(case, channel, consumer)
+
+
+def judge_fetched(case: Case, channel: Channel, method: BasicGetOk) -> None:
+    """A server's basic.get-ok."""
+    judge_tag(case, channel, method.delivery_tag)
+
+
+def judge_tag(case: Case, channel: Channel, tag: int) -> None:
+    """A delivery-tag of the server's."""
+    last = channel.deliveries.last
+    if tag > last:
+        return
+    if tag == 0:
+        delivery_tag_zero(case)
+    elif channel.whole and channel.state == "OPEN":
+        delivery_tag_not_new(case, tag, last)
+
+
+def judge_absence(case: Case, channel: Channel, tag: str) -> None:
+    """A delivery for a consumer that there is not."""
+    by = channel.cancelled.get(tag)
+    if by == "client":
+        delivery_after_cancel_ok(case, tag)
+    elif by == "server":
+        certainty = POSSIBLE if case.view.server is None or case.view.rabbitmq_since(4, 3) else CERTAIN
+        delivery_after_server_cancel(case, tag, certainty)
+    elif by is None:
+        waited = False
+        for consumer in channel.nameless:
+            if not consumer.waited:
+                return
+            waited = True
+        if waited:
+            delivery_before_consume_ok(case, "")
+        else:
+            delivery_to_nobody(case, tag)
+
+
+def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
+    """Whether one more delivery to a consumer is within the windows."""
+    deliveries = channel.deliveries
+    held: i64 = deliveries.counts.get(consumer.tag, 0) - consumer.inherited
+    limit = consumer.limit
+    if not case.view.rabbitmq_since(3, 3):
+        # A later basic.qos may be for the consumers that there are, too.
+        limit = max(limit, channel.window)
+    certainty: i64 = CERTAIN
+    whose = f"consumer {consumer.tag!r}"
+    if held < limit:
+        if len(channel.windows) == 0:
+            return
+        limit = channel.windows.newest()
+        held = len(deliveries.unacknowledged) - deliveries.counts.get(None, 0)
+        if held < limit:
+            return
+        certainty = channel.windows.judge(held)
+        if case.view.server is None or case.view.rabbitmq_since(4, 0) or of_the_living(channel) < limit:
+            # RabbitMQ may have been told to take it for each consumer.
+            certainty = min(certainty, POSSIBLE)
+        whose = "the channel"
+    if certainty == LEGAL or consumer.streaming or not channel.whole or not deliveries.whole:
+        return
+    more_than_the_window(case, held, limit, whose, certainty, consumer)
+
+
+def of_the_living(channel: Channel) -> i64:
+    """The unacknowledged deliveries of consumers that are still there."""
+    held: i64 = 0
+    for tag, count in channel.deliveries.counts.items():
+        if tag is not None and tag in channel.consumers:
+            held += count
+    return held
+
+
+def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
+    """The content header of a delivery."""
+    window = channel.window_octets
+    if window == 0 or channel.delivering == 0 or case.view.server is None or case.view.rabbitmq:
+        return
+    this = channel.deliveries.unacknowledged.get(channel.delivering)
+    if this is None or this.consumer is None or not channel.deliveries.whole:
+        return
+    if not channel.whole or channel.awaited(False, "basic.qos-ok") >= 0:
+        return
+    held: i64 = 0
+    for delivery in channel.deliveries.unacknowledged.values():
+        if delivery.consumer is not None:
+            held += max(delivery.size, 0)
+    if held > 0 and held + header.body_size > window:
+        larger_than_the_window(case, held, header.body_size, window)
+
+
+RULES = {
+    "amqp091/B-DTAG-NONZERO": delivery_tag_zero,
+    "amqp091/B-DTAG-INCREASING": delivery_tag_not_new,
+    "amqp091/B-DELIVER-CTAG": delivery_to_nobody,
+    "amqp091/B-DELIVER-EARLY": delivery_before_consume_ok,
+    "amqp091/B-DELIVER-LATE": delivery_after_cancel_ok,
+    "amqp091/B-CANCEL-NOTIFY-LAST": delivery_after_server_cancel,
+    "amqp091/B-QOS-COUNT": more_than_the_window,
+    "amqp091/B-QOS-SIZE": larger_than_the_window,
+}
