@@ -150,7 +150,7 @@ class Broker(Peer091):
         number = channel.number
         if number in self.parts:
             if self.chance(0.01) and self.character.closes:
-                return [(0.1, lambda: self.close_channel(channel, 541, "INTERNAL_ERROR"))]
+                return [(0.1, lambda: self.close_channel(channel, 406, "PRECONDITION_FAILED"))]
             return []
         choices: list[Choice] = []
         if channel.todo:
