@@ -48,7 +48,7 @@ from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, outline
 from dissectors.amqp10.types import ValueReader
-from dissectors.interface import Frame, Problem
+from dissectors.interface import Assembled, Frame, Problem
 from dissectors.limits import MAX_PROBLEMS
 
 __all__ = ["ENTRIES"]
@@ -351,9 +351,33 @@ def connections(octets: bytes) -> None:
 
     An operation is an octet (bits 0 to 2: what; bit 3: direction; bits 4 to 7: variant) and its arguments.
     """
+    _judged(octets, _frame10)
+
+
+def connections091(octets: bytes) -> None:
+    """The same of AMQP 0-9-1."""
+    _judged(octets, _frame091)
+
+
+def _frame10(take: Program, what: int) -> bytes:
+    """An AMQP (1) or SASL (2) frame of the right size."""
+    channel = take.octet()
+    body = take.octets(take.word() & 0x3FFF)
+    return (8 + len(body)).to_bytes(4, "big") + bytes((2, what - 1, 0, channel)) + body
+
+
+def _frame091(take: Program, what: int) -> bytes:
+    """A method (1), or a content header, body or heartbeat (2), of the right size."""
+    kind = 1 if what == 1 else (2, 3, 8, 4)[take.octet() & 3]
+    channel = take.octet() & 3
+    body = take.octets(take.word() & 0x3FFF)
+    return bytes((kind, 0, channel)) + len(body).to_bytes(4, "big") + body + b"\xce"
+
+
+def _judged(octets: bytes, frame_of: Callable[[Program, int], bytes]) -> None:
     chance = zlib.crc32(octets)
-    first, frames, findings, analysis = _converse(octets, -1)
-    second, _, _, _ = _converse(octets, 1 + chance % 24)
+    first, frames, findings, analysis = _converse(octets, -1, frame_of)
+    second, _, _, _ = _converse(octets, 1 + chance % 24, frame_of)
     assert second == first
     _show(frames)
     summary = Summary()
@@ -384,7 +408,7 @@ _HEADERS = (
 
 
 def _converse(
-    program: bytes, move_after: int
+    program: bytes, move_after: int, frame_of: Callable[[Program, int], bytes]
 ) -> tuple[list[Any], list[FrameRecord], list[Finding], ConnectionAnalysis]:
     take = Program(program)
     out: list[FrameRecord] = []
@@ -433,10 +457,8 @@ def _converse(
         cut = 0
         if what == 0:
             payload = take.octets(take.octet())
-        elif what in (1, 2):  # an AMQP or SASL frame of the right size
-            channel = take.octet()
-            body = take.octets(take.word() & 0x3FFF)
-            payload = (8 + len(body)).to_bytes(4, "big") + bytes((2, what - 1, 0, channel)) + body
+        elif what in (1, 2):
+            payload = frame_of(take, what)
         elif what == 3:
             payload = _HEADERS[take.octet() & 7]
         elif what == 4:
@@ -474,15 +496,22 @@ def _converse(
     return told, out, findings, analysis
 
 
+def _about_message(message: Assembled | None) -> tuple[Any, ...] | None:
+    if isinstance(message, Message):
+        return (message.octets, message.complete, int(message.size))
+    if isinstance(message, message091.Message):
+        return (message.body, message.complete, int(message.seen))
+    return None
+
+
 def _about(record: FrameRecord) -> tuple[Any, ...]:
-    message = record.message
     return (
         int(record.direction),
         int(record.packet),
         int(record.last_packet),
         int(record.acknowledged),
         frame_state(record.frame),
-        None if message is None else (message.octets, message.complete, int(message.size)),
+        _about_message(record.message),
     )
 
 
@@ -627,4 +656,5 @@ ENTRIES: dict[str, Entry] = {
     "messages": messages,
     "connections": connections,
     "frames091": frames091,
+    "connections091": connections091,
 }

@@ -153,6 +153,30 @@ def _conversations() -> Iterator[bytes]:
     return _fitting(every())
 
 
+def _conversations091() -> Iterator[bytes]:
+    def every() -> Iterator[bytes]:
+        for path in sorted((ROOT / "captures").glob("*.pcap")):
+            programs: dict[str, bytearray] = {}
+            for record in amqpscope.read(path):
+                if record.connection.protocol != "amqp091":
+                    continue
+                program = programs.setdefault(record.connection.id, bytearray())
+                raw = record.frame.raw
+                direction = 0 if record.peer == "client" else 8
+                if record.frame.kind == "header":
+                    program += bytes((direction, len(raw))) + raw
+                elif len(raw) < 2000 and raw and raw[0] in (1, 2, 3, 8):
+                    body = raw[7:-1]
+                    program.append((1 if raw[0] == 1 else 2) | direction)
+                    if raw[0] != 1:
+                        program.append((2, 3, 8).index(raw[0]))
+                    program += bytes((record.frame.channel & 3,)) + len(body).to_bytes(2, "big") + body
+            for program in programs.values():
+                yield bytes(program[:3500] + bytes((5, 17, 13, 17)))
+
+    return _fitting(every())
+
+
 def _directions091() -> Iterator[bytes]:
     """Both sides of a conversation, every method alone, contents; each with and without a hole."""
     samples: dict[str, object] = {"s": "text", "S": b"octets", "F": {"k": ("I", 1), "t": {"a": ("A", ["x"])}}}
@@ -185,4 +209,5 @@ _SEEDS = {
     "messages": _payloads,
     "connections": _conversations,
     "frames091": _directions091,
+    "connections091": _conversations091,
 }
