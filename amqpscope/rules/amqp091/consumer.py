@@ -3,10 +3,8 @@
 Consumer-tags are the client's to choose, by channel; RabbitMQ's server may cancel a consumer, too.
 """
 
-from typing import Final
-
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import Channel, Consumer
+from amqpscope.tracking.amqp091.channel import REPLIES, Channel, Consumer
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import (
     BasicCancel,
@@ -21,7 +19,6 @@ from dissectors.values import Moment
 from dissectors.wire import i64
 
 __all__ = [
-    "REPLY_QUEUE",
     "judge_cancel",
     "judge_cancel_ok",
     "judge_consume",
@@ -31,9 +28,6 @@ __all__ = [
     "judge_server_cancel",
     "judge_server_cancel_ok",
 ]
-
-REPLY_QUEUE: Final = "amq.rabbitmq.reply-to"
-"""RabbitMQ's queue that is none: what is published to it goes to the channel that consumes from it."""
 
 
 def tag_in_use(case: Case, tag: str, consumer: Consumer) -> None:
@@ -172,7 +166,7 @@ def replies_with_acks(case: Case) -> None:
     Why it matters: replies are not kept anywhere; RabbitMQ closes the channel.
     Silent when: the server is not RabbitMQ or LavinMQ.
     """
-    case.report("amqp091/B-REPLYTO-NOACK", f"{REPLY_QUEUE} is consumed without no-ack")
+    case.report("amqp091/B-REPLYTO-NOACK", f"{REPLIES} is consumed without no-ack")
 
 
 def second_consumer_of_replies(case: Case, consumer: Consumer) -> None:
@@ -183,7 +177,7 @@ def second_consumer_of_replies(case: Case, consumer: Consumer) -> None:
     """
     case.report(
         "amqp091/B-REPLYTO-ONE",
-        f"consumer {consumer.tag!r} of {REPLY_QUEUE} is active on this channel",
+        f"consumer {consumer.tag!r} of {REPLIES} is active on this channel",
         others=[int(consumer.packet)],
     )
 
@@ -269,7 +263,7 @@ def lacks_queue(channel: Channel) -> bool:
 
 def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
     """Direct reply-to: a basic.consume that may be of RabbitMQ's queue for replies."""
-    if method.queue != REPLY_QUEUE:
+    if method.queue != REPLIES:
         return
     if not method.no_ack:
         replies_with_acks(case)
@@ -277,7 +271,7 @@ def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
     if not channel.whole:
         return
     for consumer in channel.consumers.values():
-        if consumer.queue == REPLY_QUEUE and not channel.cancelling(consumer.tag):
+        if consumer.queue == REPLIES and not channel.cancelling(consumer.tag):
             second_consumer_of_replies(case, consumer)
             return
 

@@ -6,7 +6,7 @@ acknowledgement as soon as it may have come.
 """
 
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import UNLIMITED, Channel, Consumer
+from amqpscope.tracking.amqp091.channel import REPLIES, UNLIMITED, Channel, Consumer
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import BasicDeliver, BasicGetOk
@@ -90,7 +90,7 @@ def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
 
 
 def more_than_the_window(
-    case: Case, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer
+    case: Case, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer, late: bool
 ) -> None:
     """More messages are outstanding than the prefetch-count allows.
 
@@ -99,15 +99,16 @@ def more_than_the_window(
     Silent when: something before it on the channel was not captured. Deliveries that need no acknowledgement
     and what basic.get fetched do not count, nor does a stream's consumer, which gets whole chunks. In
     RabbitMQ's sense of `global` (false: each new consumer, true: the channel) at RabbitMQ; elsewhere only
-    where it is broken in the specification's, too (false: the channel, true: the connection).
+    where it is broken in the specification's, too (false: the channel, true: the connection). Only possible,
+    and told once, for consumers that were there before a window with `global`: RabbitMQ still sends what its
+    queues had handed out.
     """
-    case.report(
-        "amqp091/B-QOS-COUNT",
-        f"{held} unacknowledged of {whose} before it, prefetch-count {bound}",
-        certainty,
-        {"unacknowledged": int(held), "prefetch_count": int(bound)},
-        [int(consumer.packet)],
-    )
+    reason = f"{held} unacknowledged of {whose} before it, prefetch-count {bound}"
+    evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
+    if late:
+        case.report_once("amqp091/B-QOS-COUNT", reason, POSSIBLE, evidence)
+    else:
+        case.report("amqp091/B-QOS-COUNT", reason, certainty, evidence, [int(consumer.packet)])
 
 
 def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> None:
@@ -126,11 +127,13 @@ def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> Non
 
 def judge_delivery(case: Case, channel: Channel, method: BasicDeliver) -> None:
     """A server's basic.deliver."""
-    judge_tag(case, channel, method.delivery_tag)
     tag = method.consumer_tag
     if tag is None:
+        judge_tag(case, channel, method.delivery_tag)
         return
     consumer = channel.consumers.get(tag)
+    if method.delivery_tag <= channel.deliveries.last and (consumer is None or consumer.queue != REPLIES):
+        judge_tag(case, channel, method.delivery_tag)
     if consumer is None:
         if channel.whole and channel.state == "OPEN":
             judge_absence(case, channel, tag)
@@ -186,6 +189,7 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
         # A later basic.qos may be for the consumers that there are, too.
         limit = max(limit, channel.window)
     certainty: i64 = CERTAIN
+    late = False
     whose = f"consumer {consumer.tag!r}"
     if held < limit:
         if len(channel.windows) == 0:
@@ -198,10 +202,12 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
         if case.view.server is None or case.view.rabbitmq_since(4, 0) or of_the_living(channel) < limit:
             # RabbitMQ may have been told to take it for each consumer.
             certainty = min(certainty, POSSIBLE)
+        if consumer.end < channel.windows.ends[len(channel.windows.ends) - 1]:
+            late = certainty != LEGAL
         whose = "the channel"
     if certainty == LEGAL or consumer.streaming or not channel.whole or not deliveries.whole:
         return
-    more_than_the_window(case, held, limit, whose, certainty, consumer)
+    more_than_the_window(case, held, limit, whose, certainty, consumer, late)
 
 
 def of_the_living(channel: Channel) -> i64:

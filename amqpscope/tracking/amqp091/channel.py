@@ -61,10 +61,14 @@ from dissectors.amqp091.methods import (
 )
 from dissectors.wire import i64
 
-__all__ = ["QUEUE_DELETED", "UNANSWERED", "UNLIMITED", "Channel", "Closing", "Consumer", "Request"]
+__all__ = ["QUEUE_DELETED", "REPLIES", "UNANSWERED", "UNLIMITED", "Channel", "Closing", "Consumer", "Request"]
 
 UNLIMITED: Final = 1 << 40
 """The bound of a prefetch window that is not limited: above all counts."""
+
+REPLIES: Final = "amq.rabbitmq.reply-to"
+"""RabbitMQ's queue that is none: what is published to it goes to the channel that consumes from it. Its
+deliveries do not count: each has the tag that the next one of a real queue will have."""
 
 UNANSWERED: Final = "client, with no-wait"
 """Who cancelled a consumer: the client, and nothing shows when the server has heard it."""
@@ -510,6 +514,8 @@ class Channel:
         elif not consumer.begun:
             consumer.begun = True
             self.beginning = tag
+        if no_ack and consumer is not None and consumer.queue == REPLIES:
+            return
         self.deliveries.add(Delivery(method.delivery_tag, tag, end, packet, time), no_ack)
         self.delivering = method.delivery_tag
 
