@@ -55,6 +55,9 @@ _NOTES = ("S-WIN-OUT", "L-HANDLE-REUSE", "C-TUNEOK-CHMAX-NOTNULL")
 # What nearly every product leaves out of what it tells of itself.
 _LEFT_OUT = ("C-START-SERVER-PROPS", "C-STARTOK-CLIENT-PROPS")
 
+# What the text asks for, and brokers are known not to: others may.
+_NOT_ENFORCED = ("Q-DECL-SYNTAX", "X-DECL-SYNTAX")
+
 # What weakens a rule to a warning, whatever word the text uses.
 _WEAK_BASES = ("inferred", "csd-only")
 
@@ -179,6 +182,8 @@ def severity(name: str, edition: str = "final") -> str:
         return "note"
     if short in _NOTES or short in _LEFT_OUT or row.basis == "tier C":
         return "note"
+    if short in _NOT_ENFORCED:
+        return "warning"
     if row.requirement.startswith("SHOULD") or row.requirement == "MAY-limits":
         return "warning"
     if row.basis in _WEAK_BASES or row.reason.startswith("heuristic"):

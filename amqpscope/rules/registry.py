@@ -10,8 +10,10 @@ from amqpscope.rules.amqp091 import acknowledgement as acknowledgement091
 from amqpscope.rules.amqp091 import channel, content_frames, flow, requests
 from amqpscope.rules.amqp091 import consumer as consumer091
 from amqpscope.rules.amqp091 import delivery as delivery091
+from amqpscope.rules.amqp091 import exchange as exchange091
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
+from amqpscope.rules.amqp091 import queue as queue091
 from amqpscope.rules.amqp091 import types as types091
 from amqpscope.rules.amqp10 import (
     attachment,
@@ -84,6 +86,8 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/delivery": delivery091.RULES,
     "amqp091/content_frames": content_frames.RULES,
     "amqp091/channel": channel.RULES,
+    "amqp091/exchange": exchange091.RULES,
+    "amqp091/queue": queue091.RULES,
     "amqp091/flow": flow.RULES,
     "amqp091/types": types091.RULES,
     "amqp091/negotiation": negotiation091.RULES,

@@ -53,6 +53,8 @@ def plant(name: str, seed: str) -> Planted | None:
         client.character.consumes = 1.0
     elif rule == "C-CLOSEOK-LAST":
         broker.character.closes = 0.1
+    elif rule == "Q-XARGS":
+        talk.product = RABBITMQ
     elif rule in ("CH-FLOW-STOP", "CH-FLOW-OK-VALUE"):
         talk.product = OTHER
         broker.character.stops = 0.1

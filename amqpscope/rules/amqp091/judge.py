@@ -9,11 +9,22 @@ from typing import Any, Final
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
-from amqpscope.rules.amqp091 import basic, content_frames, flow, framing, negotiation, requests, types
+from amqpscope.rules.amqp091 import (
+    basic,
+    content_frames,
+    exchange,
+    flow,
+    framing,
+    negotiation,
+    queue,
+    requests,
+    types,
+)
 from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import PeerProperties
 from amqpscope.tracking.amqp091.endpoint import Endpoint, obscure
 from amqpscope.tracking.pace import Pace
@@ -34,6 +45,10 @@ from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
 __all__ = ["Judge"]
+
+# Classes of methods.
+_EXCHANGE: Final = 40
+_QUEUE: Final = 50
 
 
 class Judge(AnyJudge):
@@ -150,13 +165,25 @@ class Judge(AnyJudge):
         if isinstance(method, BasicDeliver):
             if channel.server_stopped:
                 flow.judge_content(case, channel)
+            if channel.cancelled:
+                queue.judge_deliver(case, channel, method)
         elif isinstance(method, BasicPublish):
             if channel.client_stopped:
                 flow.judge_content(case, channel)
-        elif isinstance(method, ChannelFlowOk):
-            flow.judge_flow_ok(case, channel, method)
+        else:
+            self.naming_method(case, channel, method)
         if found == 0 and channel.is_open:
             basic.judge_method(case, channel, method)
+
+    def naming_method(self, case: Case, channel: Channel, method: Method) -> None:
+        """A method that is no delivery and no publish: by its class."""
+        class_id = method.definition().class_id
+        if class_id == _EXCHANGE:
+            exchange.judge_method(case, channel, method)
+        elif class_id == _QUEUE:
+            queue.judge_method(case, channel, method)
+        elif isinstance(method, ChannelFlowOk):
+            flow.judge_flow_ok(case, channel, method)
 
     def problems(self, case: Case, frame: Frame) -> None:
         """What the dissector found: the rules that are broken, unless it accuses nobody."""

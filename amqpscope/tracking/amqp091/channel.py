@@ -55,13 +55,30 @@ from dissectors.amqp091.methods import (
     QueueDelete,
     QueueDeleteOk,
     QueuePurge,
+    QueueUnbind,
     TxCommit,
     TxRollback,
     TxSelect,
 )
 from dissectors.wire import i64
 
-__all__ = ["QUEUE_DELETED", "REPLIES", "UNANSWERED", "UNLIMITED", "Channel", "Closing", "Consumer", "Request"]
+__all__ = [
+    "AUTO_DELETE",
+    "DURABLE",
+    "EXCLUSIVE",
+    "IF_EMPTY",
+    "IF_UNUSED",
+    "PASSIVE",
+    "QUEUE_DELETED",
+    "REPLIES",
+    "UNANSWERED",
+    "UNLIMITED",
+    "UNREADABLE",
+    "Channel",
+    "Closing",
+    "Consumer",
+    "Request",
+]
 
 UNLIMITED: Final = 1 << 40
 """The bound of a prefetch window that is not limited: above all counts."""
@@ -73,15 +90,32 @@ deliveries do not count: each has the tag that the next one of a real queue will
 UNANSWERED: Final = "client, with no-wait"
 """Who cancelled a consumer: the client, and nothing shows when the server has heard it."""
 
+PASSIVE: Final = "p"
+DURABLE: Final = "d"
+EXCLUSIVE: Final = "x"
+AUTO_DELETE: Final = "a"
+IF_UNUSED: Final = "u"
+IF_EMPTY: Final = "e"
+"""The flags of a request, each a letter."""
+
+UNREADABLE: Final = "\ufffd"
+"""Stands for a name that is not there, or not UTF-8."""
+
 QUEUE_DELETED: Final = "queue deleted"
 """Who cancelled a consumer: nobody, its queue is gone."""
+
+
+def _name(name: str | None) -> str:
+    return UNREADABLE if name is None else name
 
 
 class Request:
     """A method that asks for an answer.
 
     name: the method's. responses: which methods answer it. end, packet, time: where it was said. subject:
-    what it is about, as far as the answer tells it again: a queue, a consumer-tag, "1" or "0" of a flow.
+    what it is about: a queue, an exchange, a consumer-tag, "1" or "0" of a flow. other: what else it names,
+    the exchange or the source of a binding, the type of an exchange. flags: those that are set, by their
+    letters (PASSIVE and so on).
     """
 
     def __init__(
@@ -93,15 +127,34 @@ class Request:
         self.packet: i64 = packet
         self.time: i64 = time
         self.subject: str = subject
+        self.other: str = ""
+        self.flags: str = ""
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
-        return (self.name, self.responses, int(self.end), int(self.packet), int(self.time), self.subject)
+        where = (int(self.end), int(self.packet), int(self.time))
+        return (self.name, self.responses, *where, self.subject, self.other, self.flags)
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Request":
         """What `dump` gave, as an object again."""
-        return Request(*state)
+        request = Request(*state[:6])
+        request.other, request.flags = state[6:]
+        return request
+
+
+def _of_exchange(request: Request, method: Method) -> None:
+    """What a request about an exchange names."""
+    if isinstance(method, ExchangeDeclare):
+        request.subject = _name(method.exchange)
+        request.other = _name(method.type)
+        request.flags = (PASSIVE if method.passive else "") + (DURABLE if method.durable else "")
+    elif isinstance(method, ExchangeDelete):
+        request.subject = _name(method.exchange)
+        request.flags = IF_UNUSED if method.if_unused else ""
+    elif isinstance(method, (ExchangeBind, ExchangeUnbind)):
+        request.subject = _name(method.destination)
+        request.other = _name(method.source)
 
 
 class Consumer:
@@ -197,6 +250,8 @@ class Channel:
         self.demands: list[Request] = []
         # Methods that would answer what was asked with no-wait.
         self.unawaited: set[str] = set()
+        # The last request of each kind with no-wait, by its name.
+        self.unheard: dict[str, Request] = {}
         # Methods that would answer what came after the close, and was discarded.
         self.discarded: set[str] = set()
         self.queue: str | None = None
@@ -321,14 +376,38 @@ class Channel:
         responses = method.definition().responses
         if not responses:
             return
+        request = Request(name, responses, end, packet, time, subject)
+        if isinstance(method, (QueueDeclare, QueueBind, QueueUnbind, QueuePurge, QueueDelete)):
+            self._of_queue(request, method)
+        elif isinstance(method, (ExchangeDeclare, ExchangeDelete, ExchangeBind, ExchangeUnbind)):
+            _of_exchange(request, method)
         if no_wait:
             self.unawaited.update(responses)
+            self.unheard[name] = request
             return
         queue = self.requests if by_client else self.demands
         if len(queue) >= MAX_REQUESTS:
             del queue[0]
             self.whole = False
-        queue.append(Request(name, responses, end, packet, time, subject))
+        queue.append(request)
+
+    def _of_queue(self, request: Request, method: Method) -> None:
+        """What a request about a queue names."""
+        if isinstance(method, QueueDeclare):
+            request.subject = _name(method.queue)
+            request.flags = (
+                (PASSIVE if method.passive else "")
+                + (DURABLE if method.durable else "")
+                + (EXCLUSIVE if method.exclusive else "")
+                + (AUTO_DELETE if method.auto_delete else "")
+            )
+        elif isinstance(method, (QueueBind, QueueUnbind)):
+            request.subject = self.named(method.queue)
+            request.other = _name(method.exchange)
+        elif isinstance(method, QueuePurge):
+            request.subject = self.named(method.queue)
+        elif isinstance(method, QueueDelete):
+            request.flags = (IF_UNUSED if method.if_unused else "") + (IF_EMPTY if method.if_empty else "")
 
     # By the client
 
@@ -550,6 +629,7 @@ class Channel:
         self.requests = []
         self.demands = []
         self.unawaited = set()
+        self.unheard = {}
         self.consumers = {}
         self.nameless = []
         self.cancelled = {}
@@ -568,6 +648,7 @@ class Channel:
             tuple(request.dump() for request in self.requests),
             tuple(request.dump() for request in self.demands),
             (tuple(sorted(self.unawaited)), tuple(sorted(self.discarded))),
+            tuple(request.dump() for request in self.unheard.values()),
             (self.queue, self.transacted, self.client_stopped, self.server_stopped),
             (self.delivering, self.beginning),
             tuple(consumer.dump() for consumer in self.consumers.values()),
@@ -581,8 +662,8 @@ class Channel:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Channel":
         """What `dump` gave, as an object again."""
-        about, closes, requests, demands, unawaited, flags, delivering = state[:7]
-        consumers, nameless, cancelled, deliveries, publishes, windows = state[7:]
+        about, closes, requests, demands, unawaited, unheard, flags, delivering = state[:8]
+        consumers, nameless, cancelled, deliveries, publishes, windows = state[8:]
         channel = Channel(about[0])
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
@@ -591,6 +672,7 @@ class Channel:
         channel.requests = [Request.load(one) for one in requests]
         channel.demands = [Request.load(one) for one in demands]
         channel.unawaited, channel.discarded = (set(names) for names in unawaited)
+        channel.unheard = {one[0]: Request.load(one) for one in unheard}
         channel.queue, channel.transacted, channel.client_stopped, channel.server_stopped = flags
         channel.delivering, channel.beginning = delivering
         for one in consumers:
