@@ -302,7 +302,8 @@ def tag_of_a_consumer_used_again(d: Dialogue091) -> None:
 @legal("deliveries on their way while the client cancels, deletes the queue, closes the channel")
 def deliveries_that_cross(d: Dialogue091) -> None:
     consuming(d)
-    d.consume("q", "d")
+    d.declare("p")
+    d.consume("p", "d")
     with d.on_their_way():
         d.client.method("queue.delete", queue="q")
         d.server.deliver()
