@@ -48,9 +48,13 @@ def test_seeds(entry: str) -> None:
 
 def test_entries_reach_what_they_are_for() -> None:
     """The seeds are conversations that are judged, files with segments, messages with sections."""
-    judged = [entries._converse(octets, -1) for octets in seeds("connections")]
-    assert sum(len(frames) for _, frames, _, _ in judged) > 2500
-    assert len({finding.rule for _, _, findings, _ in judged for finding in findings}) > 100
+    for entry, frame_of, most_frames, rules in (
+        ("connections", entries._frame10, 2500, 100),
+        ("connections091", entries._frame091, 1500, 5),
+    ):
+        judged = [entries._converse(octets, -1, frame_of) for octets in seeds(entry)]
+        assert sum(len(frames) for _, frames, _, _ in judged) > most_frames
+        assert len({finding.rule for _, _, findings, _ in judged for finding in findings}) > rules
     files = [entries._content(octets, 1000)[0] for octets in seeds("captures")]
     segments = [len(entries._read(content, [], False)[0].segments) for content in files]
     assert sum(map(bool, segments)) > 50
