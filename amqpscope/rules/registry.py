@@ -13,7 +13,9 @@ from amqpscope.rules.amqp091 import delivery as delivery091
 from amqpscope.rules.amqp091 import exchange as exchange091
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
+from amqpscope.rules.amqp091 import opening as opening091
 from amqpscope.rules.amqp091 import queue as queue091
+from amqpscope.rules.amqp091 import sizes as sizes091
 from amqpscope.rules.amqp091 import types as types091
 from amqpscope.rules.amqp10 import (
     attachment,
@@ -89,6 +91,8 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/exchange": exchange091.RULES,
     "amqp091/queue": queue091.RULES,
     "amqp091/flow": flow.RULES,
+    "amqp091/opening": opening091.RULES,
+    "amqp091/sizes": sizes091.RULES,
     "amqp091/types": types091.RULES,
     "amqp091/negotiation": negotiation091.RULES,
     "amqp091/framing": framing091.RULES,

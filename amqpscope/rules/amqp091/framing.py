@@ -10,7 +10,7 @@ from amqpscope.rules.amqp091.proof import proved
 from dissectors.amqp091.arguments import Method
 from dissectors.interface import Problem
 
-__all__ = ["PROBLEMS"]
+__all__ = ["PROBLEMS", "method_of_the_other_peer"]
 
 
 def wrong_frame_end(case: Case, problem: Problem) -> None:
@@ -101,6 +101,18 @@ def octets_behind_the_arguments(case: Case, problem: Problem) -> None:
     proved(case, "amqp091/F-METHOD-TRAILING", problem)
 
 
+def method_of_the_other_peer(case: Case, name: str) -> None:
+    """A client sends a method that only servers send, or a server one that only clients do.
+
+    Why it matters: it has no meaning in that direction; the connection is closed with 503. RabbitMQ's
+    extensions count: with them basic.ack, basic.nack and basic.cancel go either way.
+    Silent when: octets before it were not captured; who is the client may then be told only by such methods.
+    """
+    if case.me.whole:
+        who = "a client" if case.me.by_client else "a server"
+        case.report("amqp091/F-METHOD-DIRECTION", f"{name} is not for {who} to send")
+
+
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-FRAME-END": wrong_frame_end,
     "F-FRAME-TYPE": frame_of_unknown_type,
@@ -113,4 +125,7 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-METHOD-TRAILING": octets_behind_the_arguments,
 }
 
-RULES = {"amqp091/" + code: rule for code, rule in PROBLEMS.items()}
+RULES = {
+    **{"amqp091/" + code: rule for code, rule in PROBLEMS.items()},
+    "amqp091/F-METHOD-DIRECTION": method_of_the_other_peer,
+}

@@ -16,8 +16,10 @@ from amqpscope.rules.amqp091 import (
     flow,
     framing,
     negotiation,
+    opening,
     queue,
     requests,
+    sizes,
     types,
 )
 from amqpscope.rules.amqp091 import channel as channel_rules
@@ -79,9 +81,9 @@ class Judge(AnyJudge):
         case.channel = None
         case.name = frame.name
         case.found = 0
-        blind = record.unseen or not record.started
+        blind = record.unseen or not record.started or (peer.frames == 0 and record.acknowledged > 0)
         if blind and not me.view.blind:
-            # What is missing lies before this frame, whenever the capture comes to say so.
+            # What is missing, or is not understood, lies before this frame, whenever the capture says so.
             me.lost()
         me.view.blind = blind
         if self.made:
@@ -105,9 +107,17 @@ class Judge(AnyJudge):
         frame = record.frame
         if frame.problems:
             self.problems(case, frame)
+        me = case.me
+        if me.frames == 0:
+            opening.judge_first_frame(case)
+        elif case.view.refused and not me.by_client:
+            opening.judge_answer(case)
         body = frame.body
         if isinstance(body, ProtocolHeader) or frame.kind == "skipped" or frame.kind == "unknown":
             return
+        size = frame.size if frame.missing == 0 else frame.declared_size
+        if size > sizes.ALWAYS_TAKEN and case.found == 0:
+            sizes.judge_size(case, size)
         if frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method):
             # What seems absent among its arguments may only not have been captured.
             return
@@ -128,6 +138,10 @@ class Judge(AnyJudge):
                 basic.judge_content(case, case.channel, body)
             return
         if not isinstance(body, Method) or isinstance(body, UnknownMethod):
+            return
+        definition = body.definition()
+        if not (definition.from_client if me.by_client else definition.from_server):
+            framing.method_of_the_other_peer(case, definition.name)
             return
         if frame.channel == 0:
             self.connection_method(case, body)
@@ -214,6 +228,11 @@ class Judge(AnyJudge):
         case.view = me.view
         case.channel = None
         case.found = 0
+        unfinished = me.unfinished
+        if reason == "fin" and unfinished is not None and not after_peer and me.view.closing == "OPEN":
+            if me.whole and 0 <= acknowledged <= peer.sent_end:
+                case.spot = unfinished
+                sizes.frame_cut_off(case)
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
@@ -250,6 +269,7 @@ class Judge(AnyJudge):
 # What the dissectors prove, by the problem's code.
 _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
     **framing.PROBLEMS,
+    **opening.PROBLEMS,
     **content_frames.PROBLEMS,
     **types.PROBLEMS,
 }

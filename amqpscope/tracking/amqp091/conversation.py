@@ -115,8 +115,9 @@ class Conversation:
 
     state: of its set-up, as in `states.CONNECTION`; closing: of its end, as in `states.CHANNEL`, where OPEN
     says that it has none yet. whole: nothing was missed. blind: more may be missing by now than is known.
-    headers: the protocol headers, (by the client, id, major, minor, revision). The fields of the set-up are
-    -1, "" or None until they are said; `*_end` is the offset behind the method in its sender's stream.
+    headers: the protocol headers, (by the client, id, major, minor, revision); refused: the server has sent
+    one, which refuses the client's. The fields of the set-up are -1, "" or None until they are said; `*_end`
+    is the offset behind the method in its sender's stream.
     """
 
     def __init__(self) -> None:
@@ -125,6 +126,7 @@ class Conversation:
         self.whole: bool = True
         self.blind: bool = False
         self.headers: list[tuple[bool, int, int, int, int]] = []
+        self.refused: bool = False
         self.version: tuple[int, int] = (-1, -1)
         self.server: PeerProperties | None = None
         self.client: PeerProperties | None = None
@@ -218,6 +220,8 @@ class Conversation:
             self.headers.append((by_client, int(header.protocol_id), *version))
         if by_client:
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "C:header")
+        else:
+            self.refused = True
 
     def method(self, by_client: bool, number: i64, method: Method, end: i64, packet: i64, time: i64) -> None:
         """A method, of the client's or of the server's, on a channel; `end`: offset behind its frame."""
@@ -389,6 +393,7 @@ class Conversation:
         one = Conversation()
         one.state, one.closing, (one.whole, one.blind), headers, one.version = about
         one.headers = list(headers)
+        one.refused = any(not by_client for by_client, *_ in headers)
         one.server = None if server is None else PeerProperties.load(server)
         one.client = None if client is None else PeerProperties.load(client)
         mechanisms, locales, one.mechanism, one.vhost = words

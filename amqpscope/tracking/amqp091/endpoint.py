@@ -13,7 +13,7 @@ an acknowledgement, which names a delivery; a confirm, which names a message.
 from typing import Any, Final
 
 from amqpscope.limits import MAX_INBOX
-from amqpscope.model import CLIENT, FrameRecord
+from amqpscope.model import CLIENT, FrameRecord, Spot
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.knowledge import Knowledge
@@ -41,6 +41,11 @@ def obscure(frame: Frame) -> bool:
     return any(problem.code in _OBSCURING for problem in frame.problems)
 
 
+def _ours(header: ProtocolHeader) -> bool:
+    """Whether it asks for AMQP 0-9-1. What a client says behind another one is not looked at."""
+    return header.protocol() == "AMQP 0-9-1"
+
+
 class Arrival:
     """What was said, on its way to the other peer.
 
@@ -62,7 +67,9 @@ class Endpoint:
 
     peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was what
     it can have received of the other's. view: the connection as it could know it. sent_end: octets of its
-    stream so far. frames: of it. last_time, last_packet: of its last frame's last octet (ns), first octet.
+    stream so far. frames: of it. opening: where the first one stands, if its stream was captured from its
+    start; began_well: with a protocol header or a frame. unfinished: the frame in which its stream ended.
+    last_time, last_packet: of its last frame's last octet (ns), first octet.
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
     """
 
@@ -76,6 +83,9 @@ class Endpoint:
         self.inbox_head: i64 = 0
         self.sent_end: i64 = 0
         self.frames: i64 = 0
+        self.opening: Spot | None = None
+        self.began_well: bool = True
+        self.unfinished: Spot | None = None
         self.last_time: i64 = 0
         self.last_packet: i64 = 0
         self.closed_could: i64 = -1
@@ -160,6 +170,8 @@ class Endpoint:
                 channel.content(what)
         elif isinstance(what, ProtocolHeader):
             self.view.header(not self.by_client, what)
+            if not self.by_client and not _ours(what):
+                self.lost()
         if arrival.lost:
             self.lost()
 
@@ -170,7 +182,12 @@ class Endpoint:
         frame = record.frame
         end = frame.offset + frame.size
         self.sent_end = end
+        if self.frames == 0 and record.started:
+            self.opening = Spot.of(record)
+            self.began_well = not any(problem.code == "F-PROTO-HDR" for problem in frame.problems)
         self.frames += 1
+        if frame.problems and frame.problems[-1].code == "incomplete":
+            self.unfinished = Spot.of(record)
         self.last_time = record.last_time
         self.last_packet = record.packet
         body = frame.body
@@ -187,6 +204,8 @@ class Endpoint:
                     channel.content(body)
         elif isinstance(body, ProtocolHeader):
             self.view.header(self.by_client, body)
+            if self.by_client and not _ours(body):
+                self.lost()
         if publish is not None:
             self.view.publish(frame.channel, publish)
         if frame.problems and obscure(frame):
@@ -255,7 +274,8 @@ class Endpoint:
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            (self.peer, self.whole, int(self.sent_end), int(self.frames)),
+            (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well),
+            tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could)),
             self.knowledge.dump(),
             self.view.dump(),
@@ -265,8 +285,12 @@ class Endpoint:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
-        (peer, whole, sent_end, frames), last, knowledge, view, inbox = state
+        (peer, whole, sent_end, frames, began_well), spots, last, knowledge, view, inbox = state
         endpoint = Endpoint(peer)
+        endpoint.began_well = began_well
+        opening, unfinished = spots
+        endpoint.opening = None if opening is None else Spot.load(opening)
+        endpoint.unfinished = None if unfinished is None else Spot.load(unfinished)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could = last
         endpoint.knowledge = Knowledge.load(knowledge)

@@ -166,3 +166,31 @@ def ack_with_an_octet_more(d: Dialogue091) -> None:
         d.tcp.goodbye()
         return
     d.goodbye()
+
+
+@pair("F-METHOD-DIRECTION")
+def client_that_answers_its_own_declare(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.client.method("queue.declare", queue="q")
+    if d.wrong:
+        d.client.method("queue.declare-ok", queue="q").breaks("F-METHOD-DIRECTION")
+        d.server.close_connection(503, "COMMAND_INVALID - unimplemented method", "queue.declare-ok")
+        d.client.connection_close_ok()
+        d.tcp.goodbye()
+        return
+    d.server.method("queue.declare-ok", queue="q")
+    d.goodbye()
+
+
+@pair("F-METHOD-DIRECTION")
+def server_that_publishes(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.declare()
+    d.consume(no_ack=True)
+    if d.wrong:
+        d.server.publish().breaks("F-METHOD-DIRECTION")
+    else:
+        d.server.deliver()
+    d.goodbye()
