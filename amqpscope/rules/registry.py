@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.rules.amqp091 import acknowledgement as acknowledgement091
 from amqpscope.rules.amqp091 import channel, content_frames, flow, requests
+from amqpscope.rules.amqp091 import confirm as confirm091
 from amqpscope.rules.amqp091 import consumer as consumer091
 from amqpscope.rules.amqp091 import delivery as delivery091
 from amqpscope.rules.amqp091 import exchange as exchange091
@@ -16,6 +17,7 @@ from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import opening as opening091
 from amqpscope.rules.amqp091 import queue as queue091
 from amqpscope.rules.amqp091 import sizes as sizes091
+from amqpscope.rules.amqp091 import transaction as transaction091
 from amqpscope.rules.amqp091 import types as types091
 from amqpscope.rules.amqp10 import (
     attachment,
@@ -84,7 +86,9 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp10/types": types.RULES,
     "amqp10/window": window.RULES,
     "amqp091/acknowledgement": acknowledgement091.RULES,
+    "amqp091/confirm": confirm091.RULES,
     "amqp091/consumer": consumer091.RULES,
+    "amqp091/transaction": transaction091.RULES,
     "amqp091/delivery": delivery091.RULES,
     "amqp091/content_frames": content_frames.RULES,
     "amqp091/channel": channel.RULES,

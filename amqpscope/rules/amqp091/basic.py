@@ -4,7 +4,7 @@ Only what may be said on its channel comes here: the channel is open as far as i
 for every message stands first.
 """
 
-from amqpscope.rules.amqp091 import acknowledgement, consumer, delivery
+from amqpscope.rules.amqp091 import acknowledgement, confirm, consumer, delivery, transaction
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from dissectors.amqp091.arguments import Method
@@ -19,17 +19,26 @@ from dissectors.amqp091.methods import (
     BasicGet,
     BasicGetOk,
     BasicNack,
+    BasicPublish,
     BasicRecover,
     BasicReject,
+    ChannelClose,
+    ConfirmSelect,
+    ConnectionClose,
 )
 
-__all__ = ["judge_content", "judge_method"]
+__all__ = ["judge_closed", "judge_connection_close", "judge_content", "judge_method"]
 
 
 def judge_method(case: Case, channel: Channel, method: Method) -> None:
     """A method of these classes, or of any other."""
     if case.me.by_client:
-        if isinstance(method, BasicAck):
+        if channel.transacted:
+            transaction.judge_pending(case, channel, method)
+        if isinstance(method, BasicPublish):
+            if channel.transacted and (method.mandatory or method.immediate):
+                transaction.judge_publish(case, channel, method)
+        elif isinstance(method, BasicAck):
             acknowledgement.judge_ack(case, channel, method)
         elif isinstance(method, BasicReject):
             acknowledgement.judge_reject(case, channel, method)
@@ -45,8 +54,18 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
             consumer.judge_cancel_ok(case, channel, method)
         elif isinstance(method, BasicRecover):
             consumer.judge_recover(case, method)
+        elif isinstance(method, ConfirmSelect):
+            confirm.judge_select(case, channel, method)
+        elif isinstance(method, ChannelClose):
+            judge_client_close(case, channel, method)
+        else:
+            transaction.judge_transaction(case, channel, method)
     elif isinstance(method, BasicDeliver):
         delivery.judge_delivery(case, channel, method)
+    elif isinstance(method, BasicAck):
+        confirm.judge_confirm(case, channel, method.delivery_tag, method.multiple, True)
+    elif isinstance(method, BasicNack):
+        confirm.judge_confirm(case, channel, method.delivery_tag, method.multiple, False)
     elif isinstance(method, BasicGetOk):
         delivery.judge_fetched(case, channel, method)
     elif isinstance(method, BasicConsumeOk):
@@ -61,3 +80,26 @@ def judge_content(case: Case, channel: Channel, header: ContentHeader) -> None:
     """A content header."""
     if not case.me.by_client:
         delivery.judge_size(case, channel, header)
+
+
+def judge_client_close(case: Case, channel: Channel, method: ChannelClose) -> None:
+    """A client's channel.close."""
+    if method.class_id == 60 and method.method_id == 120 and method.reply_code not in (0, 200):
+        confirm.judge_nack_refused(case, channel)
+
+
+def judge_connection_close(case: Case, method: ConnectionClose) -> None:
+    """A connection.close, of what it says of these classes."""
+    if not case.me.by_client:
+        return
+    if method.class_id == 60 and method.method_id == 120 and method.reply_code not in (0, 200):
+        for channel in case.view.channels.values():
+            if channel.publishes.nacked.firsts:
+                confirm.judge_nack_refused(case, channel)
+                return
+
+
+def judge_closed(case: Case, channel: Channel) -> None:
+    """A server's close-ok, of this channel or of the connection: what is not done is not done any more."""
+    if channel.publishes.confirming:
+        confirm.judge_end(case, channel)

@@ -157,6 +157,11 @@ class Judge(AnyJudge):
                 return
         if isinstance(method, ConnectionClose):
             negotiation.judge_close(case, method)
+            basic.judge_connection_close(case, method)
+        elif isinstance(method, ConnectionCloseOk):
+            if not case.me.by_client:
+                for channel in case.view.channels.values():
+                    basic.judge_closed(case, channel)
         elif isinstance(method, ConnectionUpdateSecret):
             negotiation.judge_update_secret(case, method)
 
@@ -172,6 +177,7 @@ class Judge(AnyJudge):
         channel = case.channel
         if isinstance(method, ChannelCloseOk) and channel is not None and not case.me.by_client:
             requests.judge_close_ok(case, channel)
+            basic.judge_closed(case, channel)
         if not channel_rules.judge_state(case, method) or channel is None:
             return
         if not requests.judge_method(case, channel, method):

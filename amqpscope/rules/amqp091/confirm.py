@@ -1,0 +1,190 @@
+"""Publisher confirms: confirm.select, and what a server says of publishes (RabbitMQ, "Publisher Confirms").
+
+Messages are counted from 1 with the first one behind confirm.select; a message is published when its last
+frame can have come.
+"""
+
+from typing import Final
+
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp091.methods import ConfirmSelect
+from dissectors.wire import i64
+
+__all__ = ["judge_confirm", "judge_end", "judge_nack_refused", "judge_select"]
+
+# What a confirm may take before it is missed: queues that are written to several disks need moments.
+_LONG: Final = 10 * 10**9
+
+
+def confirms_without_capability(case: Case) -> None:
+    """A client asks for confirms of a server that does not say that it gives any.
+
+    Why it matters: it is an extension of RabbitMQ's; to others the method is unknown and they close.
+    Silent when: the server's start was not captured. Told once a connection.
+    """
+    case.report_once(
+        "amqp091/CF-SELECT-CAP", "the server has not said that it has publisher_confirms", CERTAIN, {}
+    )
+
+
+def confirms_in_transaction(case: Case) -> None:
+    """A confirm.select comes on a channel with a transaction.
+
+    Why it matters: the two exclude each other; RabbitMQ closes the channel.
+    Silent when: something before it on the channel was not captured.
+    """
+    case.report("amqp091/CF-TX-EXCL", "the channel is transactional")
+
+
+def confirm_not_asked_for(case: Case) -> None:
+    """A server sends basic.ack or basic.nack on a channel that is not in confirm mode.
+
+    Why it matters: the client does not count its messages; it takes it for a fault and closes.
+    Silent when: something before it on the channel was not captured.
+    """
+    case.report("amqp091/CF-MODE", "the channel is not in confirm mode")
+
+
+def confirm_of_tag_zero(case: Case) -> None:
+    """A confirm has delivery-tag 0.
+
+    Why it matters: messages are counted from 1; clients that do not know 0 take it for none, or for all.
+    Silent when: the channel is not in confirm mode.
+    """
+    case.report("amqp091/CF-TAG-NONZERO", "delivery-tag 0")
+
+
+def confirm_of_what_was_not_published(case: Case, tag: int, count: int) -> None:
+    """A confirm names a message that was not published yet.
+
+    Why it matters: the two count differently; each confirm from here on may be of another message.
+    Silent when: something before it on the channel was not captured.
+    """
+    case.report(
+        "amqp091/CF-SEQ-RANGE",
+        f"delivery-tag {tag}, {count} messages were published",
+        evidence={"delivery_tag": tag, "published": count},
+    )
+
+
+def confirmed_twice(case: Case, tag: int, certainty: i64) -> None:
+    """A message is confirmed that was before.
+
+    Why it matters: a client that counts its confirms takes it for that of another message.
+    Silent when: something before it on the channel was not captured. Only possible with multiple where others
+    before it are open.
+    """
+    case.report(
+        "amqp091/CF-ONCE",
+        f"message {tag} was confirmed before",
+        certainty,
+        {"delivery_tag": tag},
+    )
+
+
+def confirmed_both_ways(case: Case, tag: int, before: str) -> None:
+    """A message is acked that was nacked, or the other way round.
+
+    Why it matters: the client cannot know whether the message is safe, and may publish it twice or lose it.
+    Silent when: something before it on the channel was not captured.
+    """
+    case.report(
+        "amqp091/CF-EXCLUSIVE",
+        f"message {tag} was {before} before",
+        evidence={"delivery_tag": tag},
+    )
+
+
+def never_confirmed(case: Case, publish: Publish, count: int, age: i64) -> None:
+    """A channel ends in good order, and a message published long before is not confirmed.
+
+    Why it matters: the client does not know whether the message is safe; it may wait for ever.
+    Silent when: the oldest one is younger than ten seconds, or something before it on the channel was not
+    captured. Never more than possible: none is due by a certain time.
+    """
+    case.report(
+        "amqp091/CF-ALL",
+        f"{count} messages are not confirmed, the oldest of them for {age // 10**9} s",
+        POSSIBLE,
+        {"unconfirmed": count, "delivery_tag": publish.number},
+        [int(publish.packet)],
+    )
+
+
+def nack_not_coped_with(case: Case) -> None:
+    """A client in confirm mode closes because of a basic.nack.
+
+    Why it matters: that a message could not be taken is part of confirm mode; all others on the channel are
+    lost with it.
+    Silent when: the close does not name basic.nack, or no message was nacked.
+    """
+    case.report("amqp091/CF-NACK-HANDLE", "the client closes for a basic.nack")
+
+
+def judge_select(case: Case, channel: Channel, method: ConfirmSelect) -> None:
+    """A client's confirm.select."""
+    server = case.view.server
+    if server is not None and not server.odd_capabilities and "publisher_confirms" not in server.capabilities:
+        confirms_without_capability(case)
+    if channel.transacted and channel.whole:
+        confirms_in_transaction(case)
+
+
+def judge_confirm(case: Case, channel: Channel, tag: int, multiple: bool, positive: bool) -> None:
+    """A server's basic.ack or basic.nack."""
+    publishes = channel.publishes
+    if tag in publishes.unconfirmed:
+        return
+    if not publishes.confirming:
+        if channel.whole:
+            confirm_not_asked_for(case)
+        return
+    if tag == 0:
+        confirm_of_tag_zero(case)
+        return
+    if not channel.whole or not publishes.whole:
+        return
+    if tag > publishes.count:
+        confirm_of_what_was_not_published(case, tag, publishes.count)
+        return
+    if multiple and publishes.covered(tag, True):
+        confirmed_twice(case, tag, POSSIBLE)
+    elif (publishes.nacked if positive else publishes.acked).cover(tag, tag):
+        confirmed_both_ways(case, tag, "nacked" if positive else "acked")
+    else:
+        confirmed_twice(case, tag, CERTAIN)
+
+
+def judge_end(case: Case, channel: Channel) -> None:
+    """A server's channel.close-ok, or its close-ok of the connection."""
+    publishes = channel.publishes
+    if not publishes.unconfirmed or not channel.whole or not publishes.whole:
+        return
+    if channel.closed_by_server is not None:
+        return
+    oldest = publishes.unconfirmed[next(iter(publishes.unconfirmed))]
+    age = case.record.time - oldest.time
+    if age >= _LONG:
+        never_confirmed(case, oldest, len(publishes.unconfirmed), age)
+
+
+def judge_nack_refused(case: Case, channel: Channel) -> None:
+    """A client's close, of the channel or of the connection, that names basic.nack."""
+    if channel.publishes.nacked.firsts:
+        nack_not_coped_with(case)
+
+
+RULES = {
+    "amqp091/CF-SELECT-CAP": confirms_without_capability,
+    "amqp091/CF-TX-EXCL": confirms_in_transaction,
+    "amqp091/CF-MODE": confirm_not_asked_for,
+    "amqp091/CF-TAG-NONZERO": confirm_of_tag_zero,
+    "amqp091/CF-SEQ-RANGE": confirm_of_what_was_not_published,
+    "amqp091/CF-ONCE": confirmed_twice,
+    "amqp091/CF-EXCLUSIVE": confirmed_both_ways,
+    "amqp091/CF-ALL": never_confirmed,
+    "amqp091/CF-NACK-HANDLE": nack_not_coped_with,
+}
