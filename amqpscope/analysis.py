@@ -36,6 +36,7 @@ from amqpscope.reassembly.stream import StreamSink
 from amqpscope.rules.judge import Judge
 from amqpscope.rules.judges import load_judge, new_judge
 from amqpscope.tracking.allowance import Allowance
+from amqpscope.tracking.summaries import load_summary
 from amqpscope.tracking.summary import ConnectionSummary
 from amqpscope.transport.interface import PlainStream
 from dissectors.detect import MORE, UNKNOWN
@@ -640,7 +641,7 @@ class ConnectionAnalysis(StreamSink):
         analysis.second.restore(second)
         concluded, left = over
         analysis.concluded = bool(concluded)
-        analysis.left = None if left is None else ConnectionSummary.load(left)
+        analysis.left = None if left is None else load_summary(left)
         if isinstance(judge, tuple):
             if findings is None:
                 raise ValueError("the connection was judged: its findings have to go somewhere")

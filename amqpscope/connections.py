@@ -279,7 +279,7 @@ class ConnectionTable(SegmentSink):
         analysis.left = None
         if summary is not None and self._links < MAX_CORRELATED_LINKS:
             self.summaries.append(summary)
-            self._links += len(summary.links[0]) + len(summary.links[1])
+            self._links += summary.weight
         if self.gather_ended:
             self._ended.append(analysis)
         protocol = connection.protocol

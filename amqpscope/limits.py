@@ -301,6 +301,30 @@ is a checksum."""
 MAX_CORRELATED_MESSAGES: Final = 8192
 """Such messages of one capture set: some 4 MiB, 12 at most."""
 
+MAX_DEEDS: Final = 2048
+"""Requests about exchanges, queues and consumers of one AMQP 0-9-1 connection that are held against others.
+Of one that makes more (a queue for every question) nothing is concluded from there being no others."""
+
+MAX_CORRELATED_DEEDS: Final = 65_536
+"""Such requests of one capture set: some 60 MiB."""
+
+MAX_DEED_ARGUMENTS: Final = 512
+"""Octets of their arguments that are kept to be compared. Real ones have some dozen."""
+
+MAX_GETS: Final = 64
+"""Gets among them that were not refused: who polls does nothing else."""
+
+MAX_AWAITED_RETURNS: Final = 64
+"""Publishes of one channel that ask to be returned and may be, kept to know where the returned one was sent.
+Of a channel with more no return is held against anything."""
+
+MAX_ENTITY_DEEDS: Final = 64
+"""Deeds to one exchange or queue that are looked through for what was known of it."""
+
+EXCLUSIVE_PATIENCE: Final = 10_000_000_000
+"""Nanoseconds after the end of its connection in which an exclusive queue has to be gone. Brokers do it at
+once, or with the next round of some cleaner."""
+
 MAX_CHANNELS: Final = 65_535
 """Channels of one AMQP 0-9-1 connection: as many as their numbers allow."""
 

@@ -6,9 +6,12 @@ or were captured.
 
 from collections.abc import Iterable
 
+from amqpscope.correlation.entities import entrusted
 from amqpscope.correlation.intermediary import forwarded
 from amqpscope.correlation.resumption import resumed
 from amqpscope.finding import Finding
+from amqpscope.tracking.amqp091.summary import Summary as Summary091
+from amqpscope.tracking.amqp10.summary import Summary as Summary10
 from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["correlate"]
@@ -17,7 +20,9 @@ __all__ = ["correlate"]
 def correlate(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
     """The findings that it takes several connections for."""
     ordered = sorted(summaries, key=_age)
-    return [*resumed(ordered), *forwarded(ordered)]
+    links = [one for one in ordered if isinstance(one, Summary10)]
+    deeds = [one for one in ordered if isinstance(one, Summary091)]
+    return [*resumed(links), *forwarded(links), *entrusted(deeds)]
 
 
 def _age(summary: ConnectionSummary) -> tuple[int, bytes, int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from amqpscope.finding import Finding
 from amqpscope.rules.amqp10.intermediary import judge_forwarded
 from amqpscope.tracking.amqp10.passage import Passage
-from amqpscope.tracking.summary import ConnectionSummary
+from amqpscope.tracking.amqp10.summary import Summary
 
 __all__ = ["forwarded"]
 
@@ -18,14 +18,14 @@ __all__ = ["forwarded"]
 class _Arrived:
     """A message that came to a broker."""
 
-    def __init__(self, summary: ConnectionSummary, passage: Passage) -> None:
-        self.summary: ConnectionSummary = summary
+    def __init__(self, summary: Summary, passage: Passage) -> None:
+        self.summary: Summary = summary
         self.passage: Passage = passage
         self.ambiguous: bool = False
         self.sent: int = 0
 
 
-def forwarded(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
+def forwarded(summaries: Iterable[Summary]) -> list[Finding]:
     """What is wrong with messages that were sent on, of connections in the order of time."""
     kept = list(summaries)
     arrived: dict[tuple[str, bytes, bytes], _Arrived] = {}
@@ -43,7 +43,7 @@ def forwarded(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
                 arrived[key] = _Arrived(summary, passage)
             elif (before.passage.sections, before.passage.sums) != (passage.sections, passage.sums):
                 before.ambiguous = True
-    left: list[tuple[int, ConnectionSummary, Passage, _Arrived]] = []
+    left: list[tuple[int, Summary, Passage, _Arrived]] = []
     for summary in kept:
         for passage in summary.passages[1 - summary.connection.client_end()]:
             came = arrived.get((*_broker(summary), passage.message_id))
@@ -57,7 +57,7 @@ def forwarded(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
     return findings
 
 
-def _broker(summary: ConnectionSummary) -> tuple[str, bytes]:
+def _broker(summary: Summary) -> tuple[str, bytes]:
     """The container that accepted the connection, and where."""
     connection = summary.connection
     server = 1 - connection.client_end()

@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from amqpscope.finding import Finding
 from amqpscope.rules.amqp10.resumption import judge_resumption
 from amqpscope.tracking.amqp10.account import LinkAccount
-from amqpscope.tracking.summary import ConnectionSummary
+from amqpscope.tracking.amqp10.summary import Summary
 
 __all__ = ["resumed"]
 
 
-def resumed(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
+def resumed(summaries: Iterable[Summary]) -> list[Finding]:
     """What is wrong with links that were attached again, of connections in the order of time."""
     findings: list[Finding] = []
-    known: dict[tuple[str, str, str], tuple[ConnectionSummary, LinkAccount]] = {}
+    known: dict[tuple[str, str, str], tuple[Summary, LinkAccount]] = {}
     for summary in summaries:
         for direction in (0, 1):
             sender = summary.containers[direction]

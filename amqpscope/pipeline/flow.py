@@ -26,6 +26,7 @@ from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
 from amqpscope.pipeline.inputs import CaptureSet, Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
+from amqpscope.tracking.summaries import load_summary
 from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "correlate", "refer"]
@@ -148,10 +149,10 @@ def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:
     links = 0
     for dumped in summaries:
         # Made by our own workers, of plain values.
-        summary = ConnectionSummary.load(pickle.loads(dumped))  # noqa: S301
+        summary = load_summary(pickle.loads(dumped))  # noqa: S301
         if links < MAX_CORRELATED_LINKS:
             loaded.append(summary)
-            links += len(summary.links[0]) + len(summary.links[1])
+            links += summary.weight
     recorder.take_findings(join(loaded))
 
 

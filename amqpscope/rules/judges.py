@@ -17,10 +17,10 @@ def new_judge(
 ) -> Judge:
     """The judge of a connection whose protocol is known, see `Judge`.
 
-    allowance: of messages that are kept for other connections, shared with these; None for its own.
+    allowance: of what is kept for other connections, shared with these; None for its own.
     """
     if connection.protocol == "amqp091":
-        return Judge091(connection, findings, context)
+        return Judge091(connection, findings, context, allowance)
     return Judge10(connection, findings, context, allowance)
 
 

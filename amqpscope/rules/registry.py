@@ -11,7 +11,9 @@ from amqpscope.rules.amqp091 import channel, content_frames, flow, requests
 from amqpscope.rules.amqp091 import confirm as confirm091
 from amqpscope.rules.amqp091 import consumer as consumer091
 from amqpscope.rules.amqp091 import delivery as delivery091
+from amqpscope.rules.amqp091 import entities as entities091
 from amqpscope.rules.amqp091 import exchange as exchange091
+from amqpscope.rules.amqp091 import existence as existence091
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import opening as opening091
@@ -97,6 +99,8 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/flow": flow.RULES,
     "amqp091/opening": opening091.RULES,
     "amqp091/sizes": sizes091.RULES,
+    "amqp091/entities": entities091.RULES,
+    "amqp091/existence": existence091.RULES,
     "amqp091/types": types091.RULES,
     "amqp091/negotiation": negotiation091.RULES,
     "amqp091/framing": framing091.RULES,

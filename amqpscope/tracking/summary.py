@@ -1,59 +1,24 @@
 """What is kept of a connection that is over, for those of the same capture set that come after it."""
 
-from typing import Any
-
 from amqpscope.model import Connection
-from amqpscope.tracking.amqp10.account import LinkAccount
-from amqpscope.tracking.amqp10.passage import Passage
-from dissectors.wire import i64
 
 __all__ = ["ConnectionSummary"]
 
 
 class ConnectionSummary:
-    """One AMQP 1.0 connection.
+    """One connection; what is kept of it is its protocol's, in a subclass.
 
-    containers: the container-id of each end by the direction in which it sends. ended: the time (ns) of
-    the last frame. whole: both streams were captured from start to end. links: by the direction in which
-    their senders send. passages: the first messages of each direction. all_passages: whether these are all.
+    `tracking.summaries` makes one again of what `dump` gave.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        containers: tuple[str, str],
-        ended: i64,
-        whole: bool,
-        links: tuple[list[LinkAccount], list[LinkAccount]],
-        passages: tuple[list[Passage], list[Passage]],
-        all_passages: tuple[bool, bool],
-    ) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection: Connection = connection
-        self.containers: tuple[str, str] = containers
-        self.ended: i64 = ended
-        self.whole: bool = whole
-        self.links: tuple[list[LinkAccount], list[LinkAccount]] = links
-        self.passages: tuple[list[Passage], list[Passage]] = passages
-        self.all_passages: tuple[bool, bool] = all_passages
+
+    @property
+    def weight(self) -> int:
+        """How much there is of it, counted in links of AMQP 1.0."""
+        return 0
 
     def dump(self) -> tuple[object, ...]:
-        """All of it as plain values."""
-        return (
-            self.connection.dump(),
-            self.containers,
-            int(self.ended),
-            self.whole,
-            tuple(tuple(account.dump() for account in accounts) for accounts in self.links),
-            tuple(tuple(passed.dump() for passed in passages) for passages in self.passages),
-            self.all_passages,
-        )
-
-    @staticmethod
-    def load(state: tuple[Any, ...]) -> "ConnectionSummary":
-        """What `dump` gave, as an object again."""
-        connection, containers, ended, whole, links, passages, all_passages = state
-        first, second = ([LinkAccount.load(account) for account in accounts] for accounts in links)
-        to, fro = ([Passage.load(passed) for passed in passages] for passages in passages)
-        return ConnectionSummary(
-            Connection.load(connection), containers, ended, whole, (first, second), (to, fro), all_passages
-        )
+        """All of it as plain values, its connection first."""
+        raise NotImplementedError

@@ -26,9 +26,12 @@ from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.chronicle import Chronicle
 from amqpscope.tracking.amqp091.conversation import PeerProperties
 from amqpscope.tracking.amqp091.endpoint import Endpoint, obscure
+from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.pace import Pace
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
@@ -56,11 +59,20 @@ _QUEUE: Final = 50
 class Judge(AnyJudge):
     """Replays one connection as two endpoints and judges each frame before it is applied."""
 
-    def __init__(self, connection: Connection, findings: list[Finding], context: bool) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        findings: list[Finding],
+        context: bool,
+        allowance: Allowance | None = None,
+    ) -> None:
         self.case: Case = Case(connection)
         super().__init__(connection, findings, self.case.findings, context)
         self.client: Endpoint = Endpoint(CLIENT)
         self.server: Endpoint = Endpoint(SERVER)
+        # A stream ended.
+        self.over: bool = False
+        self.chronicle: Chronicle = Chronicle(connection, allowance or Allowance())
 
     def take(self, record: FrameRecord) -> None:
         case = self.case
@@ -90,6 +102,7 @@ class Judge(AnyJudge):
             self.react(record)
         self.judge(case, record)
         self.saw(record, case.found)
+        self.chronicle.take(record)
         publish = me.published(record)
         me.send(record, publish)
         peer.deliver(record, publish)
@@ -228,6 +241,8 @@ class Judge(AnyJudge):
             me = self.server
             peer = self.client
         me.catch_up(acknowledged, peer.sent_end)
+        if reason == "fin" or reason == "rst":
+            self.over = True
         case.spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
         case.me = me
         case.peer = peer
@@ -243,6 +258,23 @@ class Judge(AnyJudge):
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
 
+    def left(self) -> Summary | None:
+        view = self.client.view
+        whole = self.client.whole and self.server.whole and self.chronicle.whole
+        deeds = self.chronicle.deeds
+        if whole and not deeds:
+            return None
+        product = "" if view.server is None else view.server.product
+        return Summary(
+            self.connection,
+            view.vhost,
+            product,
+            max(self.client.last_time, self.server.last_time),
+            self.over,
+            whole,
+            deeds,
+        )
+
     def introduction(self, peer: str) -> object:
         view = self.client.view
         return view.client if peer == CLIENT else view.server
@@ -257,18 +289,21 @@ class Judge(AnyJudge):
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
             tuple(sorted(self.case.told)),
+            (self.chronicle.dump(), self.over),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, pace, made, told = state
+        client, server, pace, made, told, (chronicle, over) = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
         judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         judge.case.told = set(told)
+        judge.chronicle = Chronicle.load(chronicle, connection, Allowance())
+        judge.over = over
         return judge
 
 

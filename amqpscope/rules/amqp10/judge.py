@@ -45,9 +45,9 @@ from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.summary import Summary
 from amqpscope.tracking.amqp10.transactions import Ledger, Transaction, opens_ledger
 from amqpscope.tracking.pace import Pace
-from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
@@ -177,7 +177,7 @@ class Judge(AnyJudge):
         self.client.leave(self.server.sent_end)
         self.server.leave(self.client.sent_end)
 
-    def left(self) -> ConnectionSummary | None:
+    def left(self) -> Summary | None:
         first, second = self.client, self.server
         if self.connection.client != 0:
             first, second = second, first
@@ -186,7 +186,7 @@ class Judge(AnyJudge):
         containers = (_container(first), _container(second))
         if "" in containers:
             return None
-        return ConnectionSummary(
+        return Summary(
             self.connection,
             containers,
             max(first.last_time, second.last_time),

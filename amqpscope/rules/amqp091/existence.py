@@ -1,0 +1,181 @@
+"""Exchanges and queues that are used and do not exist (the rules `must-exist` and their like).
+
+What exists is a matter of the virtual host. That something does not is known by the server's word, 404, or
+from what was done before: it was deleted, or the server said that it was not there, and nobody was seen to
+declare it since. Others than those captured may have. So only who was told so itself, and refused with 404
+for it, is at fault for certain.
+"""
+
+from amqpscope.finding import Finding
+from amqpscope.rules.amqp091.deed import about_request, shown
+from amqpscope.tracking.amqp091.deeds import Deed
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+
+__all__ = ["EXCHANGES", "QUEUES", "RULES"]
+
+
+def _missing(rule: str, deed: Deed, what: str, name: str, gone: Deed | None) -> Finding:
+    """gone: what showed before that it does not exist, None if only the answer does."""
+    certainty = POSSIBLE
+    refused = deed.outcome == "closed"
+    message = f"there is no {what} {shown(name)}"
+    if gone is not None:
+        if refused and gone.connection is deed.connection:
+            certainty = CERTAIN
+        how = f"since {gone.method}" if gone.outcome == "ok" else "as the server has said"
+        message += f", {how} in packet {int((gone.answer or gone.spot).packet)}"
+        if gone.connection is not deed.connection:
+            message += f" of {gone.connection.id}"
+    if refused:
+        message += f"; the answer is {int(deed.code)}"
+    return about_request(rule, certainty, message, deed, gone)
+
+
+def exchange_deleted_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """An exchange is deleted that does not exist.
+
+    Why it matters: one of the two has a wrong picture of what there is; most servers refuse it.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
+    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    others may have deleted it.
+    """
+    return _missing("amqp091/X-DELETE-EXISTS", deed, "exchange", name, gone)
+
+
+def bound_exchange_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """An exchange is bound to another one, and one of them does not exist.
+
+    Why it matters: nothing is routed there, and the channel is closed.
+    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    was not this client that was told so: others may have deleted it.
+    """
+    return _missing("amqp091/X-BIND-EXIST", deed, "exchange", name, gone)
+
+
+def unbound_exchange_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A binding between exchanges is taken away, and one of them does not exist.
+
+    Why it matters: the client has a wrong picture of what there is.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
+    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    others may have deleted it.
+    """
+    return _missing("amqp091/X-UNBIND-EXIST", deed, "exchange", name, gone)
+
+
+def bound_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A queue is bound that does not exist.
+
+    Why it matters: the channel is closed, and what was to be routed there is lost.
+    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    was not this client that was told so: others may have deleted it.
+    """
+    return _missing("amqp091/Q-BIND-QEXIST", deed, "queue", name, gone)
+
+
+def queue_bound_to_nothing(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A queue is bound to an exchange that does not exist.
+
+    Why it matters: the channel is closed, and what was to be routed is lost.
+    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    was not this client that was told so: others may have deleted it.
+    """
+    return _missing("amqp091/Q-BIND-XEXIST", deed, "exchange", name, gone)
+
+
+def unbound_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A binding of a queue is taken away that does not exist.
+
+    Why it matters: the client has a wrong picture of what there is.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
+    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    others may have deleted it.
+    """
+    return _missing("amqp091/Q-UNBIND-QEXIST", deed, "queue", name, gone)
+
+
+def queue_unbound_from_nothing(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A binding to an exchange that does not exist is taken away.
+
+    Why it matters: the client has a wrong picture of what there is.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
+    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    others may have deleted it.
+    """
+    return _missing("amqp091/Q-UNBIND-XEXIST", deed, "exchange", name, gone)
+
+
+def purged_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A queue is purged that does not exist.
+
+    Why it matters: the channel is closed; the client has a wrong picture of what there is.
+    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    was not this client that was told so: others may have deleted it.
+    """
+    return _missing("amqp091/Q-PURGE-QEXIST", deed, "queue", name, gone)
+
+
+def deleted_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A queue is deleted that does not exist.
+
+    Why it matters: one of the two has a wrong picture of what there is; some servers close the channel for
+    it.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
+    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    others may have deleted it.
+    """
+    return _missing("amqp091/Q-DELETE-QEXIST", deed, "queue", name, gone)
+
+
+def consumer_of_a_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A consumer is begun for a queue that does not exist.
+
+    Why it matters: the channel is closed, and nothing is delivered.
+    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    was not this client that was told so: others may have deleted it.
+    """
+    return _missing("amqp091/B-CONSUME-QEXIST", deed, "queue", name, gone)
+
+
+def got_from_a_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+    """A message is asked for from a queue that does not exist.
+
+    Why it matters: the channel is closed, and what else it did is lost.
+    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    was not this client that was told so: others may have deleted it.
+    """
+    return _missing("amqp091/B-GET-QEXIST", deed, "queue", name, gone)
+
+
+RULES = {
+    "amqp091/X-DELETE-EXISTS": exchange_deleted_that_is_not_there,
+    "amqp091/X-BIND-EXIST": bound_exchange_that_is_not_there,
+    "amqp091/X-UNBIND-EXIST": unbound_exchange_that_is_not_there,
+    "amqp091/Q-BIND-QEXIST": bound_queue_that_is_not_there,
+    "amqp091/Q-BIND-XEXIST": queue_bound_to_nothing,
+    "amqp091/Q-UNBIND-QEXIST": unbound_queue_that_is_not_there,
+    "amqp091/Q-UNBIND-XEXIST": queue_unbound_from_nothing,
+    "amqp091/Q-PURGE-QEXIST": purged_queue_that_is_not_there,
+    "amqp091/Q-DELETE-QEXIST": deleted_queue_that_is_not_there,
+    "amqp091/B-CONSUME-QEXIST": consumer_of_a_queue_that_is_not_there,
+    "amqp091/B-GET-QEXIST": got_from_a_queue_that_is_not_there,
+}
+
+QUEUES = {
+    "queue.bind": bound_queue_that_is_not_there,
+    "queue.unbind": unbound_queue_that_is_not_there,
+    "queue.purge": purged_queue_that_is_not_there,
+    "queue.delete": deleted_queue_that_is_not_there,
+    "basic.consume": consumer_of_a_queue_that_is_not_there,
+    "basic.get": got_from_a_queue_that_is_not_there,
+}
+"""By the method that names the queue."""
+
+EXCHANGES = {
+    "exchange.delete": exchange_deleted_that_is_not_there,
+    "exchange.bind": bound_exchange_that_is_not_there,
+    "exchange.unbind": unbound_exchange_that_is_not_there,
+    "queue.bind": queue_bound_to_nothing,
+    "queue.unbind": queue_unbound_from_nothing,
+}
+"""By the method that names the exchange."""

@@ -1,0 +1,445 @@
+"""What of an AMQP 0-9-1 connection is kept to be held against others: deeds, and the first messages.
+
+Theory of operation. It is told every frame of both peers in the order of the analysis, and follows no
+endpoint's knowledge: a request is put down where it was said, and its answer is the first that fits among
+those that wait on its channel. A close that names a method is the answer to the oldest such request there;
+one of the connection, to the only one that there is on any channel.
+
+Of publishes and deliveries, which are most of the traffic, only the first are looked at (`contents`), and
+those that ask to be returned. Of basic.get only so many are put down, and those that were refused.
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import MAX_AWAITED_RETURNS, MAX_DEED_ARGUMENTS, MAX_DEEDS, MAX_GETS
+from amqpscope.model import Connection, FrameRecord, Spot
+from amqpscope.tracking.allowance import Allowance
+from amqpscope.tracking.amqp091.deeds import (
+    AUTO_DELETE,
+    DURABLE,
+    EXCLUSIVE,
+    IF_EMPTY,
+    IF_UNUSED,
+    INTERNAL,
+    NO_ACK,
+    NO_LOCAL,
+    NO_WAIT,
+    PASSIVE,
+    Deed,
+)
+from amqpscope.tracking.amqp091.endpoint import obscure
+from dissectors.amqp091.arguments import Method, UnknownMethod
+from dissectors.amqp091.methods import (
+    BasicCancel,
+    BasicConsume,
+    BasicConsumeOk,
+    BasicGet,
+    BasicGetOk,
+    BasicPublish,
+    BasicReturn,
+    ChannelClose,
+    ConnectionClose,
+    ExchangeBind,
+    ExchangeDeclare,
+    ExchangeDelete,
+    ExchangeUnbind,
+    QueueBind,
+    QueueDeclare,
+    QueueDeclareOk,
+    QueueDelete,
+    QueueDeleteOk,
+    QueuePurge,
+    QueuePurgeOk,
+    QueueUnbind,
+)
+from dissectors.amqp091.registry import new_method
+from dissectors.amqp091.tables import FieldTable
+from dissectors.wire import i64
+
+__all__ = ["Chronicle"]
+
+# What is put down of the client's.
+_REQUESTS: Final = frozenset(
+    (
+        "exchange.declare",
+        "exchange.delete",
+        "exchange.bind",
+        "exchange.unbind",
+        "queue.declare",
+        "queue.delete",
+        "queue.bind",
+        "queue.unbind",
+        "queue.purge",
+        "basic.consume",
+        "basic.cancel",
+        "basic.get",
+        "channel.close",
+        "channel.open",
+    )
+)
+
+# What else is waited for: its answer shows that what was said before it is done.
+_WAITED_FOR: Final = frozenset(
+    ("basic.qos", "confirm.select", "tx.select", "tx.commit", "tx.rollback", "basic.recover")
+)
+
+# What the server says that matters here, its answers to these aside.
+_SAID: Final = frozenset(
+    ("basic.return", "basic.cancel", "channel.close", "connection.close", "basic.get-empty")
+)
+
+_ANSWERS: Final = {request + "-ok": request for request in (*_REQUESTS, *_WAITED_FOR)} | {
+    "basic.get-empty": "basic.get"
+}
+
+
+class Chronicle:
+    """The deeds of one connection, in the order of the client's stream.
+
+    whole: none that was said is missing. cancels_told: the client wants to be told when the server cancels.
+    """
+
+    def __init__(self, connection: Connection, allowance: Allowance) -> None:
+        self.connection: Connection = connection
+        self.allowance: Allowance = allowance
+        self.whole: bool = True
+        self.deeds: list[Deed] = []
+        # Of each channel: those without an outcome, oldest first; and the queue declared last.
+        self._open: dict[int, list[Deed]] = {}
+        self._queues: dict[int, str] = {}
+        # Of each channel: publishes that ask to be returned. None: they were too many.
+        self._mandatory: dict[int, list[Deed] | None] = {}
+        self._gets: i64 = 0
+
+    def take(self, record: FrameRecord) -> None:
+        """The next frame of either peer."""
+        frame = record.frame
+        body = frame.body
+        if not isinstance(body, Method):
+            return
+        if isinstance(body, UnknownMethod) or (frame.problems and obscure(frame)):
+            return
+        name = frame.name
+        if self.connection.client == record.direction:
+            if isinstance(body, BasicPublish):
+                if body.mandatory:
+                    self._publish(record, body)
+            elif name in _REQUESTS:
+                self._ask(record, name, body)
+            elif name in _WAITED_FOR and self._open.get(int(frame.channel)):
+                deed = Deed(self.connection, -1, name, Spot.of(record), record.acknowledged)
+                self._open[deed.channel].append(deed)
+        elif name in _ANSWERS:
+            self._answer(record, name, body)
+        elif name in _SAID:
+            self._told(record, name, body)
+
+    # By the client
+
+    def _ask(self, record: FrameRecord, name: str, method: Method) -> None:
+        channel = int(record.frame.channel)
+        deed = Deed(self.connection, len(self.deeds), name, Spot.of(record), record.acknowledged)
+        if name == "channel.open":
+            self._over(channel)
+            return
+        _describe(deed, method)
+        if not deed.queue and name.partition(".")[0] != "exchange" and name != "queue.declare":
+            deed.queue = self._queues.get(channel, "")
+        if name == "queue.declare" and deed.queue:
+            self._queues[channel] = deed.queue
+        if name != "basic.get":
+            self._keep(deed)
+        if name == "channel.close":
+            self._over(channel)
+            return
+        self._open.setdefault(channel, []).append(deed)
+
+    def _keep(self, deed: Deed) -> None:
+        """Put a deed down."""
+        if len(self.deeds) >= MAX_DEEDS or self.allowance.deeds <= 0:
+            self.whole = False
+            return
+        self.allowance.deeds -= 1
+        self.deeds.append(deed)
+
+    def _publish(self, record: FrameRecord, method: BasicPublish) -> None:
+        channel = int(record.frame.channel)
+        waiting = self._mandatory.get(channel, _NONE)
+        if waiting is None:
+            return
+        if waiting is _NONE:
+            waiting = []
+            self._mandatory[channel] = waiting
+        if len(waiting) >= MAX_AWAITED_RETURNS:
+            self._mandatory[channel] = None
+            return
+        deed = Deed(self.connection, -1, "basic.return", Spot.of(record), record.acknowledged)
+        deed.exchange = method.exchange or ""
+        deed.key = method.routing_key or ""
+        waiting.append(deed)
+
+    def _over(self, channel: int) -> None:
+        """Nothing on this channel is answered any more."""
+        self._open.pop(channel, None)
+        self._queues.pop(channel, None)
+        self._mandatory.pop(channel, None)
+
+    # By the server
+
+    def _answer(self, record: FrameRecord, name: str, method: Method) -> None:
+        channel = int(record.frame.channel)
+        waiting = self._open.get(channel)
+        if waiting is None:
+            return
+        request = _ANSWERS[name]
+        at: i64 = -1
+        for place, deed in enumerate(waiting):
+            if deed.method == request and not deed.has(NO_WAIT):
+                at = place
+                break
+        if at < 0:
+            return
+        spot = Spot.of(record)
+        end = record.frame.offset + record.frame.size
+        for deed in waiting[:at]:
+            if deed.has(NO_WAIT):
+                # Done before it, or it would have been refused.
+                self._settle(deed, "ok", None, end, spot.time)
+        deed = waiting[at]
+        self._open[channel] = [one for one in waiting[:at] if not one.has(NO_WAIT)] + waiting[at + 1 :]
+        if isinstance(method, QueueDeclareOk):
+            deed.queue = method.queue or deed.queue
+            deed.count = method.message_count
+            self._queues[channel] = deed.queue
+        elif isinstance(method, (QueueDeleteOk, QueuePurgeOk)):
+            deed.count = method.message_count
+        elif isinstance(method, BasicConsumeOk):
+            deed.tag = method.consumer_tag or deed.tag
+        self._settle(deed, "empty" if name == "basic.get-empty" else "ok", spot, end, spot.time)
+        if isinstance(method, BasicGetOk) or name == "basic.get-empty":
+            if self._gets < MAX_GETS:
+                self._gets += 1
+                self._put(deed)
+
+    def _put(self, deed: Deed) -> None:
+        """Put down what was not when it was said."""
+        deed.number = len(self.deeds)
+        self._keep(deed)
+
+    def _settle(self, deed: Deed, outcome: str, answer: Spot | None, end: i64, time: i64) -> None:
+        deed.outcome = outcome
+        deed.answer = answer
+        deed.answer_end = end
+        deed.over = time
+
+    def _told(self, record: FrameRecord, name: str, method: Method) -> None:
+        channel = int(record.frame.channel)
+        if isinstance(method, BasicReturn):
+            self._returned(record, channel, method)
+        elif isinstance(method, BasicCancel):
+            deed = Deed(self.connection, len(self.deeds), "server cancels", Spot.of(record), -1)
+            deed.tag = method.consumer_tag or ""
+            self._settle(deed, "ok", deed.spot, record.frame.offset + record.frame.size, int(deed.spot.time))
+            self._keep(deed)
+        elif isinstance(method, ChannelClose):
+            self._refused(record, channel, method.class_id, method.method_id, method.reply_code, method)
+            deed = Deed(self.connection, len(self.deeds), "channel.close", Spot.of(record), -1)
+            self._keep(deed)
+            self._over(channel)
+        elif isinstance(method, ConnectionClose):
+            name = _named(method.class_id, method.method_id)
+            channels = [
+                number
+                for number, waiting in self._open.items()
+                if any(deed.method == name for deed in waiting)
+            ]
+            if len(channels) == 1:
+                code = method.reply_code
+                self._refused(record, channels[0], method.class_id, method.method_id, code, method)
+            for number in list(self._open):
+                self._over(number)
+
+    def _refused(
+        self,
+        record: FrameRecord,
+        channel: int,
+        class_id: i64,
+        method_id: i64,
+        code: i64,
+        close: Method,
+    ) -> None:
+        """A close names a method: the oldest that it can be about was refused, those before it were not."""
+        waiting = self._open.get(channel, [])
+        name = _named(class_id, method_id)
+        for place, deed in enumerate(waiting):
+            if deed.method != name or (code == _NOT_FOUND and _makes(deed)):
+                continue
+            end = record.frame.offset + record.frame.size
+            spot = Spot.of(record)
+            for before in waiting[:place]:
+                if before.has(NO_WAIT):
+                    self._settle(before, "ok", None, end, spot.time)
+            self._settle(deed, "closed", spot, end, spot.time)
+            deed.code = code
+            if isinstance(close, (ChannelClose, ConnectionClose)):
+                deed.text = (close.reply_text or "")[:_LONGEST]
+            if name == "basic.get":
+                self._put(deed)
+            return
+
+    def _returned(self, record: FrameRecord, channel: int, method: BasicReturn) -> None:
+        waiting = self._mandatory.get(channel)
+        if not waiting:
+            return
+        exchange, key = method.exchange or "", method.routing_key or ""
+        for at, deed in enumerate(waiting):
+            if deed.exchange == exchange and deed.key == key:
+                del waiting[: at + 1]
+                self._settle(
+                    deed,
+                    "returned",
+                    Spot.of(record),
+                    record.frame.offset + record.frame.size,
+                    record.time,
+                )
+                deed.code = method.reply_code
+                self._put(deed)
+                return
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        mandatory = [
+            (channel, None if some is None else tuple(deed.dump() for deed in some))
+            for channel, some in self._mandatory.items()
+        ]
+        return (
+            self.whole,
+            tuple(deed.dump() for deed in self.deeds),
+            tuple(
+                (channel, tuple((self._place(deed), deed.dump()) for deed in waiting))
+                for channel, waiting in self._open.items()
+            ),
+            tuple(self._queues.items()),
+            tuple(mandatory),
+            int(self._gets),
+        )
+
+    def _place(self, deed: Deed) -> int:
+        """Where a deed is put down, -1 if it is not (yet)."""
+        at = deed.number
+        return at if 0 <= at < len(self.deeds) and self.deeds[at] is deed else -1
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection, allowance: Allowance) -> "Chronicle":
+        """What `dump` gave, as an object again."""
+        whole, deeds, waiting, queues, mandatory, gets = state
+        chronicle = Chronicle(connection, allowance)
+        chronicle.whole = whole
+        chronicle.deeds = [Deed.load(deed, connection) for deed in deeds]
+        for channel, some in waiting:
+            chronicle._open[channel] = [
+                chronicle.deeds[place] if place >= 0 else Deed.load(deed, connection) for place, deed in some
+            ]
+        chronicle._queues = dict(queues)
+        for channel, some in mandatory:
+            kept = None if some is None else [Deed.load(deed, connection) for deed in some]
+            chronicle._mandatory[channel] = kept
+        chronicle._gets = gets
+        return chronicle
+
+
+# For what has no publishes yet that ask to be returned.
+_NONE: Final[list[Deed]] = []
+
+_NOT_FOUND: Final = 404
+
+# Characters of a reply-text.
+_LONGEST: Final = 256
+
+
+def _named(class_id: i64, method_id: i64) -> str:
+    """The name of the method that a close names, "" if there is none such."""
+    method = new_method(class_id, method_id)
+    return "" if method is None else method.definition().name
+
+
+def _makes(deed: Deed) -> bool:
+    """Whether what it names need not be there."""
+    return deed.method in ("queue.declare", "exchange.declare") and not deed.has(PASSIVE)
+
+
+def _describe(deed: Deed, method: Method) -> None:
+    """Put down what a request says."""
+    flags: i64 = 0
+    if isinstance(method, QueueDeclare):
+        deed.queue = method.queue or ""
+        flags = _flags(method.passive, method.durable, method.no_wait)
+        flags |= EXCLUSIVE if method.exclusive else 0
+        flags |= AUTO_DELETE if method.auto_delete else 0
+        deed.arguments = _octets(method.arguments)
+    elif isinstance(method, ExchangeDeclare):
+        deed.exchange = method.exchange or ""
+        deed.kind = method.type or ""
+        flags = _flags(method.passive, method.durable, method.no_wait)
+        flags |= AUTO_DELETE if method.reserved_2 else 0
+        flags |= INTERNAL if method.reserved_3 else 0
+        deed.arguments = _octets(method.arguments)
+    elif isinstance(method, QueueDelete):
+        deed.queue = method.queue or ""
+        flags = _flags(False, False, method.no_wait)
+        flags |= IF_UNUSED if method.if_unused else 0
+        flags |= IF_EMPTY if method.if_empty else 0
+    elif isinstance(method, ExchangeDelete):
+        deed.exchange = method.exchange or ""
+        flags = _flags(False, False, method.no_wait)
+        flags |= IF_UNUSED if method.if_unused else 0
+    elif isinstance(method, QueueBind):
+        deed.queue, deed.exchange, deed.key = method.queue or "", method.exchange or "", _key(method)
+        flags = _flags(False, False, method.no_wait)
+        deed.arguments = _octets(method.arguments)
+    elif isinstance(method, QueueUnbind):
+        deed.queue, deed.exchange, deed.key = method.queue or "", method.exchange or "", _key(method)
+        deed.arguments = _octets(method.arguments)
+    elif isinstance(method, (ExchangeBind, ExchangeUnbind)):
+        deed.destination, deed.exchange = method.destination or "", method.source or ""
+        deed.key = method.routing_key or ""
+        flags = _flags(False, False, method.no_wait)
+        deed.arguments = _octets(method.arguments)
+    elif isinstance(method, QueuePurge):
+        deed.queue = method.queue or ""
+        flags = _flags(False, False, method.no_wait)
+    elif isinstance(method, BasicConsume):
+        deed.queue, deed.tag = method.queue or "", method.consumer_tag or ""
+        flags = _flags(False, False, method.no_wait)
+        flags |= EXCLUSIVE if method.exclusive else 0
+        flags |= NO_ACK if method.no_ack else 0
+        flags |= NO_LOCAL if method.no_local else 0
+        deed.arguments = _octets(method.arguments)
+    elif isinstance(method, BasicCancel):
+        deed.tag = method.consumer_tag or ""
+        flags = _flags(False, False, method.no_wait)
+    elif isinstance(method, BasicGet):
+        deed.queue = method.queue or ""
+        flags |= NO_ACK if method.no_ack else 0
+    deed.flags = flags
+
+
+def _key(method: QueueBind | QueueUnbind) -> str:
+    return method.routing_key or ""
+
+
+def _flags(passive: bool, durable: bool, no_wait: bool) -> i64:
+    flags: i64 = PASSIVE if passive else 0
+    if durable:
+        flags |= DURABLE
+    if no_wait:
+        flags |= NO_WAIT
+    return flags
+
+
+def _octets(table: FieldTable | None) -> bytes | None:
+    if table is None:
+        return b""
+    return table.octets if len(table.octets) <= MAX_DEED_ARGUMENTS else None

@@ -1,0 +1,64 @@
+"""What is kept of an AMQP 1.0 connection that is over, for those of the same capture set after it."""
+
+from typing import Any
+
+from amqpscope.model import Connection
+from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.tracking.amqp10.passage import Passage
+from amqpscope.tracking.summary import ConnectionSummary
+from dissectors.wire import i64
+
+__all__ = ["Summary"]
+
+
+class Summary(ConnectionSummary):
+    """One AMQP 1.0 connection.
+
+    containers: the container-id of each end by the direction in which it sends. ended: the time (ns) of
+    the last frame. whole: both streams were captured from start to end. links: by the direction in which
+    their senders send. passages: the first messages of each direction. all_passages: whether these are all.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        containers: tuple[str, str],
+        ended: i64,
+        whole: bool,
+        links: tuple[list[LinkAccount], list[LinkAccount]],
+        passages: tuple[list[Passage], list[Passage]],
+        all_passages: tuple[bool, bool],
+    ) -> None:
+        super().__init__(connection)
+        self.containers: tuple[str, str] = containers
+        self.ended: i64 = ended
+        self.whole: bool = whole
+        self.links: tuple[list[LinkAccount], list[LinkAccount]] = links
+        self.passages: tuple[list[Passage], list[Passage]] = passages
+        self.all_passages: tuple[bool, bool] = all_passages
+
+    @property
+    def weight(self) -> int:
+        return len(self.links[0]) + len(self.links[1])
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.connection.dump(),
+            self.containers,
+            int(self.ended),
+            self.whole,
+            tuple(tuple(account.dump() for account in accounts) for accounts in self.links),
+            tuple(tuple(passed.dump() for passed in passages) for passages in self.passages),
+            self.all_passages,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Summary":
+        """What `dump` gave, as an object again."""
+        connection, containers, ended, whole, links, passages, all_passages = state
+        first, second = ([LinkAccount.load(account) for account in accounts] for accounts in links)
+        to, fro = ([Passage.load(passed) for passed in passages] for passages in passages)
+        return Summary(
+            Connection.load(connection), containers, ended, whole, (first, second), (to, fro), all_passages
+        )
