@@ -220,6 +220,14 @@ HEADER_PATIENCE: Final = 60_000_000_000
 """Nanoseconds that a client's protocol header may come after the server's. At once, the specification says;
 a round trip and a slow program take far less than this."""
 
+HEARTBEAT_SLACK: Final = 100_000_000
+"""Nanoseconds that an AMQP 0-9-1 peer may be silent beyond the heartbeat delay, if a tenth of that is not
+more: what timers and the way to the capture take."""
+
+SOCKET_PATIENCE: Final = 120_000_000_000
+"""Nanoseconds after the answer to its close in which an AMQP 0-9-1 peer should have closed its socket. At
+once, the specification says; RabbitMQ waits for half a minute."""
+
 CLOSE_PATIENCE: Final = 300_000_000_000
 """Nanoseconds after which a peer that still waits for the other one's close should have given up. The
 specification gives no number; libraries wait for a minute at most."""

@@ -264,10 +264,15 @@ class TcpConnection:
         return self._order.told(other, other.acknowledged(own.end_acknowledgement))
 
     def ended_after(self, direction: i64) -> bool:
-        """Whether this stream's FIN acknowledges the other's: who sent it had received that."""
+        """Whether this stream's FIN acknowledges the other's: who sent it had received that.
+
+        So it does if it acknowledges more than was captured of the other stream: that may be its FIN.
+        """
         own = self._first if direction == 0 else self._second
         other = self._second if direction == 0 else self._first
-        return other.end_sequence >= 0 and own.end_acknowledgement == other.end_sequence
+        if other.end_sequence >= 0 or own.end_acknowledgement < 0:
+            return other.end_sequence >= 0 and own.end_acknowledgement == other.end_sequence
+        return other.acknowledged(own.end_acknowledgement) > other.next
 
     def dump(self) -> tuple[Any, ...]:
         """All of the state as plain values, octets that wait included."""

@@ -47,6 +47,11 @@ def test_both_at_once(segments: tuple[Segment, ...]) -> None:
     assert (tcp.ended_after(0), tcp.ended_after(1)) == (False, False)
 
 
+def test_a_fin_that_was_not_captured_may_have_been_received() -> None:
+    assert connection(FIN_AFTER).ended_after(1)
+    assert not connection(FIN_CROSSING).ended_after(1)
+
+
 def test_the_first_fin_counts_not_its_copy() -> None:
     tcp = connection(FIN_FIRST, FIN_CROSSING, (0, CLIENT + 11, SERVER + 22, FIN | ACK, b""))
     assert not tcp.ended_after(0)

@@ -31,7 +31,9 @@ ABOUT_TIME = (
     "amqp10/L-ATTACH-ROLE",
     "amqp091/C-HB-SEND",
     "amqp091/C-HB-REACT",
+    "amqp091/C-HB-CLOSING",
     "amqp091/C-CLOSEOK-SOCKET",
+    "amqp091/C-CLOSE-HANDSHAKE",  # is none after a silence
 )
 
 # And these where it is only time that says so: a minute without an answer.

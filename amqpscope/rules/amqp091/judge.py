@@ -11,10 +11,13 @@ from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.amqp091 import (
     basic,
+    blocked,
+    closing,
     content_frames,
     exchange,
     flow,
     framing,
+    heartbeat,
     negotiation,
     opening,
     queue,
@@ -38,11 +41,14 @@ from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
     BasicDeliver,
     BasicPublish,
+    BasicReturn,
     ChannelClose,
     ChannelCloseOk,
     ChannelFlowOk,
+    ConnectionBlocked,
     ConnectionClose,
     ConnectionCloseOk,
+    ConnectionUnblocked,
     ConnectionUpdateSecret,
 )
 from dissectors.interface import Frame, Problem
@@ -73,6 +79,8 @@ class Judge(AnyJudge):
         # A stream ended.
         self.over: bool = False
         self.chronicle: Chronicle = Chronicle(connection, allowance or Allowance())
+        # Where the streams ended, the client's first, None if by the end of the capture.
+        self.ends: list[Spot | None] = []
 
     def take(self, record: FrameRecord) -> None:
         case = self.case
@@ -101,6 +109,8 @@ class Judge(AnyJudge):
         if self.made:
             self.react(record)
         self.judge(case, record)
+        if case.found > 0:
+            closing.note_framing(case)
         self.saw(record, case.found)
         self.chronicle.take(record)
         publish = me.published(record)
@@ -131,11 +141,17 @@ class Judge(AnyJudge):
         size = frame.size if frame.missing == 0 else frame.declared_size
         if size > sizes.ALWAYS_TAKEN and case.found == 0:
             sizes.judge_size(case, size)
+        if case.view.heartbeat > 0:
+            heartbeat.judge_silence(case)
         if frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method):
             # What seems absent among its arguments may only not have been captured.
             return
         view = case.view
         if frame.kind == "heartbeat":
+            if view.state != "OPEN":
+                heartbeat.judge_heartbeat(case)
+            return
+        if view.closing != "OPEN" and not closing.judge_frame(case):
             return
         if view.state != "OPEN":
             if not negotiation.judge_first(case):
@@ -170,21 +186,21 @@ class Judge(AnyJudge):
                 return
         if isinstance(method, ConnectionClose):
             negotiation.judge_close(case, method)
+            closing.judge_close(case, method)
             basic.judge_connection_close(case, method)
         elif isinstance(method, ConnectionCloseOk):
+            closing.judge_close_ok(case)
             if not case.me.by_client:
                 for channel in case.view.channels.values():
                     basic.judge_closed(case, channel)
+        elif isinstance(method, (ConnectionBlocked, ConnectionUnblocked)):
+            blocked.judge_blocked(case, isinstance(method, ConnectionBlocked))
         elif isinstance(method, ConnectionUpdateSecret):
             negotiation.judge_update_secret(case, method)
 
     def channel_method(self, case: Case, method: Method) -> None:
         """A method on a channel: first whether it may be said there at all, then what it is about."""
         found = case.found
-        view = case.view
-        if view.closing != "OPEN" and view.finished(case.me.by_client):
-            # After its last word on the connection nothing is about a channel any more.
-            return
         if case.record.frame.problems and obscure(case.record.frame):
             return
         channel = case.channel
@@ -203,6 +219,8 @@ class Judge(AnyJudge):
         elif isinstance(method, BasicPublish):
             if channel.client_stopped:
                 flow.judge_content(case, channel)
+            if case.view.blocked:
+                blocked.judge_publish(case)
         else:
             self.naming_method(case, channel, method)
         if found == 0 and channel.is_open:
@@ -217,6 +235,10 @@ class Judge(AnyJudge):
             queue.judge_method(case, channel, method)
         elif isinstance(method, ChannelFlowOk):
             flow.judge_flow_ok(case, channel, method)
+        elif isinstance(method, ChannelClose):
+            closing.judge_method_id(case, method.class_id, method.method_id)
+        elif isinstance(method, BasicReturn):
+            closing.judge_code(case, method.reply_code)
 
     def problems(self, case: Case, frame: Frame) -> None:
         """What the dissector found: the rules that are broken, unless it accuses nobody."""
@@ -244,6 +266,8 @@ class Judge(AnyJudge):
         if reason == "fin" or reason == "rst":
             self.over = True
         case.spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
+        spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
+        case.spot = spot
         case.me = me
         case.peer = peer
         case.view = me.view
@@ -254,6 +278,16 @@ class Judge(AnyJudge):
             if me.whole and 0 <= acknowledged <= peer.sent_end:
                 case.spot = unfinished
                 sizes.frame_cut_off(case)
+                case.spot = spot
+        cut_off = case.found > 0
+        given_up = heartbeat.judge_end(case, reason, acknowledged, after_peer)
+        closing.judge_end(case, reason, acknowledged, after_peer, given_up or cut_off)
+        ended = reason == "fin" or reason == "rst"
+        if ended and not 0 <= acknowledged <= peer.sent_end:
+            peer.lost()  # it has said something more
+        self.ends.append(spot if ended else None)
+        if len(self.ends) == 2:
+            self.given_up(case, self.ends[0], self.ends[1])
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
@@ -274,6 +308,15 @@ class Judge(AnyJudge):
             whole,
             deeds,
         )
+
+    def given_up(self, case: Case, client: Spot | None, server: Spot | None) -> None:
+        """Both ends are known: whether the one that went first had waited for the other in vain."""
+        if client is not None and (server is None or client.time < server.time):
+            case.me, case.peer, case.view = self.client, self.server, self.client.view
+            heartbeat.judge_given_up(case, client)
+        elif server is not None and (client is None or server.time < client.time):
+            case.me, case.peer, case.view = self.server, self.client, self.server.view
+            heartbeat.judge_given_up(case, server)
 
     def introduction(self, peer: str) -> object:
         view = self.client.view

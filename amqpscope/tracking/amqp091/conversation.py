@@ -155,13 +155,15 @@ class Conversation:
         self.vhost: str = ""
         self.closed_by_client: Closing | None = None
         self.closed_by_server: Closing | None = None
-        # close-ok was said, and where.
+        # close-ok was said, and where; when the last one was.
         self.client_done: i64 = 0
         self.server_done: i64 = 0
+        self.done_time: i64 = 0
         self.blocked: bool = False
         self.blocked_end: i64 = -1
         self.blocked_packet: i64 = 0
         self.blocked_time: i64 = 0
+        self.unblocked_time: i64 = 0
         # Every channel that was opened or used, by its number; 0 has the requests of the connection.
         self.channels: dict[int, Channel] = {0: _connection_channel()}
         self.open_channels: i64 = 0
@@ -305,6 +307,7 @@ class Conversation:
             return
         if isinstance(method, ConnectionCloseOk):
             self.closing = advance(CHANNEL, {}, self.closing, side + "close-ok")
+            self.done_time = time
             if by_client:
                 self.client_done = packet
             else:
@@ -358,6 +361,7 @@ class Conversation:
             self.blocked_time = time
         elif isinstance(method, ConnectionUnblocked):
             self.blocked = False
+            self.unblocked_time = time
         elif isinstance(method, ConnectionSecure):
             self.challenges += 1
         elif isinstance(method, ConnectionOpenOk):
@@ -379,8 +383,9 @@ class Conversation:
             (int(self.open_packet), int(self.open_time), int(self.open_end), int(self.challenges)),
             (tuple(sorted(self.said_by_client)), tuple(sorted(self.said_by_server))),
             tuple(None if one is None else one.dump() for one in closes),
-            (int(self.client_done), int(self.server_done)),
-            (self.blocked, int(self.blocked_end), int(self.blocked_packet), int(self.blocked_time)),
+            (int(self.client_done), int(self.server_done), int(self.done_time)),
+            (self.blocked, int(self.blocked_end), int(self.blocked_packet)),
+            (int(self.blocked_time), int(self.unblocked_time)),
             tuple(channel.dump() for channel in self.channels.values()),
             int(self.open_channels),
         )
@@ -389,7 +394,7 @@ class Conversation:
     def load(state: tuple[Any, ...]) -> "Conversation":
         """What `dump` gave, as an object again."""
         about, server, client, words, proposed, agreed, tuned, opened = state[:8]
-        said, closes, done, blocked, channels, open_channels = state[8:]
+        said, closes, done, blocked, times, channels, open_channels = state[8:]
         one = Conversation()
         one.state, one.closing, (one.whole, one.blind), headers, one.version = about
         one.headers = list(headers)
@@ -406,8 +411,9 @@ class Conversation:
         by_client, by_server = closes
         one.closed_by_client = None if by_client is None else Closing.load(by_client)
         one.closed_by_server = None if by_server is None else Closing.load(by_server)
-        one.client_done, one.server_done = done
-        one.blocked, one.blocked_end, one.blocked_packet, one.blocked_time = blocked
+        one.client_done, one.server_done, one.done_time = done
+        one.blocked, one.blocked_end, one.blocked_packet = blocked
+        one.blocked_time, one.unblocked_time = times
         one.channels = {}
         for saved in channels:
             channel = Channel.load(saved)

@@ -71,6 +71,8 @@ class Endpoint:
     start; began_well: with a protocol header or a frame. unfinished: the frame in which its stream ended.
     last_time, last_packet: of its last frame's last octet (ns), first octet.
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
+    tuned_time: of its first frame from which on it knew the heartbeat delay, 0 if there was none.
+    blocked_time: of its first frame since it could know that the connection is blocked, 0 if it is not.
     """
 
     def __init__(self, peer: str) -> None:
@@ -89,6 +91,8 @@ class Endpoint:
         self.last_time: i64 = 0
         self.last_packet: i64 = 0
         self.closed_could: i64 = -1
+        self.tuned_time: i64 = 0
+        self.blocked_time: i64 = 0
 
     def lost(self) -> None:
         """Something is missing of what it said or could know."""
@@ -206,6 +210,12 @@ class Endpoint:
             self.view.header(self.by_client, body)
             if self.by_client and not _ours(body):
                 self.lost()
+        if not self.view.blocked:
+            self.blocked_time = 0
+        elif self.blocked_time == 0:
+            self.blocked_time = record.last_time
+        if self.tuned_time == 0 and self.view.tune_ok_end >= 0:
+            self.tuned_time = record.last_time
         if publish is not None:
             self.view.publish(frame.channel, publish)
         if frame.problems and obscure(frame):
@@ -277,6 +287,7 @@ class Endpoint:
             (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could)),
+            (int(self.tuned_time), int(self.blocked_time)),
             self.knowledge.dump(),
             self.view.dump(),
             tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
@@ -285,7 +296,7 @@ class Endpoint:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
-        (peer, whole, sent_end, frames, began_well), spots, last, knowledge, view, inbox = state
+        (peer, whole, sent_end, frames, began_well), spots, last, times, knowledge, view, inbox = state
         endpoint = Endpoint(peer)
         endpoint.began_well = began_well
         opening, unfinished = spots
@@ -293,6 +304,7 @@ class Endpoint:
         endpoint.unfinished = None if unfinished is None else Spot.load(unfinished)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could = last
+        endpoint.tuned_time, endpoint.blocked_time = times
         endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = Conversation.load(view)
         endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]

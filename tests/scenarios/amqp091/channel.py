@@ -96,6 +96,7 @@ def number_reused_without_answering_the_close(d: Dialogue091) -> None:
 def number_reused_after_crossing_closes(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
+    d.client.publish(exchange="gone")
     with d.on_their_way():
         d.client.close_channel()
         d.server.close_channel(404, "NOT_FOUND", "basic.publish")

@@ -61,6 +61,7 @@ def close_of_a_channel_on_its_way(d: Dialogue091) -> None:
 def closes_of_a_channel_cross(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
+    d.client.publish(exchange="gone")
     with d.on_their_way():
         d.client.close_channel()
         d.server.close_channel(404, "NOT_FOUND", "basic.publish")

@@ -136,6 +136,7 @@ def wrong_mechanism_answered(d: Dialogue091) -> None:
     if d.wrong:
         said.breaks("C-STARTOK-MECH-OFFERED")
         d.server.close_connection(503, "unknown mechanism").breaks("C-STARTOK-MECH-REACT")
+        d.client.connection_close_ok()
         refused(d, d.client)
         return
     refused(d, d.server)

@@ -1,0 +1,332 @@
+"""How a connection is ended: close, close-ok, and only then the socket (sections 2.2.4 and 2.3.7).
+
+Who has sent close waits for close-ok and takes no notice of anything else; who has sent close-ok says nothing
+more. Both may close at once; then both answer. What is absent is missed when the stream ends by a FIN of who
+owed it; a reset may have thrown away what was said, a capture that ends proves nothing.
+"""
+
+from typing import Final
+
+from amqpscope.limits import SOCKET_PATIENCE
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.channel import Closing
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp091.arguments import Method, UnknownMethod
+from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
+from dissectors.wire import i64
+
+__all__ = [
+    "RULES",
+    "judge_close",
+    "judge_close_ok",
+    "judge_code",
+    "judge_end",
+    "judge_frame",
+    "judge_method_id",
+    "note_framing",
+]
+
+_NORMAL: Final = 200
+
+# The codes of the specification, by what they end; 312 is RabbitMQ's.
+_SOFT: Final = (311, 312, 313, 403, 404, 405, 406)
+_HARD: Final = (320, 402, 501, 502, 503, 504, 505, 506, 530, 540, 541)
+
+_CLASS_CONNECTION: Final = 10
+
+
+def stream_ended_without_close(case: Case, certainty: i64) -> None:
+    """A peer ends its TCP stream without connection.close, and none was sent to it.
+
+    Why it matters: the other side cannot tell an orderly end from a crash; what was on its way is in doubt.
+    Silent when: the connection was not open yet, octets were not captured, the other side ended first, was
+    silent for two heartbeat delays, or had broken the framing: then dropping the connection is what is
+    asked for. Possible when the stream is reset.
+    """
+    case.report(
+        "amqp091/C-CLOSE-HANDSHAKE",
+        "the stream ends without close",
+        certainty,
+        {"open_channels": int(case.view.open_channels)},
+    )
+
+
+def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
+    """A peer ends its TCP stream without answering the other one's close.
+
+    Why it matters: the other side waits for the answer until a time-out, and cannot know whether it was read.
+    Silent when: octets were not captured, or the other side ended its stream first. Possible when the
+    connection was not open yet, or the stream is reset.
+    """
+    case.report(
+        "amqp091/C-CLOSE-REPLY",
+        f"the stream ends, the peer's close (packet {closing.packet}) is not answered",
+        certainty,
+        {"reply_code": int(closing.code)},
+        [int(closing.packet)],
+    )
+
+
+def crossing_close_not_answered(case: Case, closing: Closing) -> None:
+    """A peer that has sent close itself ends its TCP stream without answering the other one's.
+
+    Why it matters: both wait for an answer when their closes cross; each owes one.
+    Silent when: octets were not captured, or the other side ended its stream first. Never more than possible:
+    it may have been about to.
+    """
+    case.report(
+        "amqp091/C-CLOSE-CROSS",
+        f"the stream ends, the peer's close (packet {closing.packet}), which crossed its own, is unanswered",
+        POSSIBLE,
+        {"reply_code": int(closing.code)},
+        [int(closing.packet)],
+    )
+
+
+def frame_after_close(case: Case, own: Closing) -> None:
+    """A peer sends something else than close-ok or a heartbeat after its own close.
+
+    Why it matters: the other side may be gone already, and discards it.
+    Silent when: the close was not captured. Told once.
+    """
+    case.report_once(
+        "amqp091/C-CLOSE-SILENT",
+        f"{case.name} after the sender's own close (packet {own.packet})",
+        CERTAIN,
+        {"close_packet": int(own.packet)},
+    )
+
+
+def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
+    """A peer that has sent close acts on a method that came later.
+
+    Why it matters: from its close on it has to discard all but close and close-ok; what it does now, nobody
+    can rely on.
+    Silent when: octets of either peer were not captured, or the method may have come before the close. Told
+    once.
+    """
+    case.report_once(
+        "amqp091/C-CLOSE-DISCARD",
+        f"{case.name} in answer to packet {request_packet}, which came after the sender's own close "
+        f"(packet {own.packet})",
+        CERTAIN,
+        {"close_packet": int(own.packet), "request_packet": int(request_packet)},
+    )
+
+
+def frame_after_close_ok(case: Case, packet: i64) -> None:
+    """A peer sends something else than a heartbeat after its close-ok.
+
+    Why it matters: close-ok is the last word: the other side closes the socket when it comes.
+    Silent when: the close-ok was not captured. Told once.
+    """
+    case.report_once(
+        "amqp091/C-CLOSEOK-LAST",
+        f"{case.name} after the sender's close-ok (packet {packet})",
+        CERTAIN,
+        {"close_ok_packet": int(packet)},
+    )
+
+
+def close_ok_of_nothing(case: Case) -> None:
+    """A peer sends connection.close-ok, and nobody has sent it a close.
+
+    Why it matters: the other side is not closing, and does not know what is meant.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report("amqp091/C-CLOSEOK-UNSOLICITED", "close-ok, and the peer has not sent close")
+
+
+def socket_kept(case: Case, waited: i64) -> None:
+    """A peer that has been told close-ok keeps its socket open.
+
+    Why it matters: the connection is over, and takes up a place on both sides.
+    Silent when: octets were not captured, or less than two minutes have passed. Never more than possible: it
+    may be a step of the capturing machine's clock.
+    """
+    case.report(
+        "amqp091/C-CLOSEOK-SOCKET",
+        f"the stream ends {waited / 1_000_000_000:.1f} s after the answer to its close",
+        POSSIBLE,
+        {"waited_ms": int(waited // 1_000_000)},
+    )
+
+
+def close_names_a_method_never_said(case: Case, class_id: i64, method_id: i64) -> None:
+    """A close names, as its cause, a method that the other peer has not sent.
+
+    Why it matters: who looks for the cause looks in the wrong place. Without such a method both are 0.
+    Silent when: octets of either peer were not captured, frames of the other one were broken; or a peer
+    names a method of its own that is about the connection, as RabbitMQ does with connection.tune.
+    """
+    case.report(
+        "amqp091/C-CLOSE-METHOD-ID",
+        f"{case.name} names the method {class_id}.{method_id}, which the peer has not sent",
+        evidence={"class_id": int(class_id), "method_id": int(method_id)},
+    )
+
+
+def unknown_reply_code(case: Case, code: i64) -> None:
+    """A reply code is none of the specification's, nor RabbitMQ's 312.
+
+    Why it matters: what happened only the text says, and programs do not read that.
+    Silent when: the code is 0, or a channel is closed with it: these are faults of their own.
+    """
+    case.report(
+        "amqp091/C-CLOSE-CODE-KNOWN",
+        f"{case.name} has the reply code {code}, which is unknown",
+        evidence={"reply_code": int(code)},
+    )
+
+
+def connection_closed_by_a_soft_error(case: Case, code: i64) -> None:
+    """A connection is closed with a code of an error that ends a channel only.
+
+    Why it matters: all other channels die for it.
+    Silent when: the close names a method of class connection, or the connection is not open yet: such an
+    error has nowhere else to go, as RabbitMQ's 403 for a login.
+    """
+    case.report(
+        "amqp091/C-CLOSE-HARD-CODE",
+        f"connection.close with {code}, which is an error of a channel",
+        evidence={"reply_code": int(code)},
+    )
+
+
+# Who is brought before them
+
+
+def judge_frame(case: Case) -> bool:
+    """Any frame but a heartbeat, once one of the two has closed. False: its sender may say no more."""
+    view = case.view
+    by_client = case.me.by_client
+    done = view.client_done if by_client else view.server_done
+    if done > 0:
+        frame_after_close_ok(case, done)
+        return False
+    own = view.closed_by_client if by_client else view.closed_by_server
+    body = case.record.frame.body
+    if own is None or isinstance(body, ConnectionCloseOk):
+        return True
+    if isinstance(body, Method) and not isinstance(body, UnknownMethod):
+        request = _late_request(case, body)
+        if request > 0:
+            answer_after_close(case, own, request)
+            return False
+        if not case.me.whole and body.definition().name.endswith("-ok"):
+            return False  # which of the two rules it breaks is not known
+    frame_after_close(case, own)
+    return False
+
+
+def judge_close(case: Case, method: ConnectionClose) -> None:
+    """A connection.close."""
+    code = method.reply_code
+    judge_code(case, code)
+    if code in _SOFT and method.class_id != _CLASS_CONNECTION and case.view.state == "OPEN":
+        connection_closed_by_a_soft_error(case, code)
+    judge_method_id(case, method.class_id, method.method_id)
+
+
+def judge_close_ok(case: Case) -> None:
+    """A connection.close-ok."""
+    view = case.view
+    asked = view.closed_by_server if case.me.by_client else view.closed_by_client
+    if asked is None and case.me.whole:
+        close_ok_of_nothing(case)
+
+
+def judge_code(case: Case, code: i64) -> None:
+    """The reply code of a close, or of a message returned."""
+    if code > 0 and code != _NORMAL and code not in _SOFT and code not in _HARD:
+        unknown_reply_code(case, code)
+
+
+def judge_method_id(case: Case, class_id: i64, method_id: i64) -> None:
+    """The method that a close, of the connection or of a channel, names as its cause."""
+    if class_id <= 0 or method_id <= 0 or not case.me.whole or (case.peer.peer, _BAD_FRAMING) in case.told:
+        return
+    view = case.view
+    heard = view.said_by_server if case.me.by_client else view.said_by_client
+    if int(class_id << 16 | method_id) in heard:
+        return
+    said = view.said_by_client if case.me.by_client else view.said_by_server
+    if class_id == _CLASS_CONNECTION and int(class_id << 16 | method_id) in said:
+        return
+    close_names_a_method_never_said(case, class_id, method_id)
+
+
+def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool, excused: bool) -> None:
+    """The end of a peer's stream, to which `case.spot` points.
+
+    reason: `fin`, `rst`, or what else ended what is known of it. acknowledged: octets of the other stream by
+    then, -1 unknown. after_peer: that one's end was received before. excused: the other one was silent
+    for so long that no close is owed to it, or the end was told as another fault.
+    """
+    me = case.me
+    spot = case.spot
+    if spot is None or not me.whole or (reason != "fin" and reason != "rst"):
+        return
+    if acknowledged > case.peer.sent_end:
+        return  # not all that it had received was captured
+    view = case.view
+    by_client = me.by_client
+    own = view.closed_by_client if by_client else view.closed_by_server
+    theirs = view.closed_by_server if by_client else view.closed_by_client
+    answered = (view.client_done if by_client else view.server_done) > 0
+    if own is not None and (view.server_done if by_client else view.client_done) > 0:
+        waited = spot.time - view.done_time
+        if waited > SOCKET_PATIENCE:
+            socket_kept(case, waited)
+    if after_peer:
+        return
+    is_open = view.state == "OPEN"
+    certainty: i64 = CERTAIN if reason == "fin" and is_open and acknowledged >= 0 else POSSIBLE
+    if theirs is not None:
+        if not answered and own is None:
+            close_not_answered(case, theirs, certainty)
+        elif not answered:
+            crossing_close_not_answered(case, theirs)
+    elif own is None and is_open and not excused and (case.peer.peer, _BAD_FRAMING) not in case.told:
+        stream_ended_without_close(case, certainty)
+
+
+# Noted of a peer whose frames were broken.
+_BAD_FRAMING: Final = "broken frames"
+
+
+def note_framing(case: Case) -> None:
+    """Findings were made: from broken frames on nobody owes their sender a close."""
+    for finding in case.findings[len(case.findings) - case.found :]:
+        if finding.rule.partition("/")[2].startswith("F-"):
+            case.told.add((finding.peer, _BAD_FRAMING))
+
+
+def _late_request(case: Case, method: Method) -> i64:
+    """The packet of the request that came after this peer's close and that a method of it answers, else 0."""
+    me = case.me
+    if not me.whole or me.closed_could < 0:
+        return 0
+    channel = case.view.channel(case.record.frame.channel)
+    if channel is None:
+        return 0
+    at = channel.awaited(me.by_client, method.definition().name)
+    if at < 0:
+        return 0
+    request = (channel.demands if me.by_client else channel.requests)[at]
+    return request.packet if request.end > me.closed_could else 0
+
+
+RULES = {
+    "amqp091/C-CLOSE-HANDSHAKE": stream_ended_without_close,
+    "amqp091/C-CLOSE-REPLY": close_not_answered,
+    "amqp091/C-CLOSE-CROSS": crossing_close_not_answered,
+    "amqp091/C-CLOSE-SILENT": frame_after_close,
+    "amqp091/C-CLOSE-DISCARD": answer_after_close,
+    "amqp091/C-CLOSEOK-LAST": frame_after_close_ok,
+    "amqp091/C-CLOSEOK-UNSOLICITED": close_ok_of_nothing,
+    "amqp091/C-CLOSEOK-SOCKET": socket_kept,
+    "amqp091/C-CLOSE-METHOD-ID": close_names_a_method_never_said,
+    "amqp091/C-CLOSE-CODE-KNOWN": unknown_reply_code,
+    "amqp091/C-CLOSE-HARD-CODE": connection_closed_by_a_soft_error,
+}

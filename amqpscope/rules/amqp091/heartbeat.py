@@ -1,0 +1,192 @@
+"""Silence: heartbeats that do not come, and what peers do about it (section 4.2.7).
+
+The delay is what tune-ok says, 0 for none; it holds for both. Any octet is as good as a heartbeat. Time is
+what the capturing machine took it for: a silence is certain only as far as frames in between attest that it
+was no step of the clock (`tracking.pace`).
+"""
+
+from typing import Final
+
+from amqpscope.limits import HEARTBEAT_SLACK
+from amqpscope.model import Spot
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.endpoint import Endpoint
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.wire import i64
+
+__all__ = ["RULES", "judge_end", "judge_given_up", "judge_heartbeat", "judge_silence"]
+
+_SECOND: Final = 1_000_000_000
+_MILLISECOND: Final = 1_000_000
+
+# Delays after which a peer that looks only once a delay must have seen that the other one is gone.
+_GIVEN_UP: Final = 3
+
+
+def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
+    """A peer was silent for longer than the heartbeat delay that was agreed.
+
+    Why it matters: after two delays the other side takes it for dead, and drops the connection.
+    Silent when: tune-ok was not captured, says 0, or octets may be missing. A tenth of the delay, at least
+    100 ms, is allowed for the way between the peer and the capture. Possible when nobody attests the
+    silence: it may be a step of the capturing machine's clock; frames of the other side attest it, as far
+    as it is too long even without the longest stretch between two frames.
+    """
+    case.report(
+        "amqp091/C-HB-SEND",
+        f"{silence / _SECOND:.3f} s without a frame, the heartbeat delay is {delay} s",
+        certainty,
+        {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
+        [int(case.view.tune_ok_packet)],
+    )
+
+
+def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
+    """A peer sends no heartbeats while it waits for the answer to its close.
+
+    Why it matters: the other side may drop the connection before it has answered.
+    Silent when: tune-ok was not captured, says 0, or octets may be missing; allowance and certainty are
+    those of any silence.
+    """
+    case.report(
+        "amqp091/C-HB-CLOSING",
+        f"{silence / _SECOND:.3f} s without a frame during the close, the heartbeat delay is {delay} s",
+        certainty,
+        {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
+        [int(case.view.tune_ok_packet)],
+    )
+
+
+def heartbeat_too_early(case: Case) -> None:
+    """A heartbeat before the delay is agreed: of the client before tune came, of the server before tune-ok.
+
+    Why it matters: the other side may not expect any frame but the next one of the set-up.
+    Silent when: octets of either peer were not captured.
+    """
+    case.report(
+        "amqp091/C-HB-EARLY",
+        "heartbeat before tune" if case.me.by_client else "heartbeat before tune-ok",
+        evidence={"connection_state": case.view.state},
+    )
+
+
+def silence_put_up_with(case: Case, silence: i64, delay: i64) -> None:
+    """A peer goes on talking to one that has been silent for more than three heartbeat delays.
+
+    Why it matters: heartbeats are there to find out that the other side is gone; this peer does not notice.
+    Silent when: as for the silence itself, and when nobody attests it; while the server has blocked the
+    client, when it reads nothing. Told once.
+    """
+    case.report_once(
+        "amqp091/C-HB-REACT",
+        f"{case.name} to a peer that has been silent for {silence / _SECOND:.3f} s, with a heartbeat delay "
+        f"of {delay} s",
+        CERTAIN,
+        {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
+    )
+
+
+def judge_silence(case: Case) -> None:
+    """A frame that ends its sender's silence, or is said into the other one's."""
+    view = case.view
+    delay = view.heartbeat
+    if delay <= 0:
+        return
+    me = case.me
+    peer = case.peer
+    now = case.record.time
+    limit = _allowed(delay)
+    if now - me.last_time > limit and me.tuned_time > 0 and me.whole and not _stalled(case, me.last_time):
+        since = me.last_time
+        if view.closed_by_client is None and view.closed_by_server is None:
+            silent_for_too_long(case, now - since, delay, _attested(case, since, now, limit))
+        elif not _over(me):
+            silent_while_closing(case, now - since, delay, _attested(case, since, now, limit))
+    limit += (_GIVEN_UP - 1) * delay * _SECOND
+    since = peer.last_time
+    if now - since > limit and peer.tuned_time > 0 and me.whole and peer.whole:
+        # It was there when two delays were over, and said something later.
+        if me.last_time - since > limit - delay * _SECOND and view.closing == "OPEN":
+            if not _stalled(case, since) and case.pace.attested(since, now) > limit:
+                silence_put_up_with(case, now - since, delay)
+
+
+def judge_heartbeat(case: Case) -> None:
+    """A heartbeat: whether the time for it has come."""
+    me = case.me
+    if me.whole and (case.view.tune_end if me.by_client else case.view.tune_ok_end) < 0:
+        heartbeat_too_early(case)
+
+
+def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> bool:
+    """A stream ended: whether its sender was silent before.
+
+    True: the other one was silent so long that ending the stream is what is asked for.
+    """
+    spot = case.spot
+    delay = case.view.heartbeat
+    if spot is None or delay <= 0 or after_peer or (reason != "fin" and reason != "rst"):
+        return False
+    if not case.me.whole or not case.peer.whole or acknowledged < 0 or acknowledged > case.peer.sent_end:
+        return False
+    if reason == "fin":
+        # What a reset leaves unsaid is not known.
+        _silent_till_the_end(case, case.me, spot.time)
+    return spot.time - case.peer.last_time > 2 * delay * _SECOND - HEARTBEAT_SLACK
+
+
+def judge_given_up(case: Case, ended: Spot) -> None:
+    """One peer, `case.me`, ended its stream at `ended`, before the other one did: whether that was silent."""
+    if case.view.heartbeat <= 0 or not case.me.whole or not case.peer.whole:
+        return
+    before = case.spot
+    peer = case.peer
+    case.spot = Spot(1 - ended.direction, ended.packet, ended.time, peer.sent_end, ended.name, -1)
+    _silent_till_the_end(case, peer, ended.time)
+    case.spot = before
+
+
+def _silent_till_the_end(case: Case, end: Endpoint, time: i64) -> None:
+    view = case.view
+    delay = view.heartbeat
+    limit = _allowed(delay)
+    since = end.last_time
+    if time - since <= limit or end.tuned_time == 0 or _over(end) or _stalled(case, since):
+        return
+    certainty = _attested(case, since, time, limit)
+    if view.closed_by_client is None and view.closed_by_server is None:
+        silent_for_too_long(case, time - since, delay, certainty)
+    else:
+        silent_while_closing(case, time - since, delay, certainty)
+
+
+def _allowed(delay: i64) -> i64:
+    """For how long (ns) a peer may be silent, with what the way takes."""
+    allowed: i64 = delay * _SECOND
+    return allowed + max(allowed // 10, HEARTBEAT_SLACK)
+
+
+def _attested(case: Case, since: i64, until: i64, limit: i64) -> i64:
+    return CERTAIN if case.pace.attested(since, until) > limit else POSSIBLE
+
+
+def _over(end: Endpoint) -> bool:
+    """Whether a peer has nothing more to say: close-ok was said, by it or to it."""
+    return end.view.client_done > 0 or end.view.server_done > 0
+
+
+def _stalled(case: Case, since: i64) -> bool:
+    """Whether the server had blocked the client at any time since: then it reads nothing, and the client's
+    octets may be stuck.
+    """
+    mine = case.me.view
+    theirs = case.peer.view
+    return mine.blocked or theirs.blocked or mine.unblocked_time > since or theirs.unblocked_time > since
+
+
+RULES = {
+    "amqp091/C-HB-SEND": silent_for_too_long,
+    "amqp091/C-HB-CLOSING": silent_while_closing,
+    "amqp091/C-HB-EARLY": heartbeat_too_early,
+    "amqp091/C-HB-REACT": silence_put_up_with,
+}

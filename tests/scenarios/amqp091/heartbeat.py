@@ -1,0 +1,168 @@
+"""Heartbeats: kept and not kept, what attests that, and when their time is."""
+
+from __future__ import annotations
+
+from scenarios.pairs import legal, one_direction, pair, told, without
+from support.dialogue091 import Dialogue091, Peer091
+
+
+def heartbeats(d: Dialogue091, milliseconds: int, *peers: Peer091, each: int = 250) -> None:
+    """For so long these peers send heartbeats."""
+    for _ in range(milliseconds // each):
+        d.wait(milliseconds=each)
+        for peer in peers:
+            peer.heartbeat()
+
+
+@pair("C-HB-SEND", cut=without("connection.tune-ok"))
+def silent_for_longer_than_the_delay(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    heartbeats(d, 1500, d.server, *([] if d.wrong else [d.client]))
+    said = d.client.method("queue.declare", queue="q")
+    if d.wrong:
+        said.breaks("C-HB-SEND")
+    d.server.method("queue.declare-ok", queue="q")
+    d.goodbye()
+
+
+@pair("C-HB-SEND", cut=without("connection.tune-ok"))
+def silent_until_the_other_side_drops_it(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    heartbeats(d, 3000, d.server, *([] if d.wrong else [d.client]))
+    if d.wrong:
+        d.server.rst().breaks("C-HB-SEND", peer="client")
+        return
+    d.goodbye()
+
+
+@told("the server is silent, and the client closes its socket")
+def server_silent_until_the_end(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    heartbeats(d, 2500, d.client)
+    d.client.fin().breaks("C-HB-SEND", peer="server")
+    d.server.fin()
+
+
+@told("the clock may have been set forward")
+def silent_and_nobody_attests_it(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 60})
+    d.channel()
+    d.wait(seconds=120)
+    d.client.heartbeat().may_break("C-HB-SEND")
+    d.server.heartbeat().may_break("C-HB-SEND")
+    d.goodbye()
+
+
+@told("too long only by the longest stretch between two frames")
+def silent_and_hardly_attested(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    heartbeats(d, 1000, d.server)
+    d.wait(seconds=60)
+    d.client.heartbeat().may_break("C-HB-SEND")
+    d.server.heartbeat().may_break("C-HB-SEND")
+    d.goodbye()
+
+
+@legal("a heartbeat nearly a tenth too late")
+def a_little_late(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.wait(milliseconds=550)
+    d.server.heartbeat()
+    d.wait(milliseconds=540)
+    d.client.heartbeat()
+    d.server.heartbeat()
+    d.goodbye()
+
+
+@legal("no heartbeats were agreed")
+def no_delay(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 10}, tune_ok={"heartbeat": 0})
+    d.channel()
+    d.wait(seconds=600)
+    d.declare()
+    d.goodbye()
+
+
+@legal("a server that blocks its client reads nothing from it")
+def silent_while_blocked(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.client.publish()
+    d.server.blocked()
+    heartbeats(d, 5000, d.server)
+    d.server.unblocked()
+    d.client.heartbeat()
+    d.goodbye()
+
+
+@pair("C-HB-REACT", "C-HB-SEND", cut=without("connection.tune-ok"))
+def silence_put_up_with(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    for n in range(16):
+        d.wait(milliseconds=250)
+        said = d.server.heartbeat()
+        if not d.wrong:
+            d.client.heartbeat()
+        elif n == 13:
+            said.breaks("C-HB-REACT")
+    said = d.client.heartbeat()
+    if d.wrong:
+        said.breaks("C-HB-SEND")
+    d.goodbye()
+
+
+@pair("C-HB-EARLY", cut=without("connection.start"))
+def heartbeat_before_tune(d: Dialogue091) -> None:
+    d.client.header()
+    d.server.start().called("connection.start")
+    d.client.start_ok()
+    if d.wrong:
+        d.client.heartbeat().breaks("C-HB-EARLY")
+    d.server.tune(heartbeat=60)
+    d.client.heartbeat()
+    d.client.tune_ok()
+    d.server.heartbeat()
+    d.client.open_connection()
+    d.server.connection_open_ok()
+    d.goodbye()
+
+
+@told("a heartbeat of the server before tune-ok")
+def heartbeat_before_tune_ok(d: Dialogue091) -> None:
+    d.started()
+    d.server.tune(heartbeat=60)
+    d.server.heartbeat().breaks("C-HB-EARLY")
+    d.client.tune_ok()
+    d.client.open_connection()
+    d.server.connection_open_ok()
+    d.goodbye()
+
+
+@pair("C-HB-CLOSING", cut=one_direction)
+def silent_while_closing(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.server.close_connection(320, "CONNECTION_FORCED - maintenance")
+    heartbeats(d, 1500, d.server, *([] if d.wrong else [d.client]))
+    said = d.client.connection_close_ok()
+    if d.wrong:
+        said.breaks("C-HB-CLOSING")
+    d.tcp.goodbye()
+
+
+@legal("heartbeats after close, and after close-ok")
+def heartbeats_till_the_end(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 60})
+    d.client.close_connection()
+    d.client.heartbeat()
+    d.server.heartbeat()
+    d.server.connection_close_ok()
+    d.server.heartbeat()
+    d.client.heartbeat()
+    d.tcp.goodbye()
