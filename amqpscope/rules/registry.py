@@ -17,6 +17,7 @@ from amqpscope.rules.amqp091 import existence as existence091
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import opening as opening091
+from amqpscope.rules.amqp091 import publishing as publishing091
 from amqpscope.rules.amqp091 import queue as queue091
 from amqpscope.rules.amqp091 import sizes as sizes091
 from amqpscope.rules.amqp091 import transaction as transaction091
@@ -90,6 +91,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/acknowledgement": acknowledgement091.RULES,
     "amqp091/confirm": confirm091.RULES,
     "amqp091/consumer": consumer091.RULES,
+    "amqp091/publishing": publishing091.RULES,
     "amqp091/transaction": transaction091.RULES,
     "amqp091/delivery": delivery091.RULES,
     "amqp091/content_frames": content_frames.RULES,

@@ -4,7 +4,7 @@ Only what may be said on its channel comes here: the channel is open as far as i
 for every message stands first.
 """
 
-from amqpscope.rules.amqp091 import acknowledgement, confirm, consumer, delivery, transaction
+from amqpscope.rules.amqp091 import acknowledgement, confirm, consumer, delivery, publishing, transaction
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from dissectors.amqp091.arguments import Method
@@ -22,6 +22,7 @@ from dissectors.amqp091.methods import (
     BasicPublish,
     BasicRecover,
     BasicReject,
+    BasicReturn,
     ChannelClose,
     ConfirmSelect,
     ConnectionClose,
@@ -68,6 +69,8 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
         confirm.judge_confirm(case, channel, method.delivery_tag, method.multiple, False)
     elif isinstance(method, BasicGetOk):
         delivery.judge_fetched(case, channel, method)
+    elif isinstance(method, BasicReturn):
+        publishing.judge_return(case, channel, method)
     elif isinstance(method, BasicConsumeOk):
         consumer.judge_consume_ok(case, channel, method)
     elif isinstance(method, BasicCancelOk):
@@ -78,8 +81,12 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
 
 def judge_content(case: Case, channel: Channel, header: ContentHeader) -> None:
     """A content header."""
-    if not case.me.by_client:
+    if case.me.by_client:
+        publishing.judge_properties(case, channel, header)
+    elif channel.delivering > 0:
         delivery.judge_size(case, channel, header)
+    elif channel.returning is not None:
+        publishing.judge_returned(case, channel, header)
 
 
 def judge_client_close(case: Case, channel: Channel, method: ChannelClose) -> None:

@@ -271,6 +271,13 @@ class Channel:
         self.window_octets: i64 = 0
         self.client_stopped: bool = False
         self.server_stopped: bool = False
+        # The last basic.publish of the client's: its exchange, the offset behind it, its packet and time.
+        self.publish_exchange: str = ""
+        self.publish_end: i64 = -1
+        self.publish_packet: i64 = 0
+        self.publish_time: i64 = 0
+        # The return whose content header is due: exchange and routing key.
+        self.returning: tuple[str, str] | None = None
         # The delivery whose content header is due, by its tag, and the consumer whose first one it is.
         self.delivering: int = 0
         self.beginning: str | None = None
@@ -311,7 +318,13 @@ class Channel:
                 self.publishes.confirm(method.delivery_tag, method.multiple, True)
             return
         if isinstance(method, BasicPublish):
-            return  # counts when its content is complete: `publish`
+            # It counts when its content is complete: `publish`.
+            if by_client and self.closed_by_server is None:
+                self.publish_exchange = method.exchange or ""
+                self.publish_end = end
+                self.publish_packet = packet
+                self.publish_time = time
+            return
         if isinstance(method, BasicNack):
             if by_client:
                 self._settle(method.delivery_tag, method.multiple, end, packet)
@@ -324,7 +337,8 @@ class Channel:
             return
         if isinstance(method, BasicReturn):
             if not by_client:
-                self.publishes.returned(method.exchange or "", method.routing_key or "")
+                self.returning = (method.exchange or "", method.routing_key or "")
+                self.delivering = 0
             return
         if isinstance(method, ChannelClose):
             self._close(by_client, method, end, packet, time)
@@ -609,6 +623,9 @@ class Channel:
                 if consumer is not None:
                     consumer.streaming = b"x-stream-offset" in header.octets
                 self.beginning = None
+        elif self.returning is not None:
+            self.publishes.returned(self.returning[0], self.returning[1], header.body_size)
+            self.returning = None
 
     # By both
 
@@ -650,7 +667,8 @@ class Channel:
             (tuple(sorted(self.unawaited)), tuple(sorted(self.discarded))),
             tuple(request.dump() for request in self.unheard.values()),
             (self.queue, self.transacted, self.client_stopped, self.server_stopped),
-            (self.delivering, self.beginning),
+            (self.delivering, self.beginning, self.returning),
+            (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
             tuple(consumer.dump() for consumer in self.consumers.values()),
             tuple(consumer.dump() for consumer in self.nameless),
             tuple(self.cancelled.items()),
@@ -662,8 +680,8 @@ class Channel:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Channel":
         """What `dump` gave, as an object again."""
-        about, closes, requests, demands, unawaited, unheard, flags, delivering = state[:8]
-        consumers, nameless, cancelled, deliveries, publishes, windows = state[8:]
+        about, closes, requests, demands, unawaited, unheard, flags, delivering, publish = state[:9]
+        consumers, nameless, cancelled, deliveries, publishes, windows = state[9:]
         channel = Channel(about[0])
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
@@ -674,7 +692,8 @@ class Channel:
         channel.unawaited, channel.discarded = (set(names) for names in unawaited)
         channel.unheard = {one[0]: Request.load(one) for one in unheard}
         channel.queue, channel.transacted, channel.client_stopped, channel.server_stopped = flags
-        channel.delivering, channel.beginning = delivering
+        channel.delivering, channel.beginning, channel.returning = delivering
+        channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
         for one in consumers:
             consumer = Consumer.load(one)
             channel.consumers[consumer.tag] = consumer

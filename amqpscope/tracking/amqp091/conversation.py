@@ -133,6 +133,8 @@ class Conversation:
         self.mechanisms: list[str] = []
         self.locales: list[str] = []
         self.mechanism: str = ""
+        # The user that logged in, None if that is not known. What else the login says is never kept.
+        self.user: str | None = None
         # What the server proposes, and what the client answers.
         self.tune_channel_max: i64 = -1
         self.tune_frame_max: i64 = -1
@@ -327,6 +329,7 @@ class Conversation:
             if method.client_properties is not None:  # else it was cut off
                 self.client = PeerProperties(method.client_properties)
             self.mechanism = method.mechanism or ""
+            self.user = _user(self.mechanism, method.response)
         elif isinstance(method, ConnectionTuneOk):
             self.channel_max = method.channel_max
             self.frame_max = method.frame_max
@@ -376,7 +379,7 @@ class Conversation:
             (self.state, self.closing, (self.whole, self.blind), tuple(self.headers), self.version),
             None if self.server is None else self.server.dump(),
             None if self.client is None else self.client.dump(),
-            (tuple(self.mechanisms), tuple(self.locales), self.mechanism, self.vhost),
+            (tuple(self.mechanisms), tuple(self.locales), self.mechanism, self.vhost, self.user),
             (int(self.tune_channel_max), int(self.tune_frame_max), int(self.tune_heartbeat)),
             (int(self.channel_max), int(self.frame_max), int(self.heartbeat)),
             (int(self.tune_end), int(self.tune_ok_end), int(self.tune_ok_packet), int(self.tune_ok_time)),
@@ -401,7 +404,7 @@ class Conversation:
         one.refused = any(not by_client for by_client, *_ in headers)
         one.server = None if server is None else PeerProperties.load(server)
         one.client = None if client is None else PeerProperties.load(client)
-        mechanisms, locales, one.mechanism, one.vhost = words
+        mechanisms, locales, one.mechanism, one.vhost, one.user = words
         one.mechanisms, one.locales = list(mechanisms), list(locales)
         one.tune_channel_max, one.tune_frame_max, one.tune_heartbeat = proposed
         one.channel_max, one.frame_max, one.heartbeat = agreed
@@ -432,3 +435,19 @@ def _connection_channel() -> Channel:
 def _words(octets: bytes | None) -> list[str]:
     """The words of a list that is written with spaces between them."""
     return [] if octets is None else octets[:4096].decode("utf-8", "replace").split(" ")
+
+
+def _user(mechanism: str, response: bytes | None) -> str | None:
+    """Who logs in by PLAIN or AMQPLAIN, None if that is not to be seen."""
+    if response is None:
+        return None
+    name: object = None
+    if mechanism == "PLAIN":
+        parts = response.split(b"\0")
+        if len(parts) == 3:
+            name = parts[1]
+    elif mechanism == "AMQPLAIN":
+        name = FieldTable(response).get("LOGIN")
+    if isinstance(name, bytes):
+        return name[:_LONGEST].decode("utf-8", "replace")
+    return name[:_LONGEST] if isinstance(name, str) else None

@@ -233,6 +233,7 @@ class Endpoint:
         if not isinstance(method, BasicPublish) or message.seen < message.announced:
             return None
         frame = record.frame
+        channel = self.view.channel(frame.channel)
         return Publish(
             0,
             method.exchange or "",
@@ -241,7 +242,7 @@ class Endpoint:
             method.immediate,
             message.announced,
             frame.offset + frame.size,
-            record.packet,
+            record.packet if channel is None else channel.publish_packet,
             record.last_time,
         )
 

@@ -124,15 +124,26 @@ class Publishes:
             del known[number]
             spans.add(number, number)
 
-    def returned(self, exchange: str, routing_key: str) -> Publish | None:
-        """The oldest one that a basic.return can be of, which is then waited for no more."""
-        at: i64 = 0
-        for publish in self.flagged:
-            if publish.exchange == exchange and publish.routing_key == routing_key:
-                del self.flagged[at]
-                return publish
-            at += 1
-        return None
+    def returnable(self, exchange: str, routing_key: str) -> list[Publish]:
+        """Those that a basic.return may be of, the oldest first."""
+        return [
+            publish
+            for publish in self.flagged
+            if publish.exchange == exchange and publish.routing_key == routing_key
+        ]
+
+    def returned(self, exchange: str, routing_key: str, size: int) -> None:
+        """One with a body of this size was returned: the oldest that it can be, an unconfirmed one if any."""
+        chosen: Publish | None = None
+        for publish in self.returnable(exchange, routing_key):
+            if publish.size == size:
+                if publish.number in self.unconfirmed:
+                    chosen = publish
+                    break
+                if chosen is None:
+                    chosen = publish
+        if chosen is not None:
+            self.flagged.remove(chosen)
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

@@ -1,0 +1,234 @@
+"""What a client publishes, and what the server returns of it: properties, basic.publish, basic.return (class
+basic).
+
+What RabbitMQ and LavinMQ ask of properties holds where the server says that it is one of them.
+"""
+
+from typing import Final
+
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.channel import REPLIES, Channel
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, HAS_USER_ID, BasicReturn
+from dissectors.amqp091.tables import RABBITMQ, FieldTable
+from dissectors.amqp091.values import FieldArray
+from dissectors.wire import i64
+
+__all__ = ["judge_properties", "judge_return", "judge_returned"]
+
+_REPLIES: Final = REPLIES.encode()
+
+# Replies of basic.return: what was mandatory, what was immediate.
+_NO_ROUTE: Final = 312
+_NO_CONSUMERS: Final = 313
+
+
+def odd_delivery_mode(case: Case, value: i64) -> None:
+    """The delivery-mode of a message is neither 1 (transient) nor 2 (persistent).
+
+    Why it matters: RabbitMQ takes all but 2 for transient; others may not.
+    Silent when: what a server delivers is judged: it repeats what was published. Told once a connection.
+    """
+    case.report_once(
+        "amqp091/B-PROP-DELIVERY-MODE", f"delivery-mode is {value}", CERTAIN, {"path": "delivery-mode"}
+    )
+
+
+def odd_priority(case: Case, value: i64, certainty: i64) -> None:
+    """The priority of a message is above 9.
+
+    Why it matters: the specification has ten; what a server makes of more is its own.
+    Silent when: what a server delivers is judged. Only possible at RabbitMQ and LavinMQ, whose queues can
+    have up to 255 (x-max-priority). Told once a connection.
+    """
+    case.report_once("amqp091/B-PROP-PRIORITY", f"priority is {value}", certainty, {"path": "priority"})
+
+
+def odd_expiration(case: Case, value: str) -> None:
+    """The expiration of a message is no count of milliseconds.
+
+    Why it matters: RabbitMQ closes the channel.
+    Silent when: the server is not RabbitMQ or LavinMQ.
+    """
+    case.report("amqp091/B-PROP-EXPIRATION", f"expiration is {value!r}", evidence={"path": "expiration"})
+
+
+def other_user(case: Case) -> None:
+    """The user-id of a message is not the user that logged in.
+
+    Why it matters: receivers take user-id for verified; RabbitMQ closes the channel.
+    Silent when: the login was not captured or names no user (neither PLAIN nor AMQPLAIN), or the server is
+    not RabbitMQ or LavinMQ. Never more than possible: some users may publish for others.
+    """
+    reason = "user-id is not the user of this connection's login"
+    case.report("amqp091/B-PROP-USERID", reason, POSSIBLE, {"path": "user-id"})
+
+
+def copies_no_list(case: Case, name: str) -> None:
+    """The header CC or BCC of a message is no array of strings.
+
+    Why it matters: RabbitMQ closes the channel, or does not send to those that are no strings.
+    Silent when: the server is not RabbitMQ or LavinMQ.
+    """
+    case.report("amqp091/B-PROP-CC", f"the header {name} is no array of strings", evidence={"path": name})
+
+
+def replies_to_nobody(case: Case) -> None:
+    """A message has the reply-to amq.rabbitmq.reply-to, and its channel has no consumer of that.
+
+    Why it matters: nobody could get the reply; RabbitMQ closes the channel.
+    Silent when: the server is not RabbitMQ or LavinMQ, or something before it on the channel was not
+    captured.
+    """
+    case.report("amqp091/B-REPLYTO-PUBLISH", f"no consumer of {REPLIES} on this channel")
+
+
+def return_not_asked_for(case: Case) -> None:
+    """A basic.return comes on a channel on which no message was published with mandatory or immediate.
+
+    Why it matters: the client does not expect it; a message that it takes for delivered is thrown away.
+    Silent when: something before it on the channel was not captured, or more were published so than are kept.
+    """
+    case.report("amqp091/B-RETURN-FLAGGED", "no message on this channel waits to be returned")
+
+
+def return_of_another_message(case: Case, reason: str) -> None:
+    """A basic.return is of no message that was published with mandatory or immediate on the channel.
+
+    Why it matters: the client finds out by exchange, routing key and content which of its messages it is.
+    Silent when: something before it on the channel was not captured, or more were published so than are kept.
+    """
+    case.report("amqp091/B-RETURN-MATCH", reason)
+
+
+def return_with_odd_code(case: Case, code: i64, certainty: i64) -> None:
+    """The reply-code of a basic.return does not fit how the message was published.
+
+    Why it matters: 312 says that no queue takes the message (mandatory), 313 that no consumer does
+    (immediate); the client acts on it.
+    Silent when: something before it on the channel was not captured. Only possible of codes other than these.
+    """
+    case.report("amqp091/B-RETURN-CODE", f"reply-code {code}", certainty, {"reply_code": int(code)})
+
+
+def return_after_its_ack(case: Case, number: int) -> None:
+    """A basic.return comes after the basic.ack of the message that it returns.
+
+    Why it matters: with the ack the client has forgotten the message, and takes it for safe.
+    Silent when: something before it on the channel was not captured, or a message of the same exchange,
+    routing key and size is not confirmed.
+    """
+    case.report(
+        "amqp091/CF-RETURN-FIRST", f"message {number} was acked before", evidence={"delivery_tag": number}
+    )
+
+
+def judge_properties(case: Case, channel: Channel, header: ContentHeader) -> None:
+    """The content header of a message that a client publishes."""
+    flags = header.flags
+    if header.delivery_mode >= 0 and header.delivery_mode != 1 and header.delivery_mode != 2:
+        odd_delivery_mode(case, header.delivery_mode)
+    if header.priority > 9:
+        at_home = case.view.server is None or case.view.rabbitmq
+        odd_priority(case, header.priority, POSSIBLE if at_home else CERTAIN)
+    if flags & (HAS_EXPIRATION | HAS_USER_ID | HAS_HEADERS | HAS_REPLY_TO) == 0 or not case.view.rabbitmq:
+        return
+    octets = header.octets
+    copies = flags & HAS_HEADERS != 0 and b"CC" in octets
+    replies = flags & HAS_REPLY_TO != 0 and _REPLIES in octets
+    if not copies and not replies and flags & (HAS_EXPIRATION | HAS_USER_ID) == 0:
+        return
+    properties = header.properties(RABBITMQ)
+    if properties.expiration is not None and not counts_milliseconds(properties.expiration):
+        odd_expiration(case, properties.expiration)
+    if flags & HAS_USER_ID != 0 and case.view.user is not None and properties.user_id != case.view.user:
+        other_user(case)
+    if copies and properties.headers is not None:
+        judge_copies(case, properties.headers)
+    if replies and properties.reply_to == REPLIES and channel.whole and channel.state == "OPEN":
+        for consumer in channel.consumers.values():
+            if consumer.queue == REPLIES:
+                return
+        if not channel.nameless:
+            replies_to_nobody(case)
+
+
+def counts_milliseconds(text: str) -> bool:
+    """Whether RabbitMQ takes it for a number of milliseconds."""
+    digits = text[1:] if text.startswith("+") else text
+    return digits.isascii() and digits.isdigit()
+
+
+def judge_copies(case: Case, headers: FieldTable) -> None:
+    """The headers of a message, in which CC stands somewhere."""
+    for name, value in headers.read(RABBITMQ).pairs:
+        if name in ("CC", "BCC"):
+            if not isinstance(value, FieldArray) or not all(isinstance(item, (str, bytes)) for item in value):
+                copies_no_list(case, str(name))
+
+
+def judge_return(case: Case, channel: Channel, method: BasicReturn) -> None:
+    """A server's basic.return."""
+    publishes = channel.publishes
+    exchange = method.exchange
+    routing_key = method.routing_key
+    if not channel.whole or not publishes.whole or publishes.forgotten or channel.state != "OPEN":
+        return
+    if exchange is None or routing_key is None:
+        return
+    if not publishes.flagged:
+        return_not_asked_for(case)
+        return
+    may = publishes.returnable(exchange, routing_key)
+    if not may:
+        return_of_another_message(
+            case, f"none to exchange {exchange!r} with routing key {routing_key!r} waits to be returned"
+        )
+        return
+    code = method.reply_code
+    if code == _NO_ROUTE:
+        if not any(publish.mandatory for publish in may):
+            return_with_odd_code(case, code, CERTAIN)
+    elif code == _NO_CONSUMERS:
+        if not any(publish.immediate for publish in may):
+            return_with_odd_code(case, code, CERTAIN)
+    else:
+        return_with_odd_code(case, code, POSSIBLE)
+
+
+def judge_returned(case: Case, channel: Channel, header: ContentHeader) -> None:
+    """The content header of a message that a server returns."""
+    returning = channel.returning
+    publishes = channel.publishes
+    if returning is None or channel.delivering > 0 or not channel.whole or not publishes.whole:
+        return
+    if publishes.forgotten or channel.state != "OPEN":
+        return
+    may = publishes.returnable(returning[0], returning[1])
+    if not may:
+        return
+    same = [publish for publish in may if publish.size == header.body_size]
+    if not same:
+        return_of_another_message(case, f"{header.body_size} octets of body, none published so waits for it")
+        return
+    for publish in same:
+        if publish.number == 0 or publish.number in publishes.unconfirmed:
+            return
+        if not publishes.acked.cover(publish.number, publish.number):
+            return
+    return_after_its_ack(case, same[0].number)
+
+
+RULES = {
+    "amqp091/B-PROP-DELIVERY-MODE": odd_delivery_mode,
+    "amqp091/B-PROP-PRIORITY": odd_priority,
+    "amqp091/B-PROP-EXPIRATION": odd_expiration,
+    "amqp091/B-PROP-USERID": other_user,
+    "amqp091/B-PROP-CC": copies_no_list,
+    "amqp091/B-REPLYTO-PUBLISH": replies_to_nobody,
+    "amqp091/B-RETURN-FLAGGED": return_not_asked_for,
+    "amqp091/B-RETURN-MATCH": return_of_another_message,
+    "amqp091/B-RETURN-CODE": return_with_odd_code,
+    "amqp091/CF-RETURN-FIRST": return_after_its_ack,
+}
