@@ -47,7 +47,7 @@ _EDITIONS = {"amqp10": "amqp10-editions.tsv"}
 _REACTIONS = ("S-ERR-END", "L-ERR-DETACH", "L-ERR-PIPELINED")
 
 # Of two texts each asks for what the other one forbids.
-_CONTRADICTED = ("M-CT-NONDATA",)
+_CONTRADICTED = ("M-CT-NONDATA", "Q-DECL-AUTODEL-IGNORE")
 
 # A peer's own policy decides, or one of two passages of the text that disagree.
 _NOTES = ("S-WIN-OUT", "L-HANDLE-REUSE", "C-TUNEOK-CHMAX-NOTNULL")

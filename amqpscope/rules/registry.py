@@ -19,6 +19,7 @@ from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import opening as opening091
 from amqpscope.rules.amqp091 import publishing as publishing091
 from amqpscope.rules.amqp091 import queue as queue091
+from amqpscope.rules.amqp091 import refusal as refusal091
 from amqpscope.rules.amqp091 import sizes as sizes091
 from amqpscope.rules.amqp091 import transaction as transaction091
 from amqpscope.rules.amqp091 import types as types091
@@ -98,6 +99,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/channel": channel.RULES,
     "amqp091/exchange": exchange091.RULES,
     "amqp091/queue": queue091.RULES,
+    "amqp091/refusal": refusal091.RULES,
     "amqp091/flow": flow.RULES,
     "amqp091/opening": opening091.RULES,
     "amqp091/sizes": sizes091.RULES,

@@ -21,6 +21,7 @@ from amqpscope.rules.amqp091 import (
     negotiation,
     opening,
     queue,
+    refusal,
     requests,
     sizes,
     types,
@@ -184,6 +185,9 @@ class Judge(AnyJudge):
         if case.view.state != "OPEN" or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             if not negotiation.judge_set_up(case, method):
                 return
+        if isinstance(method, ConnectionClose) and not case.me.by_client:
+            text = method.reply_text or ""
+            refusal.judge_connection_close(case, method.reply_code, text, method.class_id, method.method_id)
         if isinstance(method, ConnectionClose):
             negotiation.judge_close(case, method)
             closing.judge_close(case, method)
@@ -237,6 +241,9 @@ class Judge(AnyJudge):
             flow.judge_flow_ok(case, channel, method)
         elif isinstance(method, ChannelClose):
             closing.judge_method_id(case, method.class_id, method.method_id)
+            if not case.me.by_client:
+                text = method.reply_text or ""
+                refusal.judge_close(case, channel, method.reply_code, text, method.class_id, method.method_id)
         elif isinstance(method, BasicReturn):
             closing.judge_code(case, method.reply_code)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from scenarios.pairs import SAME, legal, pair, told, without
+from support.conversation import Said
 from support.dialogue091 import SERVER_CAPABILITIES, Dialogue091
 
 
-def refused(d: Dialogue091, text: str, cause: str, code: int = 403) -> None:
-    """The broker closes the channel, and the client answers."""
-    d.server.close_channel(code, text, cause)
+def refused(d: Dialogue091, text: str, cause: str, code: int = 403) -> Said:
+    """The broker closes the channel, and the client answers; the close."""
+    closed = d.server.close_channel(code, text, cause)
     d.client.channel_close_ok()
+    return closed
 
 
 @pair("X-DEFAULT-DECL", cut=without("connection.start"), then=SAME)

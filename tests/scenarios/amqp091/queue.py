@@ -16,7 +16,9 @@ def of_no_queue(name: str, rule: str, arguments: dict[str, str], d: Dialogue091)
     d.channel(1)
     if d.wrong:
         d.client.method(name, queue="", **arguments).breaks(rule)
-        refused(d, NO_QUEUE, name, 404)
+        closed = refused(d, NO_QUEUE, name, 404)
+        if name == "queue.unbind":
+            closed.breaks("Q-UNBIND-FAIL-CONN")
     else:
         d.declare("")
         d.ask(name, queue="", **arguments)
@@ -32,7 +34,7 @@ for _name, _rule, _arguments in (
     add_pair(
         f"{_name.replace('.', '_')}_of_no_queue",
         partial(of_no_queue, _name, _rule, _arguments),
-        _rule,
+        *((_rule, "Q-UNBIND-FAIL-CONN") if _name == "queue.unbind" else (_rule,)),
         cut=without("channel.open"),
     )
 
