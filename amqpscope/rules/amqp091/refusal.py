@@ -204,7 +204,8 @@ def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
 
     Why it matters: one rule of the specification wants the connection closed, others name a code of
     channels; brokers close the channel.
-    Silent when: the same was told of the connection before.
+    Silent when: the same was told of the connection before, or the reply-code is 404, which other rules of the
+    method ask for.
     """
     case.report_once(
         "amqp091/Q-UNBIND-FAIL-CONN",
@@ -327,7 +328,7 @@ def judge_close(case: Case, channel: Channel, code: i64, text: str, class_id: i6
     if request is None:
         return
     refusal = Refusal(channel, request, code, text.lower())
-    if name == "queue.unbind":
+    if name == "queue.unbind" and code != 404:
         unbind_fails_by_channel(case, refusal)
     _judge(case, refusal, channel.unheard.get(name) is not request)
 

@@ -16,9 +16,7 @@ def of_no_queue(name: str, rule: str, arguments: dict[str, str], d: Dialogue091)
     d.channel(1)
     if d.wrong:
         d.client.method(name, queue="", **arguments).breaks(rule)
-        closed = refused(d, NO_QUEUE, name, 404)
-        if name == "queue.unbind":
-            closed.breaks("Q-UNBIND-FAIL-CONN")
+        refused(d, NO_QUEUE, name, 404)
     else:
         d.declare("")
         d.ask(name, queue="", **arguments)
@@ -34,7 +32,7 @@ for _name, _rule, _arguments in (
     add_pair(
         f"{_name.replace('.', '_')}_of_no_queue",
         partial(of_no_queue, _name, _rule, _arguments),
-        *((_rule, "Q-UNBIND-FAIL-CONN") if _name == "queue.unbind" else (_rule,)),
+        _rule,
         cut=without("channel.open"),
     )
 
