@@ -204,8 +204,8 @@ def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
 
     Why it matters: one rule of the specification wants the connection closed, others name a code of
     channels; brokers close the channel.
-    Silent when: the same was told of the connection before, or the reply-code is 404, which other rules of the
-    method ask for.
+    Silent when: the same was told of the connection before, or the reply-code is 404, which other rules of
+    the method ask for.
     """
     case.report_once(
         "amqp091/Q-UNBIND-FAIL-CONN",
