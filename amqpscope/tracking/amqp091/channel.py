@@ -349,11 +349,12 @@ class Channel:
         if isinstance(method, ChannelOpenOk):
             if not by_client:
                 self.state = advance(CHANNEL, {}, self.state, "S:open-ok")
-        if self._discards(by_client):
-            self.discarded.update(method.definition().responses)
-            return
         name = method.definition().name
         answered = self._answer(by_client, name)
+        if self._discards(by_client):
+            # Its sender may not have read the close: it counts as said, and changes nothing.
+            self.discarded.update(method.definition().responses)
+            return
         if by_client:
             self._client_says(method, name, end, packet, time)
         else:

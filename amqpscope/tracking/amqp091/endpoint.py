@@ -73,6 +73,7 @@ class Endpoint:
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
     tuned_time: of its first frame from which on it knew the heartbeat delay, 0 if there was none.
     blocked_time: of its first frame since it could know that the connection is blocked, 0 if it is not.
+    torn: of its last frame it is not known what it says, nor how much of the peer's it could know at its end.
     """
 
     def __init__(self, peer: str) -> None:
@@ -93,6 +94,7 @@ class Endpoint:
         self.closed_could: i64 = -1
         self.tuned_time: i64 = 0
         self.blocked_time: i64 = 0
+        self.torn: bool = False
 
     def lost(self) -> None:
         """Something is missing of what it said or could know."""
@@ -126,6 +128,10 @@ class Endpoint:
             self.inbox_head = 0
         else:
             self.inbox_head = at
+        if self.torn:
+            # What is not understood of this endpoint may have answered all that.
+            self.torn = False
+            self.lost()
 
     def deliver(self, record: FrameRecord, publish: Publish | None) -> None:
         """The peer sent a frame: it is on its way. publish: the message of the client's that it completes."""
@@ -221,6 +227,7 @@ class Endpoint:
         if frame.problems and obscure(frame):
             # What it was to set up is not known: what follows rests on it.
             self.lost()
+            self.torn = True
 
     def published(self, record: FrameRecord) -> Publish | None:
         """The message of the client's that this frame completes, or None."""
@@ -285,7 +292,7 @@ class Endpoint:
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well),
+            (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could)),
             (int(self.tuned_time), int(self.blocked_time)),
@@ -297,8 +304,9 @@ class Endpoint:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
-        (peer, whole, sent_end, frames, began_well), spots, last, times, knowledge, view, inbox = state
+        (peer, whole, sent_end, frames, began_well, torn), spots, last, times, knowledge, view, inbox = state
         endpoint = Endpoint(peer)
+        endpoint.torn = torn
         endpoint.began_well = began_well
         opening, unfinished = spots
         endpoint.opening = None if opening is None else Spot.load(opening)

@@ -110,6 +110,21 @@ def request_discarded(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@legal("what a server had to answer when the client's close reached its host")
+def answered_behind_the_close(d: Dialogue091) -> None:
+    d.opened(start={"product": "Other Broker"})
+    d.channel(1)
+    d.client.method("exchange.declare", exchange="x", type="direct")
+    d.client.flow(False)
+    d.client.flow(True)
+    d.client.close_channel()
+    d.server.method("exchange.declare-ok")
+    d.server.flow_ok(False)
+    d.server.flow_ok(True)
+    d.server.channel_close_ok()
+    d.goodbye()
+
+
 @pair("CH-FLOW-STOP", cut=without("channel.open"))
 def publish_on_a_stopped_channel(d: Dialogue091) -> None:
     d.opened(start={"product": "Other Broker"})
