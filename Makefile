@@ -5,7 +5,7 @@
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
 # make properties  the property tests, with many more examples (FUZZ_EXAMPLES each)
-# make fuzz   fuzzing by coverage, FUZZ_SECONDS for each of seven entries, uncompiled (Linux, Python up to 3.13)
+# make fuzz   fuzzing by coverage, FUZZ_SECONDS for each of eight entries, uncompiled (Linux, Python up to 3.13)
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -25,7 +25,9 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: demo test test-spark pipeline-tests check bench bench-spark measure-pipeline properties fuzz fuzz-entries clean
+.PHONY: install demo test test-spark pipeline-tests check bench bench-spark measure-pipeline properties fuzz fuzz-entries clean
+
+install: $(INSTALLED)
 
 demo: $(INSTALLED)
 	$(BIN)/amqpscope read captures/demo.pcap
