@@ -7,8 +7,8 @@ who talks to that product lives with it, and its makers know. Two things keep a 
 * It excuses nobody when the other peer complains, with a condition that says that the protocol was broken.
 
 Who a peer is only its open says: product, version, user-agent among the properties, or a container-id of a
-form that only one product makes up. A habit has a public source. Findings that only several connections give
-(`amqpscope.correlation`) have no habits.
+form that only one product makes up; in AMQP 0-9-1 the properties in start and start-ok. A habit has a public
+source. Findings that only several connections give (`amqpscope.correlation`) have no habits.
 
 None of this is asked for a frame; only for a finding whose rule is in `HABITUAL`, when it is given out.
 """
@@ -68,6 +68,11 @@ _COMPLAINTS: Final = frozenset(
         "amqp:session:unattached-handle",
         "amqp:link:transfer-limit-exceeded",
         "amqp:link:message-size-exceeded",
+        "501",
+        "502",
+        "503",
+        "504",
+        "505",
     )
 )
 """What a peer says that cannot go on with what the other one has sent."""
@@ -125,6 +130,32 @@ PROFILES: Final = (
                 "lets its sessions answer detach and end after its close",
                 "https://github.com/rabbitmq/rabbitmq-server/pull/13247",
                 frames=("detach", "end"),
+            ),
+        ),
+    ),
+    Profile(
+        "rabbitmq-091",
+        "RabbitMQ",
+        (Mark("product", "RabbitMQ"),),
+        (
+            Habit(
+                "amqp091/F-FRAME-SIZE",
+                "does not divide content headers, nor refuses messages with headers that fit into no frame",
+                "https://github.com/rabbitmq/rabbitmq-server/issues/921",
+                frames=("content-header",),
+            ),
+        ),
+    ),
+    Profile(
+        "pamqp",
+        "aiormq (under aio-pika) and rabbitpy, on pamqp",
+        (Mark("product", "aiormq|rabbitpy"),),
+        (
+            Habit(
+                "amqp091/T-RESERVED-CHAN",
+                "opens channels with 0 in the former field out-of-band",
+                "https://github.com/gmr/pamqp/blob/main/pamqp/commands.py",
+                frames=("channel.open",),
             ),
         ),
     ),

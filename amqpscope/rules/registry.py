@@ -23,6 +23,7 @@ from amqpscope.rules.amqp091 import refusal as refusal091
 from amqpscope.rules.amqp091 import sizes as sizes091
 from amqpscope.rules.amqp091 import transaction as transaction091
 from amqpscope.rules.amqp091 import types as types091
+from amqpscope.rules.amqp091 import values as values091
 from amqpscope.rules.amqp10 import (
     attachment,
     condition,
@@ -106,6 +107,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/entities": entities091.RULES,
     "amqp091/existence": existence091.RULES,
     "amqp091/types": types091.RULES,
+    "amqp091/values": values091.RULES,
     "amqp091/negotiation": negotiation091.RULES,
     "amqp091/blocked": blocked.RULES,
     "amqp091/closing": closing.RULES,

@@ -7,8 +7,15 @@ rules ask of every message are kept; `properties()` decodes the others for who w
 from typing import Final
 
 from dissectors.amqp091.arguments import ArgumentReader, Field
-from dissectors.amqp091.methods import PROPERTY_FLAGS, PROPERTY_KINDS, BasicProperties
-from dissectors.amqp091.tables import EITHER, plain_text, sound_table
+from dissectors.amqp091.methods import (
+    HAS_CONTENT_ENCODING,
+    HAS_CONTENT_TYPE,
+    HAS_HEADERS,
+    PROPERTY_FLAGS,
+    PROPERTY_KINDS,
+    BasicProperties,
+)
+from dissectors.amqp091.tables import EITHER, odd_name, plain_text, sound_table
 from dissectors.interface import Body
 from dissectors.wire import i64, u16, u32, u64
 
@@ -25,8 +32,9 @@ class ContentHeader(Body):
     """A content header.
 
     body_size: octets of the body that follows. flags: the first flag word, to be tested with `HAS_TYPE` and
-    its like of `methods`. octets: the property list, as sent. delivery_mode, priority: -1 if not set.
-    sound: nothing was wrong with the properties.
+    its like of `methods`. octets: the property list, as sent. delivery_mode, priority, timestamp: -1 if not
+    set; of a timestamp beyond 62 bits some number beyond all dates. sound: nothing was wrong with the
+    properties.
     """
 
     def __init__(self, class_id: i64, weight: i64, body_size: int, flags: i64, octets: bytes) -> None:
@@ -37,6 +45,7 @@ class ContentHeader(Body):
         self.octets: bytes = octets
         self.delivery_mode: i64 = -1
         self.priority: i64 = -1
+        self.timestamp: i64 = -1
         self.sound: bool = True
 
     def properties(self, dialect: i64 = EITHER) -> BasicProperties:
@@ -47,6 +56,18 @@ class ContentHeader(Body):
             reader.begin(self.octets, 0, len(self.octets), 0, properties, True)
             properties.decode(reader, self.flags)
         return properties
+
+    def odd_name(self) -> str | None:
+        """The first name in the table of headers that begins with no letter, '$' or '#'; of sound ones."""
+        if not self.sound or self.flags & HAS_HEADERS == 0:
+            return None
+        octets = self.octets
+        pos: i64 = 0
+        if self.flags & HAS_CONTENT_TYPE != 0:
+            pos += 1 + octets[pos]
+        if self.flags & HAS_CONTENT_ENCODING != 0:
+            pos += 1 + octets[pos]
+        return odd_name(octets, pos + 4, pos + 4 + u32(octets, pos))
 
     def title(self) -> str:
         return "content-header"
@@ -74,6 +95,14 @@ class ContentHeader(Body):
 
     def __repr__(self) -> str:
         return f"ContentHeader({self.class_id}, {self.body_size}, {self.properties()!r})"
+
+
+def seconds(buf: bytes, at: i64) -> i64:
+    """The timestamp at `at`; beyond 62 bits some number beyond all dates."""
+    high = u32(buf, at)
+    if high >= 0x4000_0000:
+        high = 0x3FFF_FFFF
+    return high * 0x1_0000_0000 + u32(buf, at + 4)
 
 
 def read_content_header(
@@ -153,6 +182,9 @@ def _sound_properties(buf: bytes, pos: i64, end: i64, dialect: i64, header: Cont
                     return False
                 pos = behind
             else:
+                if end - pos < 8:
+                    return False
+                header.timestamp = seconds(buf, pos)
                 pos += 8
         bit >>= 1
         number += 1
@@ -171,6 +203,8 @@ def _report(
     reader.short_rule = "F-METHOD-ARGS"
     header.delivery_mode = properties.delivery_mode
     header.priority = properties.priority
+    if properties.timestamp >= 0:
+        header.timestamp = min(properties.timestamp, (1 << 62) - 1)
     if reader.pos < end and not reader.stopped and not unknown:
         reason = f"{end - reader.pos} octets are left behind the properties"
         reader.problem("F-HEADER-DECODE", reader.pos, -1, reason)

@@ -21,7 +21,7 @@ from dissectors.wire import i64
 
 __all__ = ["Message", "MessageAssembler"]
 
-_DUMP_VERSION: Final = 1
+_DUMP_VERSION: Final = 2
 
 # Octets around the payload of a frame.
 _AROUND: Final = 8
@@ -311,7 +311,7 @@ def _dump_message(message: Message) -> tuple[object, ...]:
     if message.header is not None:
         known = message.header
         header = (known.class_id, known.weight, known.body_size, known.flags, known.octets)
-        header += (known.delivery_mode, known.priority, known.sound)
+        header += (known.delivery_mode, known.priority, known.timestamp, known.sound)
     return (
         message.channel,
         message.offset,
@@ -330,10 +330,11 @@ def _load_message(saved: tuple[Any, ...]) -> Message:
     method = None if method_state is None else load_method(method_state)
     message = Message(channel, offset, method)
     if header_state is not None:
-        class_id, weight, body_size, flags, octets, delivery_mode, priority, sound = header_state
+        class_id, weight, body_size, flags, octets, delivery_mode, priority, timestamp, sound = header_state
         header = ContentHeader(class_id, weight, body_size, flags, octets)
         header.delivery_mode = delivery_mode
         header.priority = priority
+        header.timestamp = timestamp
         header.sound = sound
         message.header = header
         message.announced = body_size

@@ -49,7 +49,16 @@ from dissectors.interface import Problem
 from dissectors.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
 
-__all__ = ["EITHER", "PRINTED", "RABBITMQ", "FieldTable", "TableReader", "plain_text", "sound_table"]
+__all__ = [
+    "EITHER",
+    "PRINTED",
+    "RABBITMQ",
+    "FieldTable",
+    "TableReader",
+    "odd_name",
+    "plain_text",
+    "sound_table",
+]
 
 EITHER: Final = 0
 """Nobody has told which dialect is spoken."""
@@ -84,6 +93,10 @@ class FieldTable:
     def fits(self, dialect: i64) -> bool:
         """Whether it can be read in a dialect (RABBITMQ or PRINTED) without a problem."""
         return not self.problems(dialect)
+
+    def odd_name(self) -> str | None:
+        """The first name that begins with no letter, '$' or '#'; None if none does."""
+        return odd_name(self.octets, 0, len(self.octets))
 
     def reader(self, dialect: i64) -> "TableReader":
         """A reader of its pairs."""
@@ -211,6 +224,26 @@ def _behind_value(buf: bytes, at: i64, end: i64, dialect: i64, depth: i64, insid
             if first < 0:
                 return -1
     return pos
+
+
+def odd_name(buf: bytes, start: i64, end: i64) -> str | None:
+    """Of the pairs in buf[start:end] the first name that begins with no letter, '$' or '#' (section 4.2.5.5).
+
+    Up to where they cannot be read in RabbitMQ's dialect, and not in the tables inside.
+    """
+    pos = start
+    while pos < end:
+        size: i64 = buf[pos]
+        behind = pos + 1 + size
+        if behind >= end:
+            return None
+        first: i64 = buf[pos + 1] if size > 0 else 0
+        if not (97 <= first <= 122 or 65 <= first <= 90 or first == 36 or first == 35):  # a-z A-Z $ #
+            return buf[pos + 1 : behind].decode("utf-8", "replace")
+        pos = _behind_value(buf, behind, end, RABBITMQ, 0, False)
+        if pos < 0:
+            return None
+    return None
 
 
 # What `fixed_width` says instead of a width.

@@ -262,8 +262,9 @@ def verdicts(findings: list[Finding]) -> list[tuple[str, str, int, bool]]:
 
 
 def test_every_habit_is_told_and_every_product_introduces_itself() -> None:
-    assert set(TOLD) == {(one.name, habit.rule, habit.path) for one in PROFILES for habit in one.habits}
-    assert set(INTRODUCTIONS) == {one.name for one in PROFILES}
+    habits = {(one.name, habit.rule, habit.path) for one in PROFILES for habit in one.habits}
+    assert set(TOLD) == {habit for habit in habits if habit[1].startswith("amqp10/")}
+    assert set(INTRODUCTIONS) == {name for name, _, _ in TOLD}
 
 
 @pytest.mark.parametrize(("name", "rule", "path"), list(TOLD))

@@ -16,7 +16,8 @@ class Case(AnyCase):
     """One frame before the judge, or the end of a stream.
 
     me: the endpoint that sent it. peer: the other one. view: the connection as `me` could know it. channel:
-    the frame's, as it knows that, or None. name: the method's, else the frame's.
+    the frame's, as it knows that, or None. name: the method's, else the frame's. fine_exchange: the last
+    name of an exchange that nothing is wrong with.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -26,6 +27,7 @@ class Case(AnyCase):
         self.view: Conversation
         self.channel: Channel | None = None
         self.name: str = ""
+        self.fine_exchange: str = ""
 
     def place(self, finding: Finding) -> None:
         if self.spot is None:
@@ -33,6 +35,16 @@ class Case(AnyCase):
             if isinstance(body, (BasicDeliver, BasicGetOk, BasicAck, BasicNack, BasicReject)):
                 if 0 <= body.delivery_tag < 1 << 62:
                     finding.delivery_id = body.delivery_tag
+
+    def is_sure(self) -> bool:
+        """Whether frames were found where frames had to be, ever since the connection or the channel began.
+
+        After octets that were not captured they are searched for, and may be the body of a message.
+        """
+        if self.me.whole:
+            return True
+        channel = self.channel
+        return channel is not None and channel.whole
 
     def message(self) -> Message | None:
         """What the frame completes."""

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved, proved_of_properties
+from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp091.methods import ChannelCloseOk
 from dissectors.interface import Problem
 
-__all__ = ["PROBLEMS"]
+__all__ = ["PROBLEMS", "body_of_no_octets"]
 
 
 def content_on_channel_0(case: Case, problem: Problem) -> None:
@@ -144,6 +145,16 @@ def flag_of_no_property(case: Case, problem: Problem) -> None:
     proved_of_properties(case, "amqp091/F-HEADER-FLAGS", problem)
 
 
+def body_of_no_octets(case: Case) -> None:
+    """A body frame inside a message has no octets.
+
+    Why it matters: hardly. The specification has it for a server that gives up a message half sent, which
+    nobody is known to do; RabbitMQ takes no notice of it.
+    Silent when: the same was told of the connection before.
+    """
+    case.report_once("amqp091/F-BODY-EMPTY", "a body frame without octets", CERTAIN, {})
+
+
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-CONTENT-CH-NONZERO": content_on_channel_0,
     "F-CONTENT-HEADER-NEXT": no_content_header_behind_the_method,
@@ -159,4 +170,7 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-HEADER-FLAGS": flag_of_no_property,
 }
 
-RULES = {"amqp091/" + code: rule for code, rule in PROBLEMS.items()}
+RULES = {
+    **{"amqp091/" + code: rule for code, rule in PROBLEMS.items()},
+    "amqp091/F-BODY-EMPTY": body_of_no_octets,
+}

@@ -25,6 +25,7 @@ from amqpscope.rules.amqp091 import (
     requests,
     sizes,
     types,
+    values,
 )
 from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
@@ -40,6 +41,9 @@ from amqpscope.tracking.pace import Pace
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
+    HAS_HEADERS,
+    HAS_RESERVED,
+    HAS_TIMESTAMP,
     BasicDeliver,
     BasicPublish,
     BasicReturn,
@@ -142,6 +146,8 @@ class Judge(AnyJudge):
         size = frame.size if frame.missing == 0 else frame.declared_size
         if size > sizes.ALWAYS_TAKEN and case.found == 0:
             sizes.judge_size(case, size)
+        elif size == _EMPTY and frame.kind == "body" and case.found == 0 and me.whole:
+            content_frames.body_of_no_octets(case)
         if case.view.heartbeat > 0:
             heartbeat.judge_silence(case)
         if frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method):
@@ -164,6 +170,8 @@ class Judge(AnyJudge):
         if frame.channel > 0:
             case.channel = view.channel(frame.channel)
         if isinstance(body, ContentHeader):
+            if body.flags & _JUDGED_PROPERTIES != 0 and not frame.problems and case.is_sure():
+                types.judge_properties(case, body)
             if case.channel is not None and case.channel.is_open and case.found == 0 and body.sound:
                 basic.judge_content(case, case.channel, body)
             return
@@ -177,6 +185,8 @@ class Judge(AnyJudge):
             self.connection_method(case, body)
         else:
             self.channel_method(case, body)
+        if not frame.problems and case.is_sure():
+            values.judge_values(case, body)
 
     def connection_method(self, case: Case, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
@@ -254,9 +264,10 @@ class Judge(AnyJudge):
                 # What is wrong with its payload follows from its size.
                 framing.wrong_frame_end(case, problem)
                 return
+        printed = types.is_of_the_printed_dialect(case)
         for problem in frame.problems:
             rule = _PROVED.get(problem.code)
-            if rule is not None:
+            if rule is not None and not (printed and problem.code.startswith("T-")):
                 rule(case, problem)
 
     def end(
@@ -356,6 +367,11 @@ class Judge(AnyJudge):
         judge.over = over
         return judge
 
+
+# Octets of a frame without payload.
+_EMPTY: Final = 8
+
+_JUDGED_PROPERTIES: Final = HAS_HEADERS | HAS_TIMESTAMP | HAS_RESERVED
 
 # What the dissectors prove, by the problem's code.
 _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {

@@ -21,6 +21,7 @@ from amqpscope.tracking.knowledge import Limits
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
+    AccessRequestOk,
     BasicAck,
     BasicCancel,
     BasicCancelOk,
@@ -264,6 +265,8 @@ class Channel:
         self.deliveries: Deliveries = Deliveries()
         self.publishes: Publishes = Publishes()
         self.transacted: bool = False
+        # The server has given out an access ticket, as servers did before 0-9-1.
+        self.ticketed: bool = False
         # Prefetch: the windows set with and without `global`, as bounds (UNLIMITED: none), and of octets
         # without (0: none).
         self.window: i64 = UNLIMITED
@@ -563,6 +566,8 @@ class Channel:
         elif isinstance(method, BasicQosOk):
             if answered is not None:
                 self.windows.settle(answered.end)
+        elif isinstance(method, AccessRequestOk):
+            self.ticketed = True
         elif isinstance(method, ChannelFlow):
             self._ask(False, method, name, False, "1" if method.active else "0", end, packet, time)
         elif isinstance(method, ChannelFlowOk):
@@ -667,7 +672,7 @@ class Channel:
             tuple(request.dump() for request in self.demands),
             (tuple(sorted(self.unawaited)), tuple(sorted(self.discarded))),
             tuple(request.dump() for request in self.unheard.values()),
-            (self.queue, self.transacted, self.client_stopped, self.server_stopped),
+            (self.queue, self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
             (self.delivering, self.beginning, self.returning),
             (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
             tuple(consumer.dump() for consumer in self.consumers.values()),
@@ -692,7 +697,8 @@ class Channel:
         channel.demands = [Request.load(one) for one in demands]
         channel.unawaited, channel.discarded = (set(names) for names in unawaited)
         channel.unheard = {one[0]: Request.load(one) for one in unheard}
-        channel.queue, channel.transacted, channel.client_stopped, channel.server_stopped = flags
+        channel.queue, channel.transacted, channel.ticketed = flags[:3]
+        channel.client_stopped, channel.server_stopped = flags[3:]
         channel.delivering, channel.beginning, channel.returning = delivering
         channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
         for one in consumers:

@@ -115,6 +115,72 @@ def table_that_ends_inside_a_value(d: Dialogue091) -> None:
     declared(d, said, "T-TABLE-LEN", 541)
 
 
+@pair("T-TABLE-DIALECT")
+def printed_types_for_rabbitmq(d: Dialogue091) -> None:
+    opened(d)
+    arguments = {"comment": ("s", "lazy"), "number": ("I", 5)}
+    dialect = amqp.PRINTED
+    if not d.wrong:
+        arguments["comment"] = ("S", "lazy")
+    said = declare_with(d, amqp.table(arguments, dialect))
+    if d.wrong:
+        said.may_break("T-TABLE-DIALECT")
+        d.server.close_connection(541, "INTERNAL_ERROR", "queue.declare")
+        d.client.connection_close_ok()
+        d.tcp.goodbye()
+        return
+    d.server.method("queue.declare-ok", queue="q")
+    d.goodbye()
+
+
+@pair("T-TABLE-NAME-START")
+def name_that_begins_with_an_underscore(d: Dialogue091) -> None:
+    opened(d)
+    name = "__TypeId__" if d.wrong else "TypeId__"
+    for number in range(2):
+        said = d.client.publish(content_type="text/plain", headers={"a": True, name: "java.lang.String"})
+        if d.wrong and number == 0:
+            said.breaks("T-TABLE-NAME-START")
+    d.goodbye()
+
+
+@pair("T-TABLE-NAME-START")
+def argument_that_begins_with_a_hyphen(d: Dialogue091) -> None:
+    opened(d)
+    asked, _ = d.declare(arguments={"-x" if d.wrong else "x-": True})
+    if d.wrong:
+        asked.breaks("T-TABLE-NAME-START")
+    d.goodbye()
+
+
+@pair("T-TIMESTAMP")
+def timestamp_in_milliseconds(d: Dialogue091) -> None:
+    opened(d)
+    for number in range(2):
+        said = d.client.publish(timestamp=1_700_000_000 * (1000 if d.wrong else 1))
+        if d.wrong and number == 0:
+            said.may_break("T-TIMESTAMP")
+    d.goodbye()
+
+
+@pair("T-RESERVED-PROP")
+def cluster_id_of_a_message(d: Dialogue091) -> None:
+    opened(d)
+    said = d.client.publish(reserved="cluster" if d.wrong else "")
+    if d.wrong:
+        said.breaks("T-RESERVED-PROP")
+    d.goodbye()
+
+
+@legal("a broker of the printed grammar, and a client that speaks it")
+def tables_of_the_printed_grammar(d: Dialogue091) -> None:
+    d.product = "Some Broker"
+    d.dialect = amqp.PRINTED
+    opened(d)
+    d.client.publish(headers={"s": ("s", "short"), "U": ("U", -1), "l": ("l", 1 << 63)})
+    d.goodbye()
+
+
 @legal("every type that RabbitMQ knows, tables in arrays in tables, and names in any script")
 def tables_of_all_types(d: Dialogue091) -> None:
     opened(d)
@@ -138,9 +204,9 @@ def tables_of_all_types(d: Dialogue091) -> None:
         "F": {"inner": {}},
         "V": None,
         "x": ("x", b"\0\1"),
-        "__TypeId__": "java.lang.String",
-        "\u043a\u043b\u044e\u0447": "value",
-        "": "no name",
+        "K\u00f6ln-\u043a\u043b\u044e\u0447": "value",
+        "$": "dollar",
+        "#1": "hash",
     }
     d.client.publish(headers=headers)
     d.client.method("queue.declare", queue="q", no_wait=True, arguments=headers)
