@@ -329,6 +329,13 @@ Of a channel with more no return is held against anything."""
 MAX_ENTITY_DEEDS: Final = 64
 """Deeds to one exchange or queue that are looked through for what was known of it."""
 
+MIN_TELLING_BODY: Final = 16
+"""Octets of a body that a message without a message-id is found again by. Shorter ones come again."""
+
+MAX_REDELIVERIES: Final = 20
+"""How often a message may come again before that is worth a word. The specification suggests five; RabbitMQ's
+quorum queues give up after twenty."""
+
 EXCLUSIVE_PATIENCE: Final = 10_000_000_000
 """Nanoseconds after the end of its connection in which an exclusive queue has to be gone. Brokers do it at
 once, or with the next round of some cleaner."""

@@ -6,6 +6,7 @@ or were captured.
 
 from collections.abc import Iterable
 
+from amqpscope.correlation.contents import passed
 from amqpscope.correlation.entities import entrusted
 from amqpscope.correlation.intermediary import forwarded
 from amqpscope.correlation.resumption import resumed
@@ -21,8 +22,8 @@ def correlate(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
     """The findings that it takes several connections for."""
     ordered = sorted(summaries, key=_age)
     links = [one for one in ordered if isinstance(one, Summary10)]
-    deeds = [one for one in ordered if isinstance(one, Summary091)]
-    return [*resumed(links), *forwarded(links), *entrusted(deeds)]
+    said = [one for one in ordered if isinstance(one, Summary091)]
+    return [*resumed(links), *forwarded(links), *entrusted(said), *passed(said)]
 
 
 def _age(summary: ConnectionSummary) -> tuple[int, bytes, int]:

@@ -16,6 +16,7 @@ answer says by itself. What is done to a name over two addresses (the nodes of a
 from collections.abc import Iterable
 from typing import Final
 
+from amqpscope.correlation.hosts import address
 from amqpscope.finding import Finding
 from amqpscope.limits import EXCLUSIVE_PATIENCE, MAX_CORRELATED_LINKS, MAX_ENTITY_DEEDS
 from amqpscope.rules.amqp091 import entities, existence
@@ -56,25 +57,16 @@ def entrusted(summaries: Iterable[Summary]) -> list[Finding]:
     """What is wrong with what was done on these connections, given in the order of time."""
     kept = list(summaries)
     whole = sum(summary.weight for summary in kept) < MAX_CORRELATED_LINKS
-    partial = {_address(summary) for summary in kept if not summary.whole or not summary.virtual_host}
+    partial = {address(summary) for summary in kept if not summary.whole or not summary.virtual_host}
     hosts: dict[tuple[bytes, str], list[Summary]] = {}
     for summary in kept:
-        hosts.setdefault((_address(summary), summary.virtual_host), []).append(summary)
+        hosts.setdefault((address(summary), summary.virtual_host), []).append(summary)
     elsewhere = _elsewhere(kept)
     findings: list[Finding] = []
-    for (address, name), some in hosts.items():
-        host = _Host(some, whole and address not in partial, elsewhere.get(name, set()))
+    for (where, name), some in hosts.items():
+        host = _Host(some, whole and where not in partial, elsewhere.get(name, set()))
         findings += host.judge()
     return findings
-
-
-def _address(summary: Summary) -> bytes:
-    """Address and port of the server."""
-    connection = summary.connection
-    server = 1 - connection.client_end()
-    width = (len(connection.key) - 4) // 2
-    port = len(connection.key) - 4 + 2 * server
-    return connection.key[server * width : (server + 1) * width] + connection.key[port : port + 2]
 
 
 def _elsewhere(summaries: list[Summary]) -> dict[str, set[tuple[str, str]]]:
@@ -82,11 +74,11 @@ def _elsewhere(summaries: list[Summary]) -> dict[str, set[tuple[str, str]]]:
     first: dict[tuple[str, str, str], bytes] = {}
     found: dict[str, set[tuple[str, str]]] = {}
     for summary in summaries:
-        address = _address(summary)
+        where = address(summary)
         for deed in summary.deeds:
             if _changes(deed):
                 kind, name = _what(deed)
-                if first.setdefault((summary.virtual_host, kind, name), address) != address:
+                if first.setdefault((summary.virtual_host, kind, name), where) != where:
                     found.setdefault(summary.virtual_host, set()).add((kind, name))
     return found
 

@@ -17,6 +17,7 @@ from amqpscope.rules.amqp091 import existence as existence091
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import opening as opening091
+from amqpscope.rules.amqp091 import passing as passing091
 from amqpscope.rules.amqp091 import publishing as publishing091
 from amqpscope.rules.amqp091 import queue as queue091
 from amqpscope.rules.amqp091 import refusal as refusal091
@@ -106,6 +107,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/sizes": sizes091.RULES,
     "amqp091/entities": entities091.RULES,
     "amqp091/existence": existence091.RULES,
+    "amqp091/passing": passing091.RULES,
     "amqp091/types": types091.RULES,
     "amqp091/values": values091.RULES,
     "amqp091/negotiation": negotiation091.RULES,

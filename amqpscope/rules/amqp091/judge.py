@@ -314,7 +314,8 @@ class Judge(AnyJudge):
         view = self.client.view
         whole = self.client.whole and self.server.whole and self.chronicle.whole
         deeds = self.chronicle.deeds
-        if whole and not deeds:
+        satchel = self.chronicle.satchel
+        if whole and satchel.all and not deeds and not satchel.contents:
             return None
         product = "" if view.server is None else view.server.product
         return Summary(
@@ -325,6 +326,8 @@ class Judge(AnyJudge):
             self.over,
             whole,
             deeds,
+            satchel.contents,
+            satchel.all,
         )
 
     def given_up(self, case: Case, client: Spot | None, server: Spot | None) -> None:

@@ -5,7 +5,7 @@ endpoint's knowledge: a request is put down where it was said, and its answer is
 those that wait on its channel. A close that names a method is the answer to the oldest such request there;
 one of the connection, to the only one that there is on any channel.
 
-Of publishes and deliveries, which are most of the traffic, only the first are looked at (`contents`), and
+Of publishes and deliveries, which are most of the traffic, only the first are looked at (`satchel`), and
 those that ask to be returned. Of basic.get only so many are put down, and those that were refused.
 """
 
@@ -28,11 +28,13 @@ from amqpscope.tracking.amqp091.deeds import (
     Deed,
 )
 from amqpscope.tracking.amqp091.endpoint import obscure
+from amqpscope.tracking.amqp091.satchel import SETTLING, Satchel
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
     BasicCancel,
     BasicConsume,
     BasicConsumeOk,
+    BasicDeliver,
     BasicGet,
     BasicGetOk,
     BasicPublish,
@@ -110,28 +112,46 @@ class Chronicle:
         # Of each channel: publishes that ask to be returned. None: they were too many.
         self._mandatory: dict[int, list[Deed] | None] = {}
         self._gets: i64 = 0
+        # Consumers by channel and tag; and the get that was answered last.
+        self._consuming: dict[tuple[int, str], Deed] = {}
+        self._got: Deed | None = None
+        self.satchel: Satchel = Satchel(connection, allowance)
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of either peer."""
         frame = record.frame
         body = frame.body
+        satchel = self.satchel
         if not isinstance(body, Method):
+            satchel.part(record)
             return
         if isinstance(body, UnknownMethod) or (frame.problems and obscure(frame)):
             return
         name = frame.name
         if self.connection.client == record.direction:
             if isinstance(body, BasicPublish):
+                satchel.publish(record, body)
                 if body.mandatory:
                     self._publish(record, body)
-            elif name in _REQUESTS:
+                return
+            if name in SETTLING:
+                satchel.method(record, body)
+            if name in _REQUESTS:
                 self._ask(record, name, body)
             elif name in _WAITED_FOR and self._open.get(int(frame.channel)):
                 deed = Deed(self.connection, -1, name, Spot.of(record), record.acknowledged)
                 self._open[deed.channel].append(deed)
+        elif isinstance(body, BasicDeliver):
+            source = self._consuming.get((int(frame.channel), body.consumer_tag or ""))
+            satchel.deliver(record, body, source)
         elif name in _ANSWERS:
+            self._got = None
             self._answer(record, name, body)
+            if isinstance(body, BasicGetOk):
+                satchel.deliver(record, body, self._got)
         elif name in _SAID:
+            if name == "channel.close":
+                satchel.method(record, body)
             self._told(record, name, body)
 
     # By the client
@@ -153,6 +173,8 @@ class Chronicle:
             self._over(channel)
             return
         self._open.setdefault(channel, []).append(deed)
+        if name == "basic.consume" and deed.tag and len(self._consuming) < MAX_DEEDS:
+            self._consuming[channel, deed.tag] = deed
 
     def _keep(self, deed: Deed) -> None:
         """Put a deed down."""
@@ -215,6 +237,9 @@ class Chronicle:
             deed.count = method.message_count
         elif isinstance(method, BasicConsumeOk):
             deed.tag = method.consumer_tag or deed.tag
+            self._consuming[channel, deed.tag] = deed
+        elif isinstance(method, BasicGetOk):
+            self._got = deed
         self._settle(deed, "empty" if name == "basic.get-empty" else "ok", spot, end, spot.time)
         if isinstance(method, BasicGetOk) or name == "basic.get-empty":
             if self._gets < MAX_GETS:
@@ -324,6 +349,8 @@ class Chronicle:
             tuple(self._queues.items()),
             tuple(mandatory),
             int(self._gets),
+            tuple((*place, self._place(deed), deed.dump()) for place, deed in self._consuming.items()),
+            self.satchel.dump(),
         )
 
     def _place(self, deed: Deed) -> int:
@@ -334,7 +361,7 @@ class Chronicle:
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, allowance: Allowance) -> "Chronicle":
         """What `dump` gave, as an object again."""
-        whole, deeds, waiting, queues, mandatory, gets = state
+        whole, deeds, waiting, queues, mandatory, gets, consuming, satchel = state
         chronicle = Chronicle(connection, allowance)
         chronicle.whole = whole
         chronicle.deeds = [Deed.load(deed, connection) for deed in deeds]
@@ -347,6 +374,10 @@ class Chronicle:
             kept = None if some is None else [Deed.load(deed, connection) for deed in some]
             chronicle._mandatory[channel] = kept
         chronicle._gets = gets
+        for channel, tag, place, deed in consuming:
+            known = chronicle.deeds[place] if place >= 0 else Deed.load(deed, connection)
+            chronicle._consuming[channel, tag] = known
+        chronicle.satchel = Satchel.load(satchel, connection, allowance)
         return chronicle
 
 

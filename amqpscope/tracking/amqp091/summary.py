@@ -3,6 +3,7 @@
 from typing import Any
 
 from amqpscope.model import Connection
+from amqpscope.tracking.amqp091.contents import Content
 from amqpscope.tracking.amqp091.deeds import Deed
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
@@ -19,6 +20,7 @@ class Summary(ConnectionSummary):
     virtual_host: that it opened. product: of the server, "" if it does not say. ended: the time (ns) of
     the last frame. over: it was closed, or a stream of it ended. whole: both streams were captured from the
     start, and all that was done on it is kept. deeds: what was, in the order of the client's stream.
+    contents: the first messages of either peer; all_contents: whether these are all.
     """
 
     def __init__(
@@ -30,6 +32,8 @@ class Summary(ConnectionSummary):
         over: bool,
         whole: bool,
         deeds: list[Deed],
+        contents: list[Content],
+        all_contents: bool,
     ) -> None:
         super().__init__(connection)
         self.virtual_host: str = virtual_host
@@ -38,10 +42,12 @@ class Summary(ConnectionSummary):
         self.over: bool = over
         self.whole: bool = whole
         self.deeds: list[Deed] = deeds
+        self.contents: list[Content] = contents
+        self.all_contents: bool = all_contents
 
     @property
     def weight(self) -> int:
-        return 1 + len(self.deeds) // _DEEDS_A_LINK
+        return 1 + (len(self.deeds) + len(self.contents)) // _DEEDS_A_LINK
 
     @property
     def rabbitmq(self) -> bool:
@@ -55,12 +61,14 @@ class Summary(ConnectionSummary):
             (self.virtual_host, self.product),
             (int(self.ended), self.over, self.whole),
             tuple(deed.dump() for deed in self.deeds),
+            (tuple(content.dump() for content in self.contents), self.all_contents),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Summary":
         """What `dump` gave, as an object again."""
-        about, (virtual_host, product), (ended, over, whole), deeds = state
+        about, (virtual_host, product), (ended, over, whole), deeds, (contents, everything) = state
         connection = Connection.load(about)
         loaded = [Deed.load(deed, connection) for deed in deeds]
-        return Summary(connection, virtual_host, product, ended, over, whole, loaded)
+        kept = [Content.load(content, connection) for content in contents]
+        return Summary(connection, virtual_host, product, ended, over, whole, loaded, kept, everything)
