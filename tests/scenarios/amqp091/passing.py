@@ -276,7 +276,9 @@ def delivered_again_after_rollback(d: Dialogue091) -> None:
 @legal("what brokers change lawfully, and two messages that look the same")
 def changed_lawfully(d: Dialogue091) -> None:
     reader = sent(d)
-    d.client.publish(TEXT, routing_key="work", headers={"BCC": ["other"], "n": ("I", 1)}, message_id="m-1")
+    d.client.publish(
+        TEXT, routing_key="work", headers={"BCC": ("A", ["other"]), "n": ("I", 1)}, message_id="m-1"
+    )
     for _ in range(2):
         d.client.publish(b"the same words once more", routing_key="work")
     d.wait(seconds=5)
