@@ -4,6 +4,8 @@ A client may ask for any version with a header of that version, and a server tha
 with its own: that is negotiation, and nobody's fault.
 """
 
+from collections.abc import Callable
+
 from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved
@@ -110,7 +112,7 @@ def frames_behind_a_refusal(case: Case) -> None:
         case.report(rule, f"{case.name} follows the protocol header with which it refuses the connection")
 
 
-PROBLEMS = {
+PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-PROTO-HDR": answer_that_is_no_header,
     "F-PROTO-HDR-ONCE": second_protocol_header,
 }
