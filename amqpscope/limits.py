@@ -372,6 +372,10 @@ MAX_LATEST_METHODS: Final = 64
 
 # rules
 
+MAX_FLOW_UNANSWERED: Final = 30_000_000_000
+"""Nanoseconds within which a peer that sends content has to notice channel.flow of AMQP 0-9-1. The
+specification says "promptly"."""
+
 MAX_CLOSE_UNANSWERED: Final = 30_000_000_000
 """Nanoseconds that a peer may be busy before it answers the close of a channel of AMQP 0-9-1. Brokers
 answer in milliseconds; one that is under load takes some seconds."""

@@ -11,7 +11,15 @@ from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel, Closing
 from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp091.arguments import Method
-from dissectors.amqp091.methods import ChannelClose, ChannelCloseOk, ChannelOpen, ChannelOpenOk
+from dissectors.amqp091.methods import (
+    BasicAck,
+    BasicDeliver,
+    BasicPublish,
+    ChannelClose,
+    ChannelCloseOk,
+    ChannelOpen,
+    ChannelOpenOk,
+)
 
 __all__ = ["judge_end", "judge_state"]
 
@@ -233,6 +241,10 @@ def closed_with_hard_code(case: Case, close: ChannelClose) -> None:
 def judge_state(case: Case, method: Method) -> bool:
     """Whether a method on a channel may be said in its state; whether it is worth while to look further."""
     channel = case.channel
+    if channel is not None and channel.state == "OPEN":
+        if isinstance(method, (BasicDeliver, BasicPublish, BasicAck)):
+            # Most of what is said.
+            return True
     if isinstance(method, ChannelOpen):
         return _judge_open(case) if case.me.by_client else True
     if isinstance(method, ChannelClose) and method.reply_code > 0 and method.reply_code not in _SOFT:

@@ -1,11 +1,12 @@
 """channel.flow: who has confirmed that it stops sends no content (channel.flow of amqp0-9-1.xml)."""
 
+from amqpscope.limits import MAX_FLOW_UNANSWERED
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.tracking.amqp091.channel import Channel, Request
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ChannelFlowOk
 
-__all__ = ["judge_content", "judge_flow_ok"]
+__all__ = ["judge_content", "judge_flow_ok", "judge_promptness"]
 
 
 def content_while_stopped(case: Case) -> None:
@@ -38,6 +39,34 @@ def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
     )
 
 
+def flow_not_noticed(case: Case, request: Request) -> None:
+    """A peer goes on with contents on a channel and has not answered channel.flow for long.
+
+    Why it matters: who asks for a stop has no room for more; a peer that only reads between its own
+    contents comes too late.
+    Silent when: the same was told of the connection before, or octets since the channel was opened were not
+    captured. Never more than possible: its program may not have got to read it yet.
+    """
+    seconds = (case.record.time - request.time) // 1_000_000_000
+    case.report_once(
+        "amqp091/CH-FLOW-PROMPT",
+        f"{case.name} is sent {seconds} s after channel.flow in packet {request.packet}, not answered yet",
+        POSSIBLE,
+        {"channel": int(case.record.frame.channel), "packet": int(request.packet)},
+    )
+
+
+def judge_promptness(case: Case, channel: Channel) -> None:
+    """basic.publish or basic.deliver of a peer that has something to answer."""
+    if not channel.whole:
+        return
+    for demand in channel.demands if case.me.by_client else channel.requests:
+        if demand.name == "channel.flow":
+            if case.record.time - demand.time > MAX_FLOW_UNANSWERED:
+                flow_not_noticed(case, demand)
+            return
+
+
 def judge_content(case: Case, channel: Channel) -> None:
     """basic.publish or basic.deliver of a peer that has said that it stops."""
     if not channel.whole:
@@ -60,5 +89,6 @@ def judge_flow_ok(case: Case, channel: Channel, method: ChannelFlowOk) -> None:
 
 RULES = {
     "amqp091/CH-FLOW-STOP": content_while_stopped,
+    "amqp091/CH-FLOW-PROMPT": flow_not_noticed,
     "amqp091/CH-FLOW-OK-VALUE": flow_confirmed_otherwise,
 }

@@ -228,11 +228,15 @@ class Judge(AnyJudge):
         if isinstance(method, BasicDeliver):
             if channel.server_stopped:
                 flow.judge_content(case, channel)
+            elif channel.requests:
+                flow.judge_promptness(case, channel)
             if channel.cancelled:
                 queue.judge_deliver(case, channel, method)
         elif isinstance(method, BasicPublish):
             if channel.client_stopped:
                 flow.judge_content(case, channel)
+            elif channel.demands:
+                flow.judge_promptness(case, channel)
             if case.view.blocked:
                 blocked.judge_publish(case)
         else:

@@ -158,6 +158,21 @@ def delivery_on_a_stopped_channel(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@pair("CH-FLOW-PROMPT", cut=without("channel.open"))
+def flow_not_noticed(d: Dialogue091) -> None:
+    d.opened(start={"product": "Other Broker"})
+    d.channel(1)
+    d.client.publish()
+    d.server.flow(False)
+    d.client.publish()
+    d.wait(seconds=60 if d.wrong else 1)
+    late = d.client.publish()
+    if d.wrong:
+        late.may_break("CH-FLOW-PROMPT")
+    d.client.flow_ok(False)
+    d.goodbye()
+
+
 @pair("CH-FLOW-OK-VALUE", cut=without("channel.open"))
 def flow_confirmed_otherwise(d: Dialogue091) -> None:
     d.opened(start={"product": "Other Broker"})
