@@ -90,7 +90,7 @@ def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
 
 
 def more_than_the_window(
-    case: Case, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer, late: bool
+    case: Case, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer
 ) -> None:
     """More messages are outstanding than the prefetch-count allows.
 
@@ -99,16 +99,13 @@ def more_than_the_window(
     Silent when: something before it on the channel was not captured. Deliveries that need no acknowledgement
     and what basic.get fetched do not count, nor does a stream's consumer, which gets whole chunks. In
     RabbitMQ's sense of `global` (false: each new consumer, true: the channel) at RabbitMQ; elsewhere only
-    where it is broken in the specification's, too (false: the channel, true: the connection). Only possible,
-    and told once, for consumers that were there before a window with `global`: RabbitMQ still sends what its
-    queues had handed out.
+    where it is broken in the specification's, too (false: the channel, true: the connection). Nothing
+    is said of consumers that were there before a window with `global`: RabbitMQ still sends what its queues
+    had handed out.
     """
     reason = f"{held} unacknowledged of {whose} before it, prefetch-count {bound}"
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
-    if late:
-        case.report_once("amqp091/B-QOS-COUNT", reason, POSSIBLE, evidence)
-    else:
-        case.report("amqp091/B-QOS-COUNT", reason, certainty, evidence, [int(consumer.packet)])
+    case.report("amqp091/B-QOS-COUNT", reason, certainty, evidence, [int(consumer.packet)])
 
 
 def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> None:
@@ -189,7 +186,6 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
         # A later basic.qos may be for the consumers that there are, too.
         limit = max(limit, channel.window)
     certainty: i64 = CERTAIN
-    late = False
     whose = f"consumer {consumer.tag!r}"
     if held < limit:
         if len(channel.windows) == 0:
@@ -203,11 +199,12 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
             # RabbitMQ may have been told to take it for each consumer.
             certainty = min(certainty, POSSIBLE)
         if consumer.end < channel.windows.ends[len(channel.windows.ends) - 1]:
-            late = certainty != LEGAL
+            # RabbitMQ still sends what its queues had handed out before.
+            return
         whose = "the channel"
     if certainty == LEGAL or consumer.streaming or not channel.whole or not deliveries.whole:
         return
-    more_than_the_window(case, held, limit, whose, certainty, consumer, late)
+    more_than_the_window(case, held, limit, whose, certainty, consumer)
 
 
 def of_the_living(channel: Channel) -> i64:

@@ -78,8 +78,8 @@ def replies_to_nobody(case: Case) -> None:
     """A message has the reply-to amq.rabbitmq.reply-to, and its channel has no consumer of that.
 
     Why it matters: nobody could get the reply; RabbitMQ closes the channel.
-    Silent when: the server is not RabbitMQ or LavinMQ, or something before it on the channel was not
-    captured.
+    Silent when: the server is not RabbitMQ or LavinMQ, it has cancelled a consumer of the channel itself, or
+    something before it on the channel was not captured.
     """
     case.report("amqp091/B-REPLYTO-PUBLISH", f"no consumer of {REPLIES} on this channel")
 
@@ -150,7 +150,7 @@ def judge_properties(case: Case, channel: Channel, header: ContentHeader) -> Non
         for consumer in channel.consumers.values():
             if consumer.queue == REPLIES:
                 return
-        if not channel.nameless:
+        if not channel.nameless and "server" not in channel.cancelled.values():
             replies_to_nobody(case)
 
 
@@ -193,7 +193,7 @@ def judge_return(case: Case, channel: Channel, method: BasicReturn) -> None:
     elif code == _NO_CONSUMERS:
         if not any(publish.immediate for publish in may):
             return_with_odd_code(case, code, CERTAIN)
-    else:
+    elif case.found == 0:
         return_with_odd_code(case, code, POSSIBLE)
 
 

@@ -124,7 +124,7 @@ def nack_of_what_an_ack_has_covered(d: Dialogue091) -> None:
 def message_that_is_never_confirmed(d: Dialogue091) -> None:
     publishing(d, 2)
     d.server.confirm(2, multiple=not d.wrong)
-    d.wait(seconds=30)
+    d.wait(seconds=400)
     d.client.close_channel()
     said = d.server.channel_close_ok()
     if d.wrong:
@@ -137,7 +137,7 @@ def message_that_is_never_confirmed_on_the_connection(d: Dialogue091) -> None:
     publishing(d)
     if not d.wrong:
         d.server.confirm(1)
-    d.wait(seconds=30)
+    d.wait(seconds=400)
     d.client.close_connection()
     said = d.server.connection_close_ok()
     if d.wrong:
@@ -271,7 +271,7 @@ def publishes_that_cross_a_close(d: Dialogue091) -> None:
 @legal("messages that are not confirmed yet when the client is done")
 def closed_before_all_is_confirmed(d: Dialogue091) -> None:
     publishing(d, 3)
-    d.wait(seconds=30)
+    d.wait(seconds=400)
     d.client.publish()
     d.server.confirm(3, multiple=True)
     d.goodbye()
