@@ -132,7 +132,11 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> b
     if reason == "fin":
         # What a reset leaves unsaid is not known.
         _silent_till_the_end(case, case.me, spot.time)
-    return spot.time - case.peer.last_time > 2 * delay * _SECOND - HEARTBEAT_SLACK
+    # What it said after that this end cannot have waited for.
+    since = case.peer.last_time
+    if since > spot.time and case.peer.silent_until >= spot.time:
+        since = case.peer.silent_since
+    return spot.time - since > 2 * delay * _SECOND - HEARTBEAT_SLACK
 
 
 def judge_given_up(case: Case, ended: Spot) -> None:

@@ -69,7 +69,8 @@ class Endpoint:
     it can have received of the other's. view: the connection as it could know it. sent_end: octets of its
     stream so far. frames: of it. opening: where the first one stands, if its stream was captured from its
     start; began_well: with a protocol header or a frame. unfinished: the frame in which its stream ended.
-    last_time, last_packet: of its last frame's last octet (ns), first octet.
+    last_time, last_packet: of its last frame's last octet (ns), first octet. silent_since, silent_until: its
+    longest silence between two frames (ns).
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
     tuned_time: of its first frame from which on it knew the heartbeat delay, 0 if there was none.
     blocked_time: of its first frame since it could know that the connection is blocked, 0 if it is not.
@@ -90,6 +91,8 @@ class Endpoint:
         self.began_well: bool = True
         self.unfinished: Spot | None = None
         self.last_time: i64 = 0
+        self.silent_since: i64 = 0
+        self.silent_until: i64 = 0
         self.last_packet: i64 = 0
         self.closed_could: i64 = -1
         self.tuned_time: i64 = 0
@@ -198,6 +201,9 @@ class Endpoint:
         self.frames += 1
         if frame.problems and frame.problems[-1].code == "incomplete":
             self.unfinished = Spot.of(record)
+        if self.frames > 1 and record.time - self.last_time > self.silent_until - self.silent_since:
+            self.silent_since = self.last_time
+            self.silent_until = record.time
         self.last_time = record.last_time
         self.last_packet = record.packet
         body = frame.body
@@ -295,6 +301,7 @@ class Endpoint:
             (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could)),
+            (int(self.silent_since), int(self.silent_until)),
             (int(self.tuned_time), int(self.blocked_time)),
             self.knowledge.dump(),
             self.view.dump(),
@@ -304,7 +311,8 @@ class Endpoint:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
-        (peer, whole, sent_end, frames, began_well, torn), spots, last, times, knowledge, view, inbox = state
+        (peer, whole, sent_end, frames, began_well, torn), spots, last, silent, times = state[:5]
+        knowledge, view, inbox = state[5:]
         endpoint = Endpoint(peer)
         endpoint.torn = torn
         endpoint.began_well = began_well
@@ -313,6 +321,7 @@ class Endpoint:
         endpoint.unfinished = None if unfinished is None else Spot.load(unfinished)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could = last
+        endpoint.silent_since, endpoint.silent_until = silent
         endpoint.tuned_time, endpoint.blocked_time = times
         endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = Conversation.load(view)
