@@ -1,0 +1,153 @@
+"""What connections of AMQP 0-9-1 leave to be held against each other, and what is said of them together."""
+
+from __future__ import annotations
+
+import itertools
+import marshal
+
+import pytest
+from scenarios.amqp091 import entities, existence, passing
+from scenarios.pairs import Scenario, scenarios
+from support.dialogue091 import Dialogue091
+from support.summed_up import summaries
+
+from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.connections import ConnectionTable
+from amqpscope.correlation.correlate import correlate
+from amqpscope.limits import MAX_DEEDS, MAX_GETS, MAX_PASSAGES
+from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.summaries import load_summary
+from amqpscope.tracking.summary import ConnectionSummary
+
+TOLD = {module.__name__ for module in (entities, existence, passing)}
+SCENARIOS = [scenario for scenario in scenarios() if scenario.module in TOLD]
+
+
+def rules(made: list[ConnectionSummary]) -> list[tuple[str, int, bool]]:
+    return sorted((finding.rule, int(finding.packet), finding.certain) for finding in correlate(made))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_summaries_tell_the_same_in_any_order_and_from_another_process(scenario: Scenario) -> None:
+    made = summaries(scenario.dialogue())  # type: ignore[arg-type]
+    expected = rules(made)
+    assert expected or scenario.kind == "legal"
+    for order in itertools.islice(itertools.permutations(made), 6):
+        assert rules(list(order)) == expected
+    carried = [load_summary(marshal.loads(marshal.dumps(one.dump()))) for one in made]
+    assert [one.dump() for one in carried] == [one.dump() for one in made]
+    assert rules(carried) == expected
+
+
+def test_one_that_was_not_captured_whole_silences_what_rests_on_nobody_else() -> None:
+    d = Dialogue091()
+    entities.declared_and_not_seen(d)
+    third = d.again("10.0.0.1:51040")
+    entities.ready(third)
+    third.goodbye()
+    assert "amqp091/CH-VISIBLE" in {rule for rule, _, _ in rules(summaries(d))}
+    opening = next(said for said in reversed(d.said) if said.octets.startswith(b"AMQP"))
+    d.capture.packets.remove(opening.packet)
+    # What the answer says by itself is left.
+    assert [rule for rule, _, _ in rules(summaries(d))] == ["amqp091/B-CONSUME-QEXIST"]
+
+
+def left_by(d: Dialogue091) -> Summary:
+    made = summaries(d)  # type: ignore[arg-type]
+    assert len(made) == 1
+    one = made[0]
+    assert isinstance(one, Summary)
+    return one
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_so_many_deeds_are_kept_of_a_connection(more: int) -> None:
+    d = Dialogue091()
+    entities.ready(d)
+    d.segment = 60_000
+    with d.together(d.client):
+        for _ in range(MAX_DEEDS + more):
+            d.client.method("queue.declare", queue="q", no_wait=True)
+    d.goodbye()
+    one = left_by(d)
+    assert (len(one.deeds), one.whole) == (MAX_DEEDS, not more)
+
+
+def test_who_polls_leaves_few_deeds() -> None:
+    d = Dialogue091()
+    entities.ready(d)
+    for _ in range(MAX_GETS + 3):
+        d.client.get("q")
+        d.server.get_empty()
+    d.goodbye()
+    one = left_by(d)
+    assert (len(one.deeds), one.whole) == (MAX_GETS, True)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_first_messages_are_kept(more: int) -> None:
+    d = Dialogue091()
+    entities.ready(d)
+    for number in range(MAX_PASSAGES + more):
+        d.client.publish(b"a body that is long enough", message_id=f"m-{number}")
+    d.goodbye()
+    one = left_by(d)
+    assert (len(one.contents), one.all_contents) == (MAX_PASSAGES, not more)
+
+
+def test_names_done_to_over_two_addresses_are_left_alone() -> None:
+    """The nodes of a cluster: what is deleted over one of them is gone on the other."""
+    d = Dialogue091()
+    entities.ready(d)
+    d.declare("work", durable=True)
+    d.wait(seconds=5)
+    node = d.again("10.0.0.1:51040", server="10.0.0.3:5672")
+    entities.ready(node)
+    node.ask("queue.delete", queue="work", answer={"message_count": 0})
+    entities.leave(node)
+    other = entities.another(d)
+    other.client.method("queue.declare", queue="work", passive=True)
+    entities.not_found(other, "queue.declare", "queue", "work")
+    entities.leave(other)
+    d.goodbye()
+    assert rules(summaries(d)) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "scenario", [one for one in SCENARIOS if one.kind == "pair"], ids=lambda one: one.name
+)
+def test_it_goes_on_where_it_was_put_down(scenario: Scenario) -> None:
+    """Carried to another process between any two packets."""
+    content = scenario.dialogue().pcap()
+    whole = _summed(content, 0)
+    assert [one.dump() for one in _summed(content, 1)] == [one.dump() for one in whole]
+
+
+def _summed(content: bytes, every: int) -> list[ConnectionSummary]:
+    """The summaries of a capture. every: after so many packets all connections are put down and taken up."""
+    from amqpscope.capture.reader import for_magic
+
+    table = _Carried("capture", keep=False, judge=True)
+    table.every = every
+    table.correlates = False
+    reader = for_magic(content, table)
+    assert reader is not None
+    reader.feed(content)
+    reader.finish()
+    table.finish()
+    return table.summaries
+
+
+class _Carried(ConnectionTable):
+    every: int
+
+    def segment(self, *arguments: object) -> None:  # type: ignore[override]
+        super().segment(*arguments)  # type: ignore[arg-type]
+        if self.every:
+            for key, analysis in list(self._forward.items()):
+                state = marshal.loads(marshal.dumps(analysis.dump()))
+                again = ConnectionAnalysis.load(state, None, self.notes, self.findings)
+                self._forward[key] = again
+                for back, one in list(self._backward.items()):
+                    if one is analysis:
+                        self._backward[back] = again
