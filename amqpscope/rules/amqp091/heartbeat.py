@@ -121,13 +121,15 @@ def judge_heartbeat(case: Case) -> None:
 def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> bool:
     """A stream ended: whether its sender was silent before.
 
-    True: the other one was silent so long that ending the stream is what is asked for.
+    True: the other one was silent so long that ending the stream is what is asked for, or may have been.
     """
     spot = case.spot
     delay = case.view.heartbeat
     if spot is None or delay <= 0 or after_peer or (reason != "fin" and reason != "rst"):
         return False
-    if not case.me.whole or not case.peer.whole or acknowledged < 0 or acknowledged > case.peer.sent_end:
+    if not case.peer.whole:
+        return True  # for all that is known it was silent
+    if not case.me.whole or acknowledged < 0 or acknowledged > case.peer.sent_end:
         return False
     if reason == "fin":
         # What a reset leaves unsaid is not known.

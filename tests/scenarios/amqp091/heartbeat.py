@@ -166,14 +166,3 @@ def heartbeats_till_the_end(d: Dialogue091) -> None:
     d.server.heartbeat()
     d.client.heartbeat()
     d.tcp.goodbye()
-
-
-@told("a server that says something again after the client has given it up")
-def server_heard_again_after_it_was_given_up(d: Dialogue091) -> None:
-    d.opened(tune={"heartbeat": 1})
-    d.channel(1)
-    heartbeats(d, 3100, d.client)
-    d.client.fin()
-    with d.unheard(d.server):
-        d.server.heartbeat().breaks("C-HB-SEND")
-    d.server.rst()
