@@ -294,11 +294,15 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool, excu
 # Noted of a peer whose frames were broken.
 _BAD_FRAMING: Final = "broken frames"
 
+# What of types leaves the rest of a frame unreadable.
+_UNREADABLE: Final = ("T-TABLE-TAG", "T-TABLE-LEN", "T-LENGTH-BOUNDS")
+
 
 def note_framing(case: Case) -> None:
     """Findings were made: from broken frames on nobody owes their sender a close."""
     for finding in case.findings[len(case.findings) - case.found :]:
-        if finding.rule.partition("/")[2].startswith("F-"):
+        code = finding.rule.partition("/")[2]
+        if code.startswith("F-") or code in _UNREADABLE:
             case.told.add((finding.peer, _BAD_FRAMING))
 
 

@@ -95,6 +95,8 @@ def judge_silence(case: Case) -> None:
     me = case.me
     peer = case.peer
     now = case.record.time
+    if now - me.last_time < delay * _SECOND and now - peer.last_time < delay * _SECOND:
+        return
     limit = _allowed(delay)
     if now - me.last_time > limit and me.tuned_time > 0 and me.whole and not _stalled(case, me.last_time):
         since = me.last_time
@@ -139,6 +141,7 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> b
     if since > spot.time and case.peer.silent_until >= spot.time:
         since = case.peer.silent_since
     return spot.time - since > 2 * delay * _SECOND - HEARTBEAT_SLACK
+    return spot.time - _heard_last(case.peer, spot.time) > 2 * delay * _SECOND - HEARTBEAT_SLACK
 
 
 def judge_given_up(case: Case, ended: Spot) -> None:
@@ -150,6 +153,11 @@ def judge_given_up(case: Case, ended: Spot) -> None:
     case.spot = Spot(1 - ended.direction, ended.packet, ended.time, peer.sent_end, ended.name, -1)
     _silent_till_the_end(case, peer, ended.time)
     case.spot = before
+
+
+def _heard_last(peer: Endpoint, time: i64) -> i64:
+    """When, before `time`, a peer had said something."""
+    return peer.last_time if peer.last_time <= time else peer.gap_since if peer.gap_until > time else time
 
 
 def _silent_till_the_end(case: Case, end: Endpoint, time: i64) -> None:

@@ -158,6 +158,9 @@ class Judge(AnyJudge):
             if view.state != "OPEN":
                 heartbeat.judge_heartbeat(case)
             return
+        if frame.kind == "method" and (not isinstance(body, Method) or isinstance(body, UnknownMethod)):
+            # Which method it is nobody knows: it may be the one that is due.
+            return
         if view.closing != "OPEN" and not closing.judge_frame(case):
             return
         if view.state != "OPEN":
@@ -175,7 +178,7 @@ class Judge(AnyJudge):
             if case.channel is not None and case.channel.is_open and case.found == 0 and body.sound:
                 basic.judge_content(case, case.channel, body)
             return
-        if not isinstance(body, Method) or isinstance(body, UnknownMethod):
+        if not isinstance(body, Method):
             return
         definition = body.definition()
         if not (definition.from_client if me.by_client else definition.from_server):

@@ -10,7 +10,7 @@ from amqpscope.limits import MAX_CHANNELS, MAX_HEADERS
 from amqpscope.tracking.amqp091.channel import Channel, Closing
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
-from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.arguments import Method, MethodType
 from dissectors.amqp091.methods import (
     ChannelCloseOk,
     ChannelOpen,
@@ -171,6 +171,9 @@ class Conversation:
         self.open_channels: i64 = 0
         self._last: Channel | None = None
         self._last_number: i64 = _NO_CHANNEL
+        # What each of them said last, which is among the methods above.
+        self._client_said: MethodType | None = None
+        self._server_said: MethodType | None = None
 
     @property
     def rabbitmq(self) -> bool:
@@ -230,8 +233,12 @@ class Conversation:
     def method(self, by_client: bool, number: i64, method: Method, end: i64, packet: i64, time: i64) -> None:
         """A method, of the client's or of the server's, on a channel; `end`: offset behind its frame."""
         definition = method.definition()
-        said = self.said_by_client if by_client else self.said_by_server
-        said.add(int(definition.class_id << 16 | definition.method_id))
+        if by_client and definition is not self._client_said:
+            self._client_said = definition
+            self.said_by_client.add(int(definition.class_id << 16 | definition.method_id))
+        elif not by_client and definition is not self._server_said:
+            self._server_said = definition
+            self.said_by_server.add(int(definition.class_id << 16 | definition.method_id))
         if number == CONNECTION_CHANNEL:
             self._connection(by_client, method, end, packet, time)
             return

@@ -55,6 +55,16 @@ def dropped_for_broken_frames(d: Dialogue091) -> None:
     d.client.fin()
 
 
+@told("so is a table that cannot be read")
+def dropped_for_an_unreadable_table(d: Dialogue091) -> None:
+    d.opened()
+    d.channel()
+    table = b"\x01n\x01"  # a name, and a type that is none
+    payload = amqp.method("queue.declare", queue="q")[:-4] + len(table).to_bytes(4, "big") + table
+    d.client.say(amqp.frame(amqp.METHOD, 1, payload)).breaks("T-TABLE-TAG")
+    d.server.rst()
+
+
 @pair("C-CLOSE-REPLY", cut=one_direction)
 def close_not_answered(d: Dialogue091) -> None:
     d.opened()

@@ -166,3 +166,24 @@ def heartbeats_till_the_end(d: Dialogue091) -> None:
     d.server.heartbeat()
     d.client.heartbeat()
     d.tcp.goodbye()
+
+
+@told("a server that says something again after the client has given it up")
+def server_heard_again_after_it_was_given_up(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel(1)
+    heartbeats(d, 3100, d.client)
+    d.client.fin()
+    with d.unheard(d.server):
+        d.server.heartbeat().breaks("C-HB-SEND")
+
+
+@told("who gives up a silent peer owes it no close, even if its heartbeat comes after all")
+def given_up_just_before_a_heartbeat(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    heartbeats(d, 2500, d.client)
+    d.client.fin()
+    heartbeats(d, 250)
+    d.server.heartbeat().breaks("C-HB-SEND")
+    d.server.rst()
