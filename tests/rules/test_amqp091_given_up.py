@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from scenarios.amqp091.heartbeat import heartbeats
 from support.dialogue091 import Dialogue091
-from support.judged import judged
+
+import amqpscope
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -20,5 +23,6 @@ def test_a_silent_server_is_given_up(silence: int, accused: bool, again: bool) -
         if again:
             d.server.heartbeat()
     d.server.rst()
-    rules = {finding.rule for finding in judged(d.pcap()) if finding.peer == "client"}
+    found = amqpscope.check(io.BytesIO(d.pcap()))
+    rules = {finding.rule for finding in found if finding.peer == "client"}
     assert ("amqp091/C-CLOSE-HANDSHAKE" in rules) == accused
