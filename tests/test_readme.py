@@ -25,6 +25,7 @@ def test_there_are_pictures() -> None:
     assert [picture.splitlines()[0] for picture in PICTURES] == [
         "$ amqpscope read captures/demo.pcap",
         "$ amqpscope check captures/rhea-transfer-before-attach.pcap",
+        "$ amqpscope summary captures/pika-two-threads.pcap",
         "$ amqpscope check captures/rhea-any-interface.pcap",
         "$ amqpscope rules explain L-CREDIT",
     ]

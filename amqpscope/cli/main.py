@@ -22,7 +22,7 @@ __all__ = ["app", "main", "run"]
 
 _ABOUT = (
     "See what AMQP peers really say to each other, and who breaks the protocol: decodes and judges "
-    "recorded AMQP 1.0 traffic."
+    "recorded AMQP 1.0 and 0-9-1 traffic."
 )
 
 app = typer.Typer(
