@@ -15,8 +15,8 @@ from dissectors.wire import i64
 
 __all__ = ["judge_close_ok", "judge_method"]
 
-# Answers that come from the queue, not from the channel, and may be overtaken.
-_OF_THE_QUEUE: Final = ("basic.consume", "basic.cancel")
+# Requests whose answers wait for the queues, not only for the channel, and may come too late for it.
+_OF_THE_QUEUE: Final = ("basic.consume", "basic.cancel", "tx.commit")
 
 
 def answer_to_nothing(case: Case) -> None:
@@ -85,7 +85,8 @@ def request_never_answered(case: Case, request: Request) -> None:
 
     Why it matters: a client that waits for the answer waits for ever, or gives up on the channel.
     Silent when: the server closes the channel or the connection, or octets since the channel was opened were
-    not captured. Only possible of basic.consume and basic.cancel, which brokers answer by way of the queue.
+    not captured. Only possible of basic.consume, basic.cancel and tx.commit, which brokers answer by way of
+    the queues.
     """
     case.report(
         "amqp091/CH-SYNC-REPLY",

@@ -93,6 +93,11 @@ def consume_never_answered(d: Dialogue091) -> None:
     d.client.method("basic.consume", queue="q", consumer_tag="c")
     d.client.close_channel()
     d.server.channel_close_ok().may_break("CH-SYNC-REPLY")
+    d.channel(1)
+    d.transaction()
+    d.client.method("tx.commit")
+    d.client.close_channel()
+    d.server.channel_close_ok().may_break("CH-SYNC-REPLY")
     d.goodbye()
 
 
