@@ -27,6 +27,7 @@ from amqpscope.tracking.amqp091.contents import (
     ROLLED_BACK,
     Content,
 )
+from amqpscope.tracking.amqp091.deeds import Deed
 from amqpscope.tracking.amqp091.summary import Summary
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, BasicProperties
@@ -66,6 +67,8 @@ class _Server:
         self.published: dict[tuple[str, str], list[Content]] = {}
         self.delivered: dict[tuple[str, str], list[Content]] = {}
         everything = all(summary.all_contents for summary in summaries)
+        self.purged: dict[tuple[str, str], list[Deed]] = {}
+        self.refused: list[tuple[str, Content]] = []
         self.bound: dict[str, set[str]] = {}
         for summary in summaries:
             host = summary.virtual_host
@@ -74,8 +77,13 @@ class _Server:
                     where = self.published if content.published else self.delivered
                     where.setdefault((host, content.identity), []).append(content)
             for deed in summary.deeds:
+                if deed.method == "queue.purge" and deed.outcome == "ok":
+                    self.purged.setdefault((host, deed.queue), []).append(deed)
                 if deed.method == "exchange.bind" and deed.outcome == "ok":
                     self.bound.setdefault(host, set()).add(deed.exchange)
+            for content in summary.contents:
+                if content.refusal is not None:
+                    self.refused.append((host, content))
         self.told: set[int] = set()
 
     def judge(self) -> list[Finding]:
@@ -98,6 +106,11 @@ class _Server:
         pairs.sort(key=lambda pair: int(pair[0].spot.time))
         for content, came in pairs:
             self._order(ways, content, came)
+        for host, content in self.refused:
+            for purge in self.purged.get((host, content.queue), []):
+                if content.spot.time < purge.spot.time and purge.over < content.over:
+                    self.findings.append(passing.purged_unsettled(content, purge))
+                    break
         self.findings.sort(key=lambda finding: int(finding.spot.time))
         return self.findings
 

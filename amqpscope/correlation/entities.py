@@ -25,6 +25,7 @@ from amqpscope.tracking.amqp091.deeds import (
     DURABLE,
     EXCLUSIVE,
     IF_UNUSED,
+    INTERNAL,
     NO_WAIT,
     PASSIVE,
     Deed,
@@ -164,6 +165,8 @@ class _Host:
         if id(deed) in self.disbelieved:
             return _UNKNOWN
         method = deed.method
+        if method == "basic.publish":
+            return _UNKNOWN
         if deed.outcome == "ok" or deed.outcome == "empty":
             if method == f"{kind}.delete":
                 return _GONE
@@ -363,6 +366,10 @@ class _Host:
         self._used_though_gone(deed, "exchange", name, known)
         if deed.method == "exchange.declare":
             self._declared("exchange", deed, known)
+        elif deed.method == "basic.publish":
+            made = self.lasting(known, "exchange")
+            if made is not None and made.has(INTERNAL) and deed.outcome == "ok":
+                self.findings.append(entities.internal_exchange_reached(deed, made))
         elif deed.method == "exchange.delete" and deed.outcome == "ok" and deed.has(IF_UNUSED):
             binding = self._binding_of(name, deed)
             if binding is not None:

@@ -390,7 +390,19 @@ def bound_queue_not_reached(deed: Deed, binding: Deed) -> Finding:
     return about_answer("amqp091/Q-BIND-DIRECT-MATCH", POSSIBLE, message, deed, binding)
 
 
+def internal_exchange_reached(deed: Deed, made: Deed) -> Finding:
+    """A server takes a message for an exchange that was declared internal.
+
+    Why it matters: such an exchange is only for other exchanges; clients are to be refused with 403.
+    Silent when: nothing shows that the server had dealt with the publish, another connection declared the
+    exchange, or octets of the connections to this server were not captured. Never more than possible.
+    """
+    message = f"a message for internal exchange {shown(deed.exchange)} was taken"
+    return about_answer("amqp091/B-PUBLISH-INTERNAL", POSSIBLE, message, deed, made)
+
+
 RULES = {
+    "amqp091/B-PUBLISH-INTERNAL": internal_exchange_reached,
     "amqp091/X-DECL-TYPED": exchange_declared_with_another_type,
     "amqp091/X-DECL-EQUIV": unlike_exchange_accepted,
     "amqp091/Q-DECL-EQUIV": unlike_queue_accepted,

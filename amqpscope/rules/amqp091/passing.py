@@ -6,6 +6,7 @@ here is ever certain: a program that was not captured may have published the lik
 
 from amqpscope.finding import Finding
 from amqpscope.tracking.amqp091.contents import Content
+from amqpscope.tracking.amqp091.deeds import Deed
 from amqpscope.tracking.knowledge import POSSIBLE
 
 __all__ = ["RULES"]
@@ -218,7 +219,22 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     return _finding("amqp091/TX-ROLLBACK-QUIET", message, content, before)
 
 
+def purged_unsettled(content: Content, purge: Deed) -> Finding:
+    """A server knows nothing of a delivery after a purge of its queue.
+
+    Why it matters: a purge is to spare what was delivered; the consumer that settles it loses its channel.
+    Silent when: more was settled after it, the queue was not purged meanwhile, or octets of the connections
+    to this server were not captured. Never more than possible.
+    """
+    message = f"the delivery is not known any more; its queue was purged in packet {int(purge.spot.packet)}"
+    finding = _finding("amqp091/Q-PURGE-UNACKED", message, content, content)
+    if content.refusal is not None:
+        finding.spot = content.refusal
+    return finding
+
+
 RULES = {
+    "amqp091/Q-PURGE-UNACKED": purged_unsettled,
     "amqp091/B-CONTENT-INTACT": body_altered,
     "amqp091/B-PROPS-INTACT": property_altered,
     "amqp091/B-DELIVER-META": way_altered,

@@ -115,6 +115,8 @@ class Chronicle:
         # Consumers by channel and tag; and the get that was answered last.
         self._consuming: dict[tuple[int, str], Deed] = {}
         self._got: Deed | None = None
+        # Exchanges that this client has declared internal.
+        self._internal: set[str] = set()
         self.satchel: Satchel = Satchel(connection, allowance)
 
     def take(self, record: FrameRecord) -> None:
@@ -133,6 +135,8 @@ class Chronicle:
                 satchel.publish(record, body)
                 if body.mandatory:
                     self._publish(record, body)
+                if self._internal and body.exchange in self._internal:
+                    self._publish_inside(record, body)
                 return
             if name in SETTLING:
                 satchel.method(record, body)
@@ -200,6 +204,17 @@ class Chronicle:
         deed.key = method.routing_key or ""
         waiting.append(deed)
 
+    def _publish_inside(self, record: FrameRecord, method: BasicPublish) -> None:
+        """The client publishes to an exchange that takes nothing from clients: the next answer tells."""
+        deed = Deed(self.connection, len(self.deeds), "basic.publish", Spot.of(record), record.acknowledged)
+        deed.exchange = method.exchange or ""
+        deed.key = method.routing_key or ""
+        deed.flags = NO_WAIT
+        self._keep(deed)
+        waiting = self._open.setdefault(deed.channel, [])
+        if len(waiting) < MAX_AWAITED_RETURNS:
+            waiting.append(deed)
+
     def _over(self, channel: int) -> None:
         """Nothing on this channel is answered any more."""
         self._open.pop(channel, None)
@@ -226,7 +241,8 @@ class Chronicle:
         for deed in waiting[:at]:
             if deed.has(NO_WAIT):
                 # Done before it, or it would have been refused.
-                self._settle(deed, "ok", None, end, spot.time)
+                shown = spot if deed.method == "basic.publish" else None
+                self._settle(deed, "ok", shown, end, spot.time)
         deed = waiting[at]
         self._open[channel] = [one for one in waiting[:at] if not one.has(NO_WAIT)] + waiting[at + 1 :]
         if isinstance(method, QueueDeclareOk):
@@ -240,6 +256,8 @@ class Chronicle:
             self._consuming[channel, deed.tag] = deed
         elif isinstance(method, BasicGetOk):
             self._got = deed
+        if deed.method == "exchange.declare" and deed.has(INTERNAL) and len(self._internal) < MAX_DEEDS:
+            self._internal.add(deed.exchange)
         self._settle(deed, "empty" if name == "basic.get-empty" else "ok", spot, end, spot.time)
         if isinstance(method, BasicGetOk) or name == "basic.get-empty":
             if self._gets < MAX_GETS:
@@ -351,6 +369,7 @@ class Chronicle:
             int(self._gets),
             tuple((*place, self._place(deed), deed.dump()) for place, deed in self._consuming.items()),
             self.satchel.dump(),
+            tuple(sorted(self._internal)),
         )
 
     def _place(self, deed: Deed) -> int:
@@ -361,7 +380,7 @@ class Chronicle:
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, allowance: Allowance) -> "Chronicle":
         """What `dump` gave, as an object again."""
-        whole, deeds, waiting, queues, mandatory, gets, consuming, satchel = state
+        whole, deeds, waiting, queues, mandatory, gets, consuming, satchel, internal = state
         chronicle = Chronicle(connection, allowance)
         chronicle.whole = whole
         chronicle.deeds = [Deed.load(deed, connection) for deed in deeds]
@@ -374,6 +393,7 @@ class Chronicle:
             kept = None if some is None else [Deed.load(deed, connection) for deed in some]
             chronicle._mandatory[channel] = kept
         chronicle._gets = gets
+        chronicle._internal = set(internal)
         for channel, tag, place, deed in consuming:
             known = chronicle.deeds[place] if place >= 0 else Deed.load(deed, connection)
             chronicle._consuming[channel, tag] = known

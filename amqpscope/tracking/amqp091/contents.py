@@ -51,6 +51,7 @@ class Content:
     consumer, queue: whom it is delivered to, and from where, "" if that is not known. identity: what it is
     found again by, "" for nothing; named: its message-id. size, sum: of the body; sum is -1 for a long one.
     flags, octets: its properties, None if they are too many to be kept.
+    refusal: where the server denies it to the client that settles it.
     fate: how it ended, "" if nothing says so; over (ns), over_known: when, and what the client had then.
     """
 
@@ -79,6 +80,8 @@ class Content:
         self.fate: str = ""
         self.over: i64 = -1
         self.over_known: i64 = -1
+        # Where the server says that there is no such delivery, when the client settles it.
+        self.refusal: Spot | None = None
         # While it comes: octets of the body so far.
         self.seen: i64 = 0
 
@@ -130,12 +133,13 @@ class Content:
             (self.redelivered, self.no_ack, self.no_local),
             (self.identity, self.named, self.size, self.sum, self.priority, self.flags, self.octets),
             (self.fate, int(self.over), int(self.over_known), int(self.seen)),
+            None if self.refusal is None else self.refusal.dump(),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "Content":
         """What `dump` gave, as an object again."""
-        (published, spot, end, known, life), way, traits, about, fate = state
+        (published, spot, end, known, life), way, traits, about, fate, refusal = state
         content = Content(connection, published, Spot.load(spot), end, known)
         content.life = life
         content.exchange, content.key, content.tag, content.consumer, content.queue = way
@@ -143,6 +147,7 @@ class Content:
         content.identity, content.named, content.size, content.sum = about[:4]
         content.priority, content.flags, content.octets = about[4:]
         content.fate, content.over, content.over_known, content.seen = fate
+        content.refusal = None if refusal is None else Spot.load(refusal)
         return content
 
     def __repr__(self) -> str:

@@ -63,6 +63,8 @@ class Satchel:
         # Channels in a transaction: what was published and acknowledged in it.
         self._work: dict[int, list[Content]] = {}
         self._lives: dict[int, int] = {}
+        # By channel, the delivery settled last; None if what was named is none that is kept.
+        self._settled: dict[int, Content | None] = {}
 
     def part(self, record: FrameRecord) -> None:
         """A content header or a body frame."""
@@ -155,6 +157,10 @@ class Satchel:
         if self._coming and (by_client, channel) in self._coming:
             self._drop((by_client, channel))
         if isinstance(method, ChannelClose):
+            last = self._settled.pop(channel, None)
+            if last is not None and not by_client and method.reply_code == 406:
+                if method.class_id == 60 and method.method_id in (80, 90, 120):
+                    last.refusal = Spot.of(record)
             self._give_back(channel, CLOSED, record)
             self._held.pop(channel, None)
             self._work.pop(channel, None)
@@ -176,7 +182,7 @@ class Satchel:
                 if not content.published:
                     self._held.setdefault(channel, {})[content.tag] = content
             self._again(channel)
-        elif self._held:
+        elif self._held or self._settled:
             self._settle(record, channel, method)
 
     def _again(self, channel: int) -> None:
@@ -184,9 +190,8 @@ class Satchel:
             self._work[channel] = []
 
     def _settle(self, record: FrameRecord, channel: int, method: Method) -> None:
-        held = self._held.get(channel)
-        if not held:
-            return
+        held = self._held.get(channel, {})
+        self._settled[channel] = None
         tag = 0
         multiple = False
         fate = ACKED
@@ -211,6 +216,8 @@ class Satchel:
         work = self._work.get(channel)
         for one in [one for one in held if one == tag or (multiple and (tag == 0 or one < tag))]:
             content = held.pop(one)
+            if one == tag and not multiple:
+                self._settled[channel] = content
             if content.fate != ROLLED_BACK or fate == REQUEUED:
                 # What was taken back once is not to come again, whatever is said of it then.
                 content.settle(fate, record.time, record.acknowledged)
@@ -240,12 +247,16 @@ class Satchel:
                 for channel, work in self._work.items()
             ),
             tuple(self._lives.items()),
+            tuple(
+                (channel, -1 if content is None else numbers[id(content)])
+                for channel, content in self._settled.items()
+            ),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, allowance: Allowance) -> "Satchel":
         """What `dump` gave, as an object again."""
-        contents, counts, coming, held, works, lives = state
+        contents, counts, coming, held, works, lives, settled = state
         satchel = Satchel(connection, allowance)
         satchel.contents = [Content.load(content, connection) for content in contents]
         satchel.all, satchel._published, satchel._delivered = counts
@@ -257,6 +268,8 @@ class Satchel:
         for channel, numbers in works:
             satchel._work[channel] = [satchel.contents[number] for number in numbers]
         satchel._lives = dict(lives)
+        for channel, number in settled:
+            satchel._settled[channel] = None if number < 0 else satchel.contents[number]
         return satchel
 
 

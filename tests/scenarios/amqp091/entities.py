@@ -489,6 +489,20 @@ def bound_and_not_reached(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@pair("B-PUBLISH-INTERNAL")
+def internal_exchange_reached(d: Dialogue091) -> None:
+    ready(d)
+    d.declare_exchange("inside", "fanout", reserved_3=True, **WORK)
+    d.client.publish(exchange="inside", routing_key="")
+    if d.wrong:
+        d.client.method("basic.qos", prefetch_count=1)
+        d.server.method("basic.qos-ok").may_break("B-PUBLISH-INTERNAL")
+    else:
+        text = "ACCESS_REFUSED - cannot publish to internal exchange 'inside' in vhost '/'"
+        refused(d, 403, text, "basic.publish")
+    d.goodbye()
+
+
 # ---- what is legal ----------------------------------------------------------------------------------------
 
 

@@ -273,6 +273,23 @@ def delivered_again_after_rollback(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@pair("Q-PURGE-UNACKED")
+def purged_unsettled(d: Dialogue091) -> None:
+    reader = sent(d, "m-1")
+    reader.consume("work")
+    reader.server.deliver(TEXT, routing_key="work", message_id="m-1", type="order")
+    reader.wait(seconds=5)
+    d.ask("queue.purge", queue="work", answer={"message_count": 0})
+    d.wait(seconds=5)
+    reader.client.ack()
+    if d.wrong:
+        text = "PRECONDITION_FAILED - unknown delivery tag 1"
+        reader.server.close_channel(406, text, "basic.ack").may_break("Q-PURGE-UNACKED")
+        reader.client.channel_close_ok()
+    leave(reader)
+    d.goodbye()
+
+
 @legal("what brokers change lawfully, and two messages that look the same")
 def changed_lawfully(d: Dialogue091) -> None:
     reader = sent(d)
