@@ -20,6 +20,7 @@ from amqpscope.rules.amqp091 import opening as opening091
 from amqpscope.rules.amqp091 import passing as passing091
 from amqpscope.rules.amqp091 import publishing as publishing091
 from amqpscope.rules.amqp091 import queue as queue091
+from amqpscope.rules.amqp091 import reaction as reaction091
 from amqpscope.rules.amqp091 import refusal as refusal091
 from amqpscope.rules.amqp091 import sizes as sizes091
 from amqpscope.rules.amqp091 import transaction as transaction091
@@ -104,6 +105,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/refusal": refusal091.RULES,
     "amqp091/flow": flow.RULES,
     "amqp091/opening": opening091.RULES,
+    "amqp091/reaction": reaction091.RULES,
     "amqp091/sizes": sizes091.RULES,
     "amqp091/entities": entities091.RULES,
     "amqp091/existence": existence091.RULES,

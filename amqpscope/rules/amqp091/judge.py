@@ -21,6 +21,7 @@ from amqpscope.rules.amqp091 import (
     negotiation,
     opening,
     queue,
+    reaction,
     refusal,
     requests,
     sizes,
@@ -136,6 +137,8 @@ class Judge(AnyJudge):
         if frame.problems:
             self.problems(case, frame)
         me = case.me
+        if me.offence:
+            reaction.judge_reaction(case)
         if me.frames == 0:
             opening.judge_first_frame(case)
         elif case.view.refused and not me.by_client:
@@ -270,12 +273,16 @@ class Judge(AnyJudge):
             if problem.code == "F-FRAME-END":
                 # What is wrong with its payload follows from its size.
                 framing.wrong_frame_end(case, problem)
+                reaction.note_offence(case, problem.code)
                 return
         printed = types.is_of_the_printed_dialect(case)
         for problem in frame.problems:
             rule = _PROVED.get(problem.code)
             if rule is not None and not (printed and problem.code.startswith("T-")):
+                found = case.found
                 rule(case, problem)
+                if case.found > found:
+                    reaction.note_offence(case, problem.code)
 
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool

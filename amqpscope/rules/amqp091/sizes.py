@@ -3,6 +3,7 @@
 from typing import Final
 
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.reaction import note_offence
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
@@ -52,6 +53,7 @@ def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
         case.report_once("amqp091/F-FRAME-SIZE", message, certainty, evidence)
         return
     case.report("amqp091/F-FRAME-SIZE", message, certainty, evidence)
+    note_offence(case, "F-FRAME-SIZE")
 
 
 def frame_before_tuning(case: Case, size: i64) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.model import CLIENT, SERVER
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved_of_properties
+from amqpscope.rules.amqp091.reaction import note_offence
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
@@ -185,6 +186,8 @@ def field_name_that_begins_oddly(case: Case, name: str) -> None:
     Silent when: octets before it were not captured, or the same was told of the connection before, or the
     name stands in a table inside a table.
     """
+    if case.me.by_client:
+        note_offence(case, "T-TABLE-NAME-START")
     case.report_once(
         "amqp091/T-TABLE-NAME-START",
         "a name in a field table begins with neither a letter nor '$' or '#'",

@@ -71,6 +71,7 @@ class Endpoint:
     it can have received of the other's. view: the connection as it could know it. sent_end: octets of its
     stream so far. frames: of it. opening: where the first one stands, if its stream was captured from its
     start; began_well: with a protocol header or a frame. unfinished: the frame in which its stream ended.
+    offence: the first of the other peer's that it has to react on, "over" when it has, and where.
     last_time, last_packet: of its last frame's last octet (ns), first octet. silent_since, silent_until: its
     longest silence between two frames (ns).
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
@@ -93,6 +94,9 @@ class Endpoint:
         self.opening: Spot | None = None
         self.began_well: bool = True
         self.unfinished: Spot | None = None
+        self.offence: str = ""
+        self.offence_end: i64 = 0
+        self.offence_packet: i64 = 0
         self.last_time: i64 = 0
         self.silent_since: i64 = 0
         self.silent_until: i64 = 0
@@ -308,6 +312,7 @@ class Endpoint:
         return (
             (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
+            (self.offence, int(self.offence_end), int(self.offence_packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could)),
             (int(self.silent_since), int(self.silent_until)),
             (int(self.tuned_time), int(self.blocked_time)),
@@ -320,12 +325,13 @@ class Endpoint:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
-        (peer, whole, sent_end, frames, began_well, torn), spots, last, silent, times = state[:5]
-        knowledge, view, inbox = state[5:]
+        (peer, whole, sent_end, frames, began_well, torn), spots, offence, last, silent, times = state[:6]
+        knowledge, view, inbox = state[6:]
         endpoint = Endpoint(peer)
         endpoint.torn = torn
         endpoint.began_well = began_well
         opening, unfinished = spots
+        endpoint.offence, endpoint.offence_end, endpoint.offence_packet = offence
         endpoint.opening = None if opening is None else Spot.load(opening)
         endpoint.unfinished = None if unfinished is None else Spot.load(unfinished)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames

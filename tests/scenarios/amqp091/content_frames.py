@@ -123,7 +123,7 @@ def body_behind_a_complete_message(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@pair("F-BODY-OVERRUN", cut=without("header"))
+@pair("F-BODY-OVERRUN", "F-CONTENT-REACT", cut=without("header"))
 def more_body_than_announced(d: Dialogue091) -> None:
     opened(d)
     d.client.publish_method()
@@ -132,7 +132,9 @@ def more_body_than_announced(d: Dialogue091) -> None:
     said = d.client.body(b"hello!" if d.wrong else b"hello")
     if d.wrong:
         said.breaks("F-BODY-OVERRUN")
-        d.server.close_connection(501, "FRAME_ERROR - exceeds remaining content size", "basic.publish")
+        d.server.close_connection(
+            501, "FRAME_ERROR - exceeds remaining content size", "basic.publish"
+        ).may_break("F-CONTENT-REACT")
         d.client.connection_close_ok()
         d.tcp.goodbye()
         return

@@ -7,7 +7,7 @@ from support import amqp091_encode as amqp
 from support.dialogue091 import Dialogue091
 
 
-@pair("F-FRAME-END")
+@pair("F-FRAME-END", "F-FATAL-SILENT")
 def frame_with_a_wrong_end(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -15,7 +15,7 @@ def frame_with_a_wrong_end(d: Dialogue091) -> None:
     said = d.client.say(amqp.frame(amqp.METHOD, 1, payload, end=b"\x00" if d.wrong else b"\xce"))
     if d.wrong:
         said.breaks("F-FRAME-END")
-        d.server.close_connection(501, "FRAME_ERROR")
+        d.server.close_connection(501, "FRAME_ERROR").breaks("F-FATAL-SILENT")
         d.server.fin()
         return
     d.server.method("queue.declare-ok", queue="q")
@@ -28,7 +28,6 @@ def frame_of_a_type_that_is_none(d: Dialogue091) -> None:
     d.channel(1)
     if d.wrong:
         d.client.say(amqp.frame(5, 1, b"something")).breaks("F-FRAME-TYPE")
-        d.server.close_connection(501, "FRAME_ERROR")
         d.server.fin()
         return
     d.declare("q")
@@ -51,14 +50,16 @@ def secret_renewed_on_a_channel(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@pair("F-CH0-HEARTBEAT")
+@pair("F-CH0-HEARTBEAT", "F-CH0-REACT")
 def heartbeat_on_a_channel(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 60})
     d.channel(1)
     said = d.client.heartbeat(channel=1 if d.wrong else 0)
     if d.wrong:
         said.breaks("F-CH0-HEARTBEAT")
-        d.server.close_connection(505, "UNEXPECTED_FRAME - expected method, got non method frame instead")
+        d.server.close_connection(
+            505, "UNEXPECTED_FRAME - expected method, got non method frame instead"
+        ).may_break("F-CH0-REACT")
         d.client.connection_close_ok()
         d.tcp.goodbye()
         return

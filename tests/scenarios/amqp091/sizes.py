@@ -53,6 +53,24 @@ def body_with_as_many_octets_as_the_frame_may_have(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@pair("F-FRAME-SIZE-REACT", "F-FRAME-SIZE", cut=without("connection.tune-ok"))
+def frame_too_large_that_is_taken(d: Dialogue091) -> None:
+    d.product = "Some Broker"
+    d.opened(tune_ok={"frame_max": 4096})
+    d.channel(1)
+    d.client.publish_method()
+    d.client.content_header(8000)
+    if d.wrong:
+        d.client.body(b"x" * 8000).breaks("F-FRAME-SIZE")
+        _, answered = d.declare()
+        answered.breaks("F-FRAME-SIZE-REACT")
+    else:
+        d.client.body(b"x" * 4000)
+        d.client.body(b"x" * 4000)
+        d.declare()
+    d.goodbye()
+
+
 @pair("F-PRETUNE-SIZE")
 def token_larger_than_is_sure_to_be_taken(d: Dialogue091) -> None:
     d.product = "Some Broker"

@@ -144,12 +144,13 @@ def name_that_begins_with_an_underscore(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@pair("T-TABLE-NAME-START")
+@pair("T-TABLE-NAME-START", "T-TABLE-NAME-REACT")
 def argument_that_begins_with_a_hyphen(d: Dialogue091) -> None:
     opened(d)
-    asked, _ = d.declare(arguments={"-x" if d.wrong else "x-": True})
+    asked, answered = d.declare(arguments={"-x" if d.wrong else "x-": True})
     if d.wrong:
         asked.breaks("T-TABLE-NAME-START")
+        answered.breaks("T-TABLE-NAME-REACT")
     d.goodbye()
 
 

@@ -1,0 +1,153 @@
+"""What a peer does about frames that it must refuse (sections 4.2.3, 4.2.5.5, 4.2.6).
+
+The first offence of a peer waits until the other one has received it and either closes the connection or
+answers something that came behind. How brokers do it differs, so all of this is a note.
+"""
+
+from typing import Final
+
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp091.methods import ConnectionClose
+
+__all__ = ["judge_reaction", "note_offence"]
+
+# By the rule that was broken: what its reaction is called here.
+_KINDS: Final[dict[str, str]] = {
+    "F-FRAME-END": "fatal",
+    "F-FRAME-TYPE": "fatal",
+    "F-FRAME-SIZE": "size",
+    "F-CH0-CONNECTION": "channel 0",
+    "F-CH0-HEARTBEAT": "channel 0",
+    "F-CONTENT-HEADER-NEXT": "content",
+    "F-CONTENT-NO-METHOD": "content",
+    "F-CONTENT-ONE-HEADER": "content",
+    "F-HEADER-ORPHAN": "content",
+    "F-BODY-ORPHAN": "content",
+    "F-BODY-OVERRUN": "content",
+    "F-BODY-ZERO": "content",
+    "F-HEADER-CLASS": "content",
+    "F-HEADER-WEIGHT": "content",
+    "T-TABLE-NAME-START": "name",
+}
+
+_HARD_ERRORS: Final = (501, 502, 503, 504, 505, 540, 541)
+
+
+def note_offence(case: Case, code: str) -> None:
+    """This frame breaks a rule, `F-FRAME-END` for one, on which the other peer has to react."""
+    kind = _KINDS.get(code, "")
+    peer = case.peer
+    if kind and case.me.whole and not peer.offence:
+        frame = case.record.frame
+        peer.offence = kind
+        peer.offence_end = frame.offset + frame.declared_size
+        peer.offence_packet = case.record.packet
+
+
+def judge_reaction(case: Case) -> None:
+    """A frame of the peer that has to react."""
+    me = case.me
+    kind = me.offence
+    if kind == "over" or me.knowledge.could < me.offence_end:
+        return
+    method = case.record.frame.body
+    if not isinstance(method, ConnectionClose):
+        if kind != "fatal" and me.knowledge.confirmed(me.offence_end):
+            # It answers what came behind, as if nothing had happened.
+            me.offence = "over"
+            _reaction(case, kind, 0)
+        return
+    me.offence = "over"
+    code = int(method.reply_code)
+    if code in _HARD_ERRORS:
+        _reaction(case, kind, code)
+
+
+def _reaction(case: Case, kind: str, code: int) -> None:
+    """It was done: a close with this code, or nothing, then it is 0."""
+    if kind == "fatal":
+        close_behind_a_fatal_frame(case, code)
+    elif kind == "size":
+        if code != 501:
+            too_large_frame_not_refused(case, code)
+    elif kind == "channel 0":
+        if code != 503:
+            wrong_channel_not_refused(case, code)
+    elif kind == "content":
+        if code != 505:
+            wrong_content_not_refused(case, code)
+    elif not case.me.by_client and code not in (502, 503):
+        odd_name_not_refused(case, code)
+
+
+def _report(case: Case, rule: str, code: int, due: str, certainty: int) -> None:
+    done = f"closes the connection with {code}" if code else "goes on"
+    packet = int(case.me.offence_packet)
+    message = f"it {done} after what was sent in packet {packet}; {due} is due"
+    case.report(rule, message, certainty, {"offence": packet}, [packet])
+
+
+def close_behind_a_fatal_frame(case: Case, code: int) -> None:
+    """A peer sends connection.close after a frame of an unknown type, or one with a wrong end.
+
+    Why it matters: hardly. By the specification it drops the connection without a word; RabbitMQ, LavinMQ and
+    others say what is wrong with 501 first, which helps more.
+    Silent when: it may not have received the frame; or octets of the other peer's were not captured.
+    """
+    _report(case, "amqp091/F-FATAL-SILENT", code, "to drop it without a word", CERTAIN)
+
+
+def too_large_frame_not_refused(case: Case, code: int) -> None:
+    """A peer does not answer a frame that is too large with connection.close and 501.
+
+    Why it matters: who sends such frames may not learn of it here, and fail elsewhere.
+    Silent when: it may not have received the frame, or goes on without an answer to what came behind; or
+    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
+    reason.
+    """
+    _report(case, "amqp091/F-FRAME-SIZE-REACT", code, "501", POSSIBLE if code else CERTAIN)
+
+
+def wrong_channel_not_refused(case: Case, code: int) -> None:
+    """A peer does not answer a heartbeat or connection method off channel 0 with connection.close and 503.
+
+    Why it matters: hardly. The specification names 501 for it in another place, RabbitMQ closes with 505.
+    Silent when: it may not have received the frame, or goes on without an answer to what came behind; or
+    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
+    reason.
+    """
+    _report(case, "amqp091/F-CH0-REACT", code, "503", POSSIBLE if code else CERTAIN)
+
+
+def wrong_content_not_refused(case: Case, code: int) -> None:
+    """A peer does not answer content that is out of order with connection.close and 505.
+
+    Why it matters: who sends it may take a broken message for a sound one. RabbitMQ closes with 501 in some
+    cases.
+    Silent when: it may not have received the frame, or goes on without an answer to what came behind; or
+    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
+    reason.
+    """
+    _report(case, "amqp091/F-CONTENT-REACT", code, "505", POSSIBLE if code else CERTAIN)
+
+
+def odd_name_not_refused(case: Case, code: int) -> None:
+    """A server takes a field table with a name that begins with neither a letter nor '$' or '#'.
+
+    Why it matters: hardly. It is to refuse it with 503 (or 502, the text has the name of one and the number
+    of the other); RabbitMQ says that it does not look, nor is any broker known to.
+    Silent when: it may not have received the table, or goes on without an answer to what came behind; or
+    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
+    reason.
+    """
+    _report(case, "amqp091/T-TABLE-NAME-REACT", code, "502 or 503", POSSIBLE if code else CERTAIN)
+
+
+RULES = {
+    "amqp091/F-FATAL-SILENT": close_behind_a_fatal_frame,
+    "amqp091/F-FRAME-SIZE-REACT": too_large_frame_not_refused,
+    "amqp091/F-CH0-REACT": wrong_channel_not_refused,
+    "amqp091/F-CONTENT-REACT": wrong_content_not_refused,
+    "amqp091/T-TABLE-NAME-REACT": odd_name_not_refused,
+}
