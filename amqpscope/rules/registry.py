@@ -22,6 +22,7 @@ from amqpscope.rules.amqp091 import publishing as publishing091
 from amqpscope.rules.amqp091 import queue as queue091
 from amqpscope.rules.amqp091 import reaction as reaction091
 from amqpscope.rules.amqp091 import refusal as refusal091
+from amqpscope.rules.amqp091 import refused as refused091
 from amqpscope.rules.amqp091 import sizes as sizes091
 from amqpscope.rules.amqp091 import transaction as transaction091
 from amqpscope.rules.amqp091 import types as types091
@@ -96,6 +97,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/confirm": confirm091.RULES,
     "amqp091/consumer": consumer091.RULES,
     "amqp091/publishing": publishing091.RULES,
+    "amqp091/refused": refused091.RULES,
     "amqp091/transaction": transaction091.RULES,
     "amqp091/delivery": delivery091.RULES,
     "amqp091/content_frames": content_frames.RULES,

@@ -4,7 +4,15 @@ Only what may be said on its channel comes here: the channel is open as far as i
 for every message stands first.
 """
 
-from amqpscope.rules.amqp091 import acknowledgement, confirm, consumer, delivery, publishing, transaction
+from amqpscope.rules.amqp091 import (
+    acknowledgement,
+    confirm,
+    consumer,
+    delivery,
+    publishing,
+    refused,
+    transaction,
+)
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from dissectors.amqp091.arguments import Method
@@ -26,6 +34,7 @@ from dissectors.amqp091.methods import (
     ChannelClose,
     ConfirmSelect,
     ConnectionClose,
+    TxCommitOk,
 )
 
 __all__ = ["judge_closed", "judge_connection_close", "judge_content", "judge_method"]
@@ -77,6 +86,10 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
         consumer.judge_server_cancel_ok(case, channel, method)
     elif isinstance(method, BasicCancel):
         consumer.judge_server_cancel(case)
+    elif isinstance(method, ChannelClose):
+        refused.judge_close(case, channel, method)
+    elif isinstance(method, TxCommitOk):
+        refused.judge_commit_ok(case, channel)
 
 
 def judge_content(case: Case, channel: Channel, header: ContentHeader) -> None:
@@ -98,6 +111,8 @@ def judge_client_close(case: Case, channel: Channel, method: ChannelClose) -> No
 def judge_connection_close(case: Case, method: ConnectionClose) -> None:
     """A connection.close, of what it says of these classes."""
     if not case.me.by_client:
+        if method.class_id == 60 and method.method_id == 40 and method.reply_code == 540:
+            refused.judge_refused_immediate(case)
         return
     if method.class_id == 60 and method.method_id == 120 and method.reply_code not in (0, 200):
         for channel in case.view.channels.values():
@@ -110,3 +125,5 @@ def judge_closed(case: Case, channel: Channel) -> None:
     """A server's close-ok, of this channel or of the connection: what is not done is not done any more."""
     if channel.publishes.confirming:
         confirm.judge_end(case, channel)
+    if channel.requests:
+        refused.judge_recovered(case, channel)

@@ -276,6 +276,7 @@ class Channel:
         self.server_stopped: bool = False
         # The last basic.publish of the client's: its exchange, the offset behind it, its packet and time.
         self.publish_exchange: str = ""
+        self.published_elsewhere: bool = False  # to another than the default exchange
         self.publish_end: i64 = -1
         self.publish_packet: i64 = 0
         self.publish_time: i64 = 0
@@ -324,6 +325,8 @@ class Channel:
             # It counts when its content is complete: `publish`.
             if by_client and self.closed_by_server is None:
                 self.publish_exchange = method.exchange or ""
+                if self.publish_exchange:
+                    self.published_elsewhere = True
                 self.publish_end = end
                 self.publish_packet = packet
                 self.publish_time = time
@@ -675,6 +678,7 @@ class Channel:
             (self.queue, self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
             (self.delivering, self.beginning, self.returning),
             (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
+            self.published_elsewhere,
             tuple(consumer.dump() for consumer in self.consumers.values()),
             tuple(consumer.dump() for consumer in self.nameless),
             tuple(self.cancelled.items()),
@@ -687,8 +691,9 @@ class Channel:
     def load(state: tuple[Any, ...]) -> "Channel":
         """What `dump` gave, as an object again."""
         about, closes, requests, demands, unawaited, unheard, flags, delivering, publish = state[:9]
-        consumers, nameless, cancelled, deliveries, publishes, windows = state[9:]
+        consumers, nameless, cancelled, deliveries, publishes, windows = state[10:]
         channel = Channel(about[0])
+        channel.published_elsewhere = state[9]
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
         channel.closed_by_client = None if first is None else Closing.load(first)

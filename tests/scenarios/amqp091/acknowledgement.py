@@ -244,7 +244,7 @@ def acks_while_the_channel_is_being_closed(d: Dialogue091) -> None:
     consuming(d, 2)
     d.client.publish(exchange="gone")
     with d.on_their_way():
-        d.server.close_channel(404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
+        d.server.close_channel(403, "ACCESS_REFUSED - access to exchange 'gone' refused", "basic.publish")
         d.client.ack(1)
         d.client.reject(2)
     d.client.channel_close_ok()

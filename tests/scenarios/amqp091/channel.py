@@ -5,7 +5,7 @@ from __future__ import annotations
 from scenarios.pairs import SAME, legal, pair, told, without
 from support.dialogue091 import Dialogue091
 
-NO_EXCHANGE = (404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
+NO_EXCHANGE = (403, "ACCESS_REFUSED - access to exchange 'gone' refused", "basic.publish")
 
 
 def hung_up(d: Dialogue091, code: int, text: str, cause: str) -> None:
@@ -99,7 +99,7 @@ def number_reused_after_crossing_closes(d: Dialogue091) -> None:
     d.client.publish(exchange="gone")
     with d.on_their_way():
         d.client.close_channel()
-        d.server.close_channel(404, "NOT_FOUND", "basic.publish")
+        d.server.close_channel(403, "ACCESS_REFUSED", "basic.publish")
     d.client.channel_close_ok()
     d.server.channel_close_ok()
     d.channel(1)

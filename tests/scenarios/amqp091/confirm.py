@@ -258,7 +258,7 @@ def confirms_in_any_order(d: Dialogue091) -> None:
 def publishes_that_cross_a_close(d: Dialogue091) -> None:
     publishing(d)
     with d.on_their_way():
-        d.server.close_channel(404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
+        d.server.close_channel(403, "ACCESS_REFUSED - access to exchange 'gone' refused", "basic.publish")
         d.client.publish()
     d.client.channel_close_ok()
     d.channel(1)

@@ -265,7 +265,7 @@ def message_given_up_over_a_close(d: Dialogue091) -> None:
     d.client.publish_method()
     d.client.content_header(10)
     d.client.body(b"hello")
-    d.server.close_channel(404, "NOT_FOUND - no exchange 'x' in vhost '/'", "basic.publish")
+    d.server.close_channel(403, "ACCESS_REFUSED - access to exchange 'x' refused", "basic.publish")
     d.client.channel_close_ok()
     d.channel(1)
     d.client.publish()

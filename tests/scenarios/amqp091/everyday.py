@@ -48,7 +48,7 @@ def close_of_a_channel_on_its_way(d: Dialogue091) -> None:
     d.channel(1, 2)
     d.client.publish(exchange="gone")
     with d.on_their_way():
-        d.server.close_channel(404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
+        d.server.close_channel(403, "ACCESS_REFUSED - access to exchange 'gone' refused", "basic.publish")
         d.client.publish(exchange="gone")
         d.client.publish(channel=2)
     d.client.channel_close_ok()
@@ -64,7 +64,7 @@ def closes_of_a_channel_cross(d: Dialogue091) -> None:
     d.client.publish(exchange="gone")
     with d.on_their_way():
         d.client.close_channel()
-        d.server.close_channel(404, "NOT_FOUND", "basic.publish")
+        d.server.close_channel(403, "ACCESS_REFUSED", "basic.publish")
     d.server.channel_close_ok()
     d.client.channel_close_ok()
     d.goodbye()

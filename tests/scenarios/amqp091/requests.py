@@ -107,7 +107,7 @@ def request_discarded(d: Dialogue091) -> None:
     d.channel(1)
     d.client.publish(exchange="gone")
     with d.on_their_way():
-        d.server.close_channel(404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
+        d.server.close_channel(403, "ACCESS_REFUSED - access to exchange 'gone' refused", "basic.publish")
         d.client.method("queue.declare", queue="q")
     d.client.channel_close_ok()
     d.channel(1)

@@ -1,0 +1,166 @@
+"""What a server's refusal, or the lack of one, tells of a publish, an acknowledgement or a recover (class
+basic).
+
+Source: the rules of basic.publish and basic.ack in amqp0-9-1.xml, and the reply codes.
+"""
+
+from amqpscope.model import Spot
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.channel import Channel, Request
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp091.methods import ChannelClose
+from dissectors.wire import i64
+
+__all__ = [
+    "judge_close",
+    "judge_commit_ok",
+    "judge_recovered",
+    "judge_refused_immediate",
+]
+
+
+def publish_to_no_exchange(case: Case, channel: Channel) -> None:
+    """A message is published to an exchange that does not exist.
+
+    Why it matters: the server closes the channel with 404; what was published behind it is lost, too.
+    Silent when: the server's close does not name basic.publish. Never more than possible: which of several
+    messages it was the close does not tell; the last is shown that the server can have read.
+    """
+    record = case.record
+    closing = int(record.packet)
+    before = case.spot
+    case.spot = Spot(
+        1 - record.direction,
+        channel.publish_packet,
+        channel.publish_time,
+        channel.publish_end,
+        "basic.publish",
+        channel.number,
+    )
+    case.report(
+        "amqp091/B-PUBLISH-XEXIST",
+        f"exchange {channel.publish_exchange!r}; the server closes the channel with 404 (packet {closing})",
+        POSSIBLE,
+        {"exchange": channel.publish_exchange},
+        [closing],
+    )
+    case.spot = before
+
+
+def default_exchange_refused(case: Case) -> None:
+    """A server says that the exchange of a message does not exist, and it was the default one.
+
+    Why it matters: an empty name stands for the exchange that each server has and each queue is bound to.
+    Silent when: something before it on the channel was not captured, or a message was published there to an
+    exchange with a name.
+    """
+    case.report(
+        "amqp091/B-PUBLISH-DEFAULT-X", "404 for basic.publish, all on this channel to the default exchange"
+    )
+
+
+def immediate_refused(case: Case) -> None:
+    """A server closes the connection because of a message that was published with immediate.
+
+    Why it matters: it is to deliver it at once or to return it; RabbitMQ does neither since its version 3.0.
+    Silent when: no message with immediate is known.
+    """
+    case.report("amqp091/B-IMMEDIATE", "540 for basic.publish with immediate")
+
+
+def bad_ack_refused_late(case: Case, packet: i64) -> None:
+    """In a transaction a server refuses an acknowledgement of an unknown delivery only when it commits.
+
+    Why it matters: the check is to be made at once; the client has gone on, and loses all of the transaction.
+    Silent when: something before it on the channel was not captured, or the close does not name tx.commit.
+    """
+    case.report(
+        "amqp091/B-ACK-TX-IMMEDIATE",
+        f"the acknowledgement in packet {packet} is of no delivery, and is refused with the commit",
+        others=[int(packet)],
+    )
+
+
+def bad_ack_taken(case: Case, packet: i64) -> None:
+    """A server commits a transaction with an acknowledgement of an unknown delivery.
+
+    Why it matters: the client is never told that it has lost count of its deliveries. Some servers document
+    that they do not look.
+    Silent when: something before it on the channel was not captured. Told once a connection.
+    """
+    case.report_once(
+        "amqp091/B-ACK-VALIDATE",
+        f"the acknowledgement in packet {packet} is of no delivery, and is committed",
+        CERTAIN,
+        {"packet": int(packet)},
+    )
+
+
+def recover_not_answered(case: Case, request: Request) -> None:
+    """A server ends a channel in good order and has not answered a basic.recover.
+
+    Why it matters: a client that waits for recover-ok waits for ever.
+    Silent when: the server closes the channel, or octets since the channel was opened were not captured.
+    """
+    case.report(
+        "amqp091/B-RECOVER-REPLY",
+        f"the basic.recover in packet {request.packet} was not answered",
+        others=[int(request.packet)],
+    )
+
+
+def judge_close(case: Case, channel: Channel, method: ChannelClose) -> None:
+    """A server's channel.close."""
+    if method.class_id == 60 and method.method_id == 40 and method.reply_code == 404:
+        if channel.publish_end < 0:
+            return
+        if channel.publish_exchange:
+            publish_to_no_exchange(case, channel)
+        elif channel.whole and not channel.published_elsewhere:
+            default_exchange_refused(case)
+    elif method.class_id == 90 and method.method_id == 20 and method.reply_code == 406:
+        if channel.transacted and bad_ack_known(channel):
+            bad_ack_refused_late(case, channel.deliveries.pointless_packet)
+
+
+def judge_commit_ok(case: Case, channel: Channel) -> None:
+    """A server's tx.commit-ok."""
+    at = channel.awaited(False, "tx.commit-ok")
+    if at >= 0 and bad_ack_known(channel) and channel.deliveries.pointless_end < channel.requests[at].end:
+        bad_ack_taken(case, channel.deliveries.pointless_packet)
+
+
+def bad_ack_known(channel: Channel) -> bool:
+    """Whether an acknowledgement that the server can have read is of no delivery."""
+    deliveries = channel.deliveries
+    return deliveries.pointless_end >= 0 and channel.whole and deliveries.whole and deliveries.gapless
+
+
+def judge_recovered(case: Case, channel: Channel) -> None:
+    """A server's channel.close-ok."""
+    closing = channel.closed_by_client
+    if closing is None or channel.closed_by_server is not None or not channel.whole:
+        return
+    for request in channel.requests:
+        if request.name == "basic.recover" and request.end < closing.end:
+            recover_not_answered(case, request)
+            return
+
+
+def judge_refused_immediate(case: Case) -> None:
+    """A server's connection.close with 540 that names basic.publish."""
+    for channel in case.view.channels.values():
+        for publish in channel.publishes.flagged:
+            if publish.immediate:
+                immediate_refused(case)
+                return
+
+
+RULES = {
+    "amqp091/B-PUBLISH-XEXIST": publish_to_no_exchange,
+    "amqp091/B-PUBLISH-DEFAULT-X": default_exchange_refused,
+    "amqp091/B-IMMEDIATE": immediate_refused,
+    "amqp091/B-ACK-TX-IMMEDIATE": bad_ack_refused_late,
+    "amqp091/B-ACK-VALIDATE": bad_ack_taken,
+    "amqp091/B-RECOVER-REPLY": recover_not_answered,
+}
