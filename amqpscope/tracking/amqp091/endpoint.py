@@ -315,7 +315,6 @@ class Endpoint:
             (self.offence, int(self.offence_end), int(self.offence_packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could)),
             (int(self.silent_since), int(self.silent_until)),
-            (int(self.tuned_time), int(self.blocked_time)),
             (int(self.tuned_time), int(self.blocked_time), int(self.gap_since), int(self.gap_until)),
             self.knowledge.dump(),
             self.view.dump(),
@@ -337,7 +336,6 @@ class Endpoint:
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could = last
         endpoint.silent_since, endpoint.silent_until = silent
-        endpoint.tuned_time, endpoint.blocked_time = times
         endpoint.tuned_time, endpoint.blocked_time, endpoint.gap_since, endpoint.gap_until = times
         endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = Conversation.load(view)
