@@ -141,7 +141,6 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> b
     if since > spot.time and case.peer.silent_until >= spot.time:
         since = case.peer.silent_since
     return spot.time - since > 2 * delay * _SECOND - HEARTBEAT_SLACK
-    return spot.time - _heard_last(case.peer, spot.time) > 2 * delay * _SECOND - HEARTBEAT_SLACK
 
 
 def judge_given_up(case: Case, ended: Spot) -> None:
@@ -153,11 +152,6 @@ def judge_given_up(case: Case, ended: Spot) -> None:
     case.spot = Spot(1 - ended.direction, ended.packet, ended.time, peer.sent_end, ended.name, -1)
     _silent_till_the_end(case, peer, ended.time)
     case.spot = before
-
-
-def _heard_last(peer: Endpoint, time: i64) -> i64:
-    """When, before `time`, a peer had said something."""
-    return peer.last_time if peer.last_time <= time else peer.gap_since if peer.gap_until > time else time
 
 
 def _silent_till_the_end(case: Case, end: Endpoint, time: i64) -> None:

@@ -28,8 +28,6 @@ from dissectors.wire import i64
 
 __all__ = ["Endpoint", "obscure"]
 
-_SECOND: Final = 1_000_000_000
-
 # Faults after which it is not known what a frame says.
 _OBSCURING: Final = ("F-METHOD-ARGS", "F-METHOD-KNOWN", "T-LENGTH-BOUNDS", "F-FRAME-TYPE", "cut", "limit")
 
@@ -76,7 +74,6 @@ class Endpoint:
     longest silence between two frames (ns).
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
     tuned_time: of its first frame from which on it knew the heartbeat delay, 0 if there was none.
-    gap_since, gap_until: its last silence of more than a second, between two frames.
     blocked_time: of its first frame since it could know that the connection is blocked, 0 if it is not.
     torn: of its last frame it is not known what it says, nor how much of the peer's it could know at its end.
     """
@@ -105,8 +102,6 @@ class Endpoint:
         self.tuned_time: i64 = 0
         self.blocked_time: i64 = 0
         self.torn: bool = False
-        self.gap_since: i64 = 0
-        self.gap_until: i64 = 0
 
     def lost(self) -> None:
         """Something is missing of what it said or could know."""
@@ -213,9 +208,6 @@ class Endpoint:
         if self.frames > 1 and record.time - self.last_time > self.silent_until - self.silent_since:
             self.silent_since = self.last_time
             self.silent_until = record.time
-        if record.time - self.last_time > _SECOND:
-            self.gap_since = self.last_time
-            self.gap_until = record.time
         self.last_time = record.last_time
         self.last_packet = record.packet
         body = frame.body
@@ -315,7 +307,7 @@ class Endpoint:
             (self.offence, int(self.offence_end), int(self.offence_packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could)),
             (int(self.silent_since), int(self.silent_until)),
-            (int(self.tuned_time), int(self.blocked_time), int(self.gap_since), int(self.gap_until)),
+            (int(self.tuned_time), int(self.blocked_time)),
             self.knowledge.dump(),
             self.view.dump(),
             tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
@@ -336,7 +328,7 @@ class Endpoint:
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could = last
         endpoint.silent_since, endpoint.silent_until = silent
-        endpoint.tuned_time, endpoint.blocked_time, endpoint.gap_since, endpoint.gap_until = times
+        endpoint.tuned_time, endpoint.blocked_time = times
         endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = Conversation.load(view)
         endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]

@@ -176,14 +176,3 @@ def server_heard_again_after_it_was_given_up(d: Dialogue091) -> None:
     d.client.fin()
     with d.unheard(d.server):
         d.server.heartbeat().breaks("C-HB-SEND")
-
-
-@told("who gives up a silent peer owes it no close, even if its heartbeat comes after all")
-def given_up_just_before_a_heartbeat(d: Dialogue091) -> None:
-    d.opened(tune={"heartbeat": 1})
-    d.channel()
-    heartbeats(d, 2500, d.client)
-    d.client.fin()
-    heartbeats(d, 250)
-    d.server.heartbeat().breaks("C-HB-SEND")
-    d.server.rst()
