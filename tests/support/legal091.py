@@ -37,9 +37,13 @@ class Talk091:
         self.polite = False
         # Now and then a peer may do something else first; then it says nothing legal in that turn.
         self.mischief: Callable[[Any], Said | None] | None = None
-        self.peers = (Client(self), Broker(self))
+        client = Client(self)
+        self.broker = Broker(self)
+        self.peers = (client, self.broker)
 
     @property
     def restless(self) -> bool:
         """Somebody owes an answer that does not wait: nobody pauses."""
+        if any(channel.unconfirmed for channel in self.broker.channels.values()):
+            return True
         return any(peer.close_sent or peer.close_heard or peer.cut_off for peer in self.peers)

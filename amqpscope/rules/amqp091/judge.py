@@ -231,6 +231,9 @@ class Judge(AnyJudge):
             return
         if not requests.judge_method(case, channel, method):
             return
+        if not channel.is_open:
+            # The other one has closed it, which this peer may not know: what it says there is discarded.
+            return
         if isinstance(method, BasicDeliver):
             if channel.server_stopped:
                 flow.judge_content(case, channel)
@@ -247,7 +250,7 @@ class Judge(AnyJudge):
                 blocked.judge_publish(case)
         else:
             self.naming_method(case, channel, method)
-        if found == 0 and channel.is_open:
+        if found == 0:
             basic.judge_method(case, channel, method)
 
     def naming_method(self, case: Case, channel: Channel, method: Method) -> None:

@@ -235,7 +235,8 @@ class Channel:
 
     state: as in `states.CHANNEL`. whole: nothing of this life is missing. open_end, open_packet: of its
     channel.open. closed_by_client, closed_by_server: the closes, None if not said.
-    queue: the one declared last, None if none was (nor is known). transacted: tx.select was said.
+    queue: the one declared last, "" if the server has yet to name it, None if none was (nor is known);
+    declared_end: of its declaration. transacted: tx.select was said.
     client_stopped, server_stopped: this peer has confirmed that it sends no content for now.
     """
 
@@ -256,6 +257,7 @@ class Channel:
         # Methods that would answer what came after the close, and was discarded.
         self.discarded: set[str] = set()
         self.queue: str | None = None
+        self.declared_end: i64 = -1
         self.consumers: dict[str, Consumer] = {}
         # Those that consume-ok has to name, in order: consumes with an empty tag.
         self.nameless: list[Consumer] = []
@@ -463,8 +465,8 @@ class Channel:
         elif isinstance(method, QueueDeclare):
             no_wait = method.no_wait
             subject = method.queue or ""
-            if subject:
-                self.queue = subject
+            self.queue = subject
+            self.declared_end = end
         elif isinstance(
             method,
             (QueueBind, QueuePurge, ExchangeDeclare, ExchangeDelete, ExchangeBind, ExchangeUnbind),
@@ -562,10 +564,11 @@ class Channel:
             self.deliveries.add(Delivery(method.delivery_tag, None, end, packet, time), no_ack)
             self.delivering = method.delivery_tag
         elif isinstance(method, QueueDeclareOk):
-            self.queue = method.queue
+            if answered is None or answered.end == self.declared_end:
+                self.queue = method.queue
         elif isinstance(method, QueueDeleteOk):
             if answered is not None and answered.subject:
-                self._queue_gone(answered.subject)
+                self._queue_gone(answered.subject, answered.end)
         elif isinstance(method, BasicQosOk):
             if answered is not None:
                 self.windows.settle(answered.end)
@@ -596,10 +599,11 @@ class Channel:
         if named is not None:
             named.ready = True
 
-    def _queue_gone(self, queue: str) -> None:
-        """A queue was deleted: its consumers here are no more."""
-        for tag in [tag for tag, consumer in self.consumers.items() if consumer.queue == queue]:
-            self._end_consumer(tag, QUEUE_DELETED)
+    def _queue_gone(self, queue: str, end: i64) -> None:
+        """A queue was deleted, as was asked for at `end`: the consumers that it had then are no more."""
+        for tag, consumer in list(self.consumers.items()):
+            if consumer.queue == queue and consumer.end < end:
+                self._end_consumer(tag, QUEUE_DELETED)
 
     def _deliver(self, method: BasicDeliver, end: i64, packet: i64, time: i64) -> None:
         tag = method.consumer_tag or ""

@@ -169,8 +169,8 @@ class Chronicle:
         _describe(deed, method)
         if not deed.queue and name.partition(".")[0] != "exchange" and name != "queue.declare":
             deed.queue = self._queues.get(channel, "")
-        if name == "queue.declare" and deed.queue:
-            self._queues[channel] = deed.queue
+        if name == "queue.declare":
+            self._queues[channel] = deed.queue  # "": the server is to name it
         if name != "basic.get":
             self._keep(deed)
         if name == "channel.close":
@@ -248,7 +248,8 @@ class Chronicle:
         if isinstance(method, QueueDeclareOk):
             deed.queue = method.queue or deed.queue
             deed.count = method.message_count
-            self._queues[channel] = deed.queue
+            if not any(one.method == request for one in waiting[at + 1 :]):
+                self._queues[channel] = deed.queue
         elif isinstance(method, (QueueDeleteOk, QueuePurgeOk)):
             deed.count = method.message_count
         elif isinstance(method, BasicConsumeOk):
@@ -335,19 +336,16 @@ class Chronicle:
         if not waiting:
             return
         exchange, key = method.exchange or "", method.routing_key or ""
-        for at, deed in enumerate(waiting):
-            if deed.exchange == exchange and deed.key == key:
-                del waiting[: at + 1]
-                self._settle(
-                    deed,
-                    "returned",
-                    Spot.of(record),
-                    record.frame.offset + record.frame.size,
-                    record.time,
-                )
-                deed.code = method.reply_code
-                self._put(deed)
-                return
+        fitting = [at for at, deed in enumerate(waiting) if deed.exchange == exchange and deed.key == key]
+        if not fitting:
+            return
+        deed = waiting[fitting[0]]
+        del waiting[: fitting[0] + 1]
+        if len(fitting) > 1:
+            return  # which of them it is nothing tells
+        self._settle(deed, "returned", Spot.of(record), record.frame.offset + record.frame.size, record.time)
+        deed.code = method.reply_code
+        self._put(deed)
 
     # Between processes
 

@@ -329,3 +329,16 @@ def direct_replies(d: Dialogue091) -> None:
     d.server.deliver(delivery_tag=2)
     d.client.ack(2)
     d.goodbye()
+
+
+@legal("deliveries that a server sends before it answers basic.qos")
+def deliveries_before_qos_ok(d: Dialogue091) -> None:
+    consuming(d)
+    d.server.deliver()
+    d.client.method("basic.qos", prefetch_count=1, global_=True)
+    d.server.deliver()
+    d.server.deliver()
+    d.server.method("basic.qos-ok")
+    d.client.ack(3, multiple=True)
+    d.server.deliver()
+    d.goodbye()

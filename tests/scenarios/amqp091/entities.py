@@ -506,6 +506,32 @@ def internal_exchange_reached(d: Dialogue091) -> None:
 # ---- what is legal ----------------------------------------------------------------------------------------
 
 
+@legal("a message that comes back is one of two, and the later one came to no queue")
+def one_of_two_returned(d: Dialogue091) -> None:
+    ready(d)
+    d.declare("work", **WORK)
+    d.client.publish(routing_key="work", mandatory=True)
+    d.client.method("queue.delete", queue="work")
+    d.client.publish(routing_key="work", mandatory=True)
+    d.server.method("queue.delete-ok", message_count=1)
+    d.server.return_content(routing_key="work")
+    d.goodbye()
+
+
+@told("the current queue is what was declared last, when another one's name is told")
+def current_queue_without_waiting(d: Dialogue091) -> None:
+    ready(d)
+    d.client.method("queue.declare", queue="", exclusive=True)
+    d.client.method("queue.declare", queue="work", **WORK).breaks("CH-SYNC-WAIT")
+    d.server.method("queue.declare-ok", queue="amq.gen-1")
+    d.client.method("queue.delete", queue="")
+    d.server.method("queue.declare-ok", queue="work")
+    d.server.method("queue.delete-ok")
+    d.client.publish(routing_key="work", mandatory=True)
+    d.server.return_content(routing_key="work")
+    d.goodbye()
+
+
 @legal("a queue deleted by one while another one uses it")
 def deleted_meanwhile(d: Dialogue091) -> None:
     """Which came first nobody knows."""

@@ -175,3 +175,13 @@ def properties_as_they_may_be(d: Dialogue091) -> None:
         headers={"CC": ("A", ["a", "b"]), "BCC": ("A", []), "SUCCESS": "CC"},
     )
     d.goodbye()
+
+
+@legal("a request for a reply, when the server has just cancelled the consumer of replies")
+def request_that_crosses_a_cancel(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.consume("amq.rabbitmq.reply-to", "r", no_ack=True)
+    d.server.method("basic.cancel", consumer_tag="r", no_wait=True)
+    d.client.publish(reply_to="amq.rabbitmq.reply-to")
+    d.goodbye()

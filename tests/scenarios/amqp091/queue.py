@@ -210,3 +210,28 @@ def arguments_of_all_kinds(d: Dialogue091) -> None:
         },
     )
     d.goodbye()
+
+
+@told("queues that are declared, deleted and used without waiting")
+def queues_in_one_go(d: Dialogue091) -> None:
+    """The current queue is what was declared last, whatever is answered meanwhile."""
+    d.opened()
+    d.channel(1)
+    d.declare("old")
+    d.client.method("queue.declare", queue="")
+    d.client.method("queue.declare", queue="work").breaks("CH-SYNC-WAIT")
+    d.server.method("queue.declare-ok", queue="amq.gen-1")
+    d.client.method("basic.consume", consumer_tag="c", no_ack=True)
+    d.client.method("queue.delete", queue="amq.gen-1")
+    d.client.method("queue.delete", queue="old")
+    d.client.method("queue.declare", queue="old")
+    d.client.method("basic.consume", queue="old", consumer_tag="d", no_ack=True)
+    d.server.method("queue.declare-ok", queue="work")
+    d.server.method("basic.consume-ok", consumer_tag="c")
+    d.server.method("queue.delete-ok")
+    d.server.method("queue.delete-ok")
+    d.server.method("queue.declare-ok", queue="old")
+    d.server.method("basic.consume-ok", consumer_tag="d")
+    d.server.deliver(consumer_tag="c")
+    d.server.deliver(consumer_tag="d")
+    d.goodbye()

@@ -101,6 +101,21 @@ def consume_never_answered(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@legal("publishes on their way when a server closes a channel that it let go again")
+def flow_behind_the_close(d: Dialogue091) -> None:
+    d.opened(start={"product": "Other Broker"})
+    d.channel(1)
+    d.client.publish(exchange="gone")
+    d.server.flow(False)
+    d.client.flow_ok(False)
+    d.server.flow(True)
+    d.server.close_channel(404, "NOT_FOUND - no exchange 'gone'", "basic.publish")
+    d.client.flow_ok(True)
+    d.client.publish()
+    d.client.channel_close_ok()
+    d.goodbye()
+
+
 @legal("a request on its way when the server closes the channel needs no answer")
 def request_discarded(d: Dialogue091) -> None:
     d.opened()
