@@ -105,11 +105,10 @@ def consume_never_answered(d: Dialogue091) -> None:
 def flow_behind_the_close(d: Dialogue091) -> None:
     d.opened(start={"product": "Other Broker"})
     d.channel(1)
-    d.client.publish(exchange="gone")
     d.server.flow(False)
     d.client.flow_ok(False)
     d.server.flow(True)
-    d.server.close_channel(404, "NOT_FOUND - no exchange 'gone'", "basic.publish")
+    d.server.close_channel(406, "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out")
     d.client.flow_ok(True)
     d.client.publish()
     d.client.channel_close_ok()
