@@ -440,7 +440,8 @@ def virtual_host_unknown(case: Case, code: i64) -> None:
     """The client opens a virtual host that does not exist.
 
     Why it matters: it is refused, and nothing can be done on the connection.
-    Silent when: the server does not say so. Never more than possible: only its close tells.
+    Silent when: the server does not say so, or the name is empty, which is told of by itself. Never more
+    than possible: only its close tells.
     """
     view = case.view
     record = case.record
@@ -573,7 +574,7 @@ def judge_close(case: Case, method: ConnectionClose) -> None:
     else:
         close_before_open(case)
         text = (method.reply_text or "").lower()
-        if state == "OPENING":
+        if state == "OPENING" and view.vhost:
             if code in _NO_SUCH_PATH or (code == _NOT_ALLOWED and "not found" in text):
                 virtual_host_unknown(case, code)
 

@@ -23,8 +23,9 @@ def publish_to_no_exchange(case: Case, channel: Channel) -> None:
     """A message is published to an exchange that does not exist.
 
     Why it matters: the server closes the channel with 404; what was published behind it is lost, too.
-    Silent when: the server's close does not name basic.publish. Never more than possible: which of several
-    messages it was the close does not tell; the last is shown that the server can have read.
+    Silent when: the server's close does not name basic.publish, or tells of another exchange than the last
+    message was published to. Never more than possible: which of several messages it was the close does not
+    tell; the last is shown that the server can have read.
     """
     record = case.record
     closing = int(record.packet)
@@ -109,13 +110,19 @@ def recover_not_answered(case: Case, request: Request) -> None:
     )
 
 
+def _names_another(text: str, exchange: str) -> bool:
+    """Whether a reply text speaks of an exchange by a name, and not by this one."""
+    return "exchange '" in text and f"exchange '{exchange}'" not in text
+
+
 def judge_close(case: Case, channel: Channel, method: ChannelClose) -> None:
     """A server's channel.close."""
     if method.class_id == 60 and method.method_id == 40 and method.reply_code == 404:
         if channel.publish_end < 0:
             return
         if channel.publish_exchange:
-            publish_to_no_exchange(case, channel)
+            if not _names_another(method.reply_text or "", channel.publish_exchange):
+                publish_to_no_exchange(case, channel)
         elif channel.whole and not channel.published_elsewhere:
             default_exchange_refused(case)
     elif method.class_id == 90 and method.method_id == 20 and method.reply_code == 406:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import pair, without
+from scenarios.pairs import pair, told, without
 from support.dialogue091 import Dialogue091
 
 
@@ -17,6 +17,17 @@ def publish_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
         text = "NOT_FOUND - no exchange 'gone' in vhost '/'"
         d.server.close_channel(404, text, "basic.publish").called("close")
         d.client.channel_close_ok()
+    d.goodbye()
+
+
+@told("of two exchanges the close names the one that the last message was not published to")
+def publish_behind_one_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.client.publish(exchange="gone")
+    d.client.publish(exchange="amq.direct")
+    d.server.close_channel(404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
+    d.client.channel_close_ok()
     d.goodbye()
 
 

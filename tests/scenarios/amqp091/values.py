@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair
+from scenarios.pairs import legal, pair, told
 from support.dialogue091 import Dialogue091
 
 
@@ -78,6 +78,18 @@ def no_virtual_host(d: Dialogue091) -> None:
         return
     d.server.connection_open_ok()
     d.goodbye()
+
+
+@told("one fault, one finding: that there is no such virtual host follows from its empty name")
+def no_virtual_host_refused(d: Dialogue091) -> None:
+    d.started()
+    d.server.tune()
+    d.client.tune_ok()
+    d.client.open_connection("").breaks("T-PATH-NOTNULL")
+    said = d.server.close_connection(530, "NOT_ALLOWED - vhost  not found", "connection.open")
+    said.breaks("C-HS-ERROR-SILENT")
+    d.client.connection_close_ok()
+    d.tcp.goodbye()
 
 
 @pair("T-PATH-LEN")
