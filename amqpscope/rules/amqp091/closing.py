@@ -244,7 +244,7 @@ def judge_code(case: Case, code: i64) -> None:
 
 def judge_method_id(case: Case, class_id: i64, method_id: i64) -> None:
     """The method that a close, of the connection or of a channel, names as its cause."""
-    if class_id <= 0 or method_id <= 0 or not case.me.whole or (case.peer.peer, _BAD_FRAMING) in case.told:
+    if class_id <= 0 or method_id <= 0 or not case.me.whole or _heard_broken(case):
         return
     view = case.view
     heard = view.said_by_server if case.me.by_client else view.said_by_client
@@ -287,12 +287,9 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool, excu
             close_not_answered(case, theirs, certainty)
         elif not answered:
             crossing_close_not_answered(case, theirs)
-    elif own is None and is_open and not excused and (case.peer.peer, _BAD_FRAMING) not in case.told:
+    elif own is None and is_open and not excused and not _heard_broken(case):
         stream_ended_without_close(case, certainty)
 
-
-# Noted of a peer whose frames were broken.
-_BAD_FRAMING: Final = "broken frames"
 
 # What of types leaves the rest of a frame unreadable.
 _UNREADABLE: Final = ("T-TABLE-TAG", "T-TABLE-LEN", "T-LENGTH-BOUNDS")
@@ -303,7 +300,13 @@ def note_framing(case: Case) -> None:
     for finding in case.findings[len(case.findings) - case.found :]:
         code = finding.rule.partition("/")[2]
         if code.startswith("F-") or code in _UNREADABLE:
-            case.told.add((finding.peer, _BAD_FRAMING))
+            if finding.peer == case.me.peer and case.me.broken_at < 0:
+                case.me.broken_at = case.record.frame.offset
+
+
+def _heard_broken(case: Case) -> bool:
+    """Whether broken frames of the other peer's may have reached this one."""
+    return 0 <= case.peer.broken_at < case.me.knowledge.could
 
 
 def _late_request(case: Case, method: Method) -> i64:

@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import REPLIES, Channel
+from amqpscope.tracking.amqp091.publishes import NO_CONSUMERS, NO_ROUTE
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, HAS_USER_ID, BasicReturn
@@ -18,10 +19,6 @@ from dissectors.wire import i64
 __all__ = ["judge_properties", "judge_return", "judge_returned"]
 
 _REPLIES: Final = REPLIES.encode()
-
-# Replies of basic.return: what was mandatory, what was immediate.
-_NO_ROUTE: Final = 312
-_NO_CONSUMERS: Final = 313
 
 
 def odd_delivery_mode(case: Case, value: i64) -> None:
@@ -187,10 +184,10 @@ def judge_return(case: Case, channel: Channel, method: BasicReturn) -> None:
         )
         return
     code = method.reply_code
-    if code == _NO_ROUTE:
+    if code == NO_ROUTE:
         if not any(publish.mandatory for publish in may):
             return_with_odd_code(case, code, CERTAIN)
-    elif code == _NO_CONSUMERS:
+    elif code == NO_CONSUMERS:
         if not any(publish.immediate for publish in may):
             return_with_odd_code(case, code, CERTAIN)
     elif case.found == 0:

@@ -282,8 +282,8 @@ class Channel:
         self.publish_end: i64 = -1
         self.publish_packet: i64 = 0
         self.publish_time: i64 = 0
-        # The return whose content header is due: exchange and routing key.
-        self.returning: tuple[str, str] | None = None
+        # The return whose content header is due: exchange, routing key and reply-code.
+        self.returning: tuple[str, str, int] | None = None
         # The delivery whose content header is due, by its tag, and the consumer whose first one it is.
         self.delivering: int = 0
         self.beginning: str | None = None
@@ -345,7 +345,8 @@ class Channel:
             return
         if isinstance(method, BasicReturn):
             if not by_client:
-                self.returning = (method.exchange or "", method.routing_key or "")
+                code: i64 = method.reply_code
+                self.returning = (method.exchange or "", method.routing_key or "", int(code))
                 self.delivering = 0
             return
         if isinstance(method, ChannelClose):
@@ -637,7 +638,8 @@ class Channel:
                     consumer.streaming = b"x-stream-offset" in header.octets
                 self.beginning = None
         elif self.returning is not None:
-            self.publishes.returned(self.returning[0], self.returning[1], header.body_size)
+            exchange, routing_key, reply_code = self.returning
+            self.publishes.returned(exchange, routing_key, header.body_size, reply_code)
             self.returning = None
 
     # By both

@@ -75,6 +75,7 @@ class Endpoint:
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
     tuned_time: of its first frame from which on it knew the heartbeat delay, 0 if there was none.
     blocked_time: of its first frame since it could know that the connection is blocked, 0 if it is not.
+    broken_at: where its first frame begins that rules of framing found broken, -1 if there is none.
     torn: of its last frame it is not known what it says, nor how much of the peer's it could know at its end.
     """
 
@@ -101,6 +102,7 @@ class Endpoint:
         self.closed_could: i64 = -1
         self.tuned_time: i64 = 0
         self.blocked_time: i64 = 0
+        self.broken_at: i64 = -1
         self.torn: bool = False
 
     def lost(self) -> None:
@@ -305,7 +307,7 @@ class Endpoint:
             (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (self.offence, int(self.offence_end), int(self.offence_packet)),
-            (int(self.last_time), int(self.last_packet), int(self.closed_could)),
+            (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
             (int(self.silent_since), int(self.silent_until)),
             (int(self.tuned_time), int(self.blocked_time)),
             self.knowledge.dump(),
@@ -326,7 +328,7 @@ class Endpoint:
         endpoint.opening = None if opening is None else Spot.load(opening)
         endpoint.unfinished = None if unfinished is None else Spot.load(unfinished)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
-        endpoint.last_time, endpoint.last_packet, endpoint.closed_could = last
+        endpoint.last_time, endpoint.last_packet, endpoint.closed_could, endpoint.broken_at = last
         endpoint.silent_since, endpoint.silent_until = silent
         endpoint.tuned_time, endpoint.blocked_time = times
         endpoint.knowledge = Knowledge.load(knowledge)

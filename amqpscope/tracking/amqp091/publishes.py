@@ -8,13 +8,17 @@ immediate may come back by basic.return, which repeats it but says no number.
 Source: RabbitMQ, "Consumer Acknowledgements and Publisher Confirms"; basic.publish, basic.return.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.limits import MAX_FLAGGED, MAX_UNCONFIRMED
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
 
-__all__ = ["Publish", "Publishes"]
+__all__ = ["NO_CONSUMERS", "NO_ROUTE", "Publish", "Publishes"]
+
+NO_ROUTE: Final = 312
+NO_CONSUMERS: Final = 313
+"""Reply-codes of basic.return: of a message with mandatory, and of one with immediate."""
 
 
 class Publish:
@@ -72,7 +76,8 @@ class Publishes:
 
     confirming: the channel is in confirm mode. count: published in it. unconfirmed: by number, in order.
     acked, nacked: the numbers that were. flagged: those with mandatory or immediate that were not returned,
-    in order; forgotten: the oldest of them were let go of. whole: none is missing.
+    in order; forgotten: the oldest of them were let go of, or some of those that were returned are not known.
+    whole: none is missing.
     """
 
     def __init__(self) -> None:
@@ -132,18 +137,28 @@ class Publishes:
             if publish.exchange == exchange and publish.routing_key == routing_key
         ]
 
-    def returned(self, exchange: str, routing_key: str, size: int) -> None:
+    def returned(self, exchange: str, routing_key: str, size: int, code: i64) -> None:
         """One with a body of this size was returned: the oldest that it can be, an unconfirmed one if any."""
-        chosen: Publish | None = None
-        for publish in self.returnable(exchange, routing_key):
-            if publish.size == size:
-                if publish.number in self.unconfirmed:
-                    chosen = publish
-                    break
-                if chosen is None:
-                    chosen = publish
-        if chosen is not None:
-            self.flagged.remove(chosen)
+        fitting = [publish for publish in self.returnable(exchange, routing_key) if publish.size == size]
+        for_this = [
+            publish
+            for publish in fitting
+            if (code == NO_ROUTE and publish.mandatory) or (code == NO_CONSUMERS and publish.immediate)
+        ]
+        if for_this:
+            fitting = for_this
+        if not fitting:
+            return
+        chosen = fitting[0]
+        for publish in fitting:
+            if publish.mandatory != chosen.mandatory or publish.immediate != chosen.immediate:
+                # Which of them is left matters, and is not known.
+                self.forgotten = True
+        for publish in fitting:
+            if publish.number in self.unconfirmed:
+                chosen = publish
+                break
+        self.flagged.remove(chosen)
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

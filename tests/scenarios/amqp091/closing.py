@@ -205,6 +205,17 @@ def channel_close_names_a_method_never_said(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@told("a broken frame that is on its way is no excuse")
+def close_names_a_method_while_a_broken_frame_comes(d: Dialogue091) -> None:
+    d.opened()
+    d.channel()
+    with d.on_their_way():
+        d.client.frame(amqp.HEARTBEAT, 0, b"", end=b"\0").breaks("F-FRAME-END")
+        d.server.close_connection(540, "NOT_IMPLEMENTED", "queue.purge").breaks("C-CLOSE-METHOD-ID")
+    d.client.connection_close_ok()
+    d.tcp.goodbye()
+
+
 @pair("C-CLOSE-CODE-KNOWN", cut=other_direction)
 def unknown_reply_code(d: Dialogue091) -> None:
     d.opened()

@@ -161,6 +161,17 @@ def returns_of_messages_alike(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@legal("returns that tell messages apart by their reply-code")
+def returns_of_both_kinds(d: Dialogue091) -> None:
+    d.opened(start={"product": "Other Broker"})
+    d.channel(1)
+    d.client.publish(mandatory=True)
+    d.client.publish(immediate=True)
+    d.server.return_content(code=313, text="NO_CONSUMERS")
+    d.server.return_content()
+    d.goodbye()
+
+
 @legal("properties as they may be")
 def properties_as_they_may_be(d: Dialogue091) -> None:
     d.opened()
