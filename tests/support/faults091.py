@@ -12,7 +12,7 @@ from typing import Any
 from support import amqp091_encode as amqp
 from support.broker091 import Broker
 from support.broker091 import Channel as BrokerChannel
-from support.client091 import Channel, Client
+from support.client091 import REPLIES, Channel, Client
 from support.legal import CLIENT, Fields, Said
 from support.legal091 import Talk091
 from support.network import Network
@@ -29,6 +29,9 @@ mischief = _REGISTRY.mischief
 
 # Faults about consumers that the broker ends: few brokers do.
 OF_CANCELS = ("B-CANCEL-NOTIFY-LAST", "B-CANCEL-NOTIFY-REPLY")
+
+# What only RabbitMQ and LavinMQ ask for.
+OF_RABBITMQ = ("B-CONSUME-PRIO", "B-PROP-CC", "B-PROP-EXPIRATION", "B-REPLYTO-NOACK", "Q-XARGS")
 
 NEVER = 4_000_000  # a delivery tag that no conversation reaches
 
@@ -53,8 +56,10 @@ def plant(name: str, seed: str) -> Planted | None:
         client.character.consumes = 1.0
     elif rule == "C-CLOSEOK-LAST":
         broker.character.closes = 0.1
-    elif rule == "Q-XARGS":
+    elif rule in OF_RABBITMQ:
         talk.product = RABBITMQ
+    elif rule == "B-PROP-PRIORITY":
+        talk.product = OTHER
     elif rule in ("CH-FLOW-STOP", "CH-FLOW-OK-VALUE"):
         talk.product = OTHER
         broker.character.stops = 0.1
@@ -351,7 +356,6 @@ def _property(rule: str, **properties: Any) -> None:
 _property("B-PROP-DELIVERY-MODE", delivery_mode=3)
 _property("B-PROP-PRIORITY", priority=10)
 _property("B-PROP-EXPIRATION", expiration="soon")
-_property("B-PROP-USERID", user_id="somebody")
 _property("B-PROP-CC", headers={"CC": "orders"})
 _property("T-RESERVED-PROP", reserved="cluster")
 _property("T-TABLE-DUP", headers=[("a", True), ("a", False)])
@@ -773,12 +777,12 @@ def delivery(peer: Peer091, channel: BrokerChannel, tag: str, **fields: Any) -> 
 
 
 def free_consumers(peer: Peer091) -> list[tuple[BrokerChannel, str]]:
-    """Consumers to which anything may be delivered."""
+    """Consumers to which anything may be delivered; the tags of replies do not count."""
     return [
         (channel, tag)
         for channel in of_broker(peer)
         for tag, consumer in channel.consumers.items()
-        if consumer.no_ack and channel.flowing
+        if consumer.no_ack and not consumer.queue.startswith(REPLIES) and channel.flowing
     ]
 
 
@@ -1040,8 +1044,8 @@ def return_with_another_code(peer: Peer091) -> Said | None:
                 returned = peer.say(
                     "basic.return",
                     channel.number,
-                    reply_code=404,
-                    reply_text="NOT_FOUND",
+                    reply_code=313,
+                    reply_text="NO_CONSUMERS",
                     exchange="",
                     routing_key=key,
                 )

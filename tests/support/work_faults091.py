@@ -281,7 +281,8 @@ def ack_of_what_needs_none(peer: Peer091) -> Said | None:
                 elif said.name == "basic.deliver":
                     tags.append((said.fields["delivery_tag"], said.fields["consumer_tag"]))
         for tag, consumer in tags:
-            if channel.consumers.get(consumer, ("", False))[1] and consumer not in channel.used_tags:
+            queue, no_ack = channel.consumers.get(consumer, ("", False))
+            if no_ack and queue != REPLIES and consumer not in channel.used_tags:
                 return peer.say("basic.ack", channel.number, delivery_tag=tag)
     return None
 
@@ -315,9 +316,21 @@ def confirmed_both_ways(peer: Peer091) -> Said | None:
 @breaks("B-RETURN-MATCH")
 def return_of_what_was_never_published(peer: Peer091) -> Said | None:
     for channel in of_broker(peer):
-        if channel.mode != "tx" and any(
-            said.channel == channel.number and said.fields.get("mandatory") for said in peer.talk.said[CLIENT]
-        ):
+        flagged = returned = 0
+        for one in peer.talk.said[CLIENT]:
+            if one.channel == channel.number:
+                if one.name == "channel.open":
+                    flagged = 0
+                elif one.fields.get("mandatory") or one.fields.get("immediate"):
+                    flagged += 1
+        for one in peer.talk.said[SERVER]:
+            if one.channel == channel.number:
+                if one.name == "channel.open-ok":
+                    returned = 0
+                elif one.name == "basic.return":
+                    returned += 1
+        under_way = channel.number in peer.talk.peers[CLIENT].parts
+        if channel.mode != "tx" and flagged > returned and not under_way:
             said = peer.say(
                 "basic.return",
                 channel.number,
