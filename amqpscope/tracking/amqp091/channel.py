@@ -37,6 +37,7 @@ from dissectors.amqp091.methods import (
     BasicQosOk,
     BasicRecover,
     BasicRecoverAsync,
+    BasicRecoverOk,
     BasicReject,
     BasicReturn,
     ChannelClose,
@@ -570,6 +571,10 @@ class Channel:
         elif isinstance(method, QueueDeleteOk):
             if answered is not None and answered.subject:
                 self._queue_gone(answered.subject, answered.end)
+        elif isinstance(method, BasicRecoverOk):
+            if self.deliveries.unacknowledged:
+                # They came since it was asked for: whether before it was done, and went back, is not known.
+                self.deliveries.whole = False
         elif isinstance(method, BasicQosOk):
             if answered is not None:
                 self.windows.settle(answered.end)

@@ -342,3 +342,19 @@ def deliveries_before_qos_ok(d: Dialogue091) -> None:
     d.client.ack(3, multiple=True)
     d.server.deliver()
     d.goodbye()
+
+
+@legal("what was delivered before basic.recover was done goes back, too")
+def deliveries_before_recover_ok(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.qos(2)
+    d.consume("q")
+    d.server.deliver()
+    d.client.method("basic.recover", requeue=True)
+    d.server.deliver()
+    d.server.method("basic.recover-ok")
+    d.server.deliver(redelivered=True)
+    d.server.deliver(redelivered=True)
+    d.goodbye()
