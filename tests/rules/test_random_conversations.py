@@ -156,7 +156,7 @@ def test_the_conversations_have_everything_in_them() -> None:
 
 def test_those_of_0_9_1_have_everything_in_them() -> None:
     said: Counter[str] = Counter()
-    for n in range(400):
+    for n in range(500):
         conversation = converse(f"all {n}", protocol="amqp091")
         said["conversations with races"] += conversation.races
         for each in conversation.said():

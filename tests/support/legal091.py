@@ -44,6 +44,7 @@ class Talk091:
     @property
     def restless(self) -> bool:
         """Somebody owes an answer that does not wait: nobody pauses."""
-        if any(channel.unconfirmed for channel in self.broker.channels.values()):
-            return True
+        for channel in self.broker.channels.values():
+            if channel.unconfirmed or (channel.closing and not channel.answered):
+                return True
         return any(peer.close_sent or peer.close_heard or peer.cut_off for peer in self.peers)
