@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.rules.amqp091 import acknowledgement as acknowledgement091
-from amqpscope.rules.amqp091 import blocked, channel, closing, content_frames, flow, heartbeat, requests
+from amqpscope.rules.amqp091 import (
+    blocked,
+    channel,
+    closing,
+    complaint,
+    content_frames,
+    flow,
+    heartbeat,
+    requests,
+)
 from amqpscope.rules.amqp091 import confirm as confirm091
 from amqpscope.rules.amqp091 import consumer as consumer091
 from amqpscope.rules.amqp091 import delivery as delivery091
@@ -117,6 +126,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/negotiation": negotiation091.RULES,
     "amqp091/blocked": blocked.RULES,
     "amqp091/closing": closing.RULES,
+    "amqp091/complaint": complaint.RULES,
     "amqp091/heartbeat": heartbeat.RULES,
     "amqp091/framing": framing091.RULES,
     "amqp091/requests": requests.RULES,

@@ -6,6 +6,7 @@ for every message stands first.
 
 from amqpscope.rules.amqp091 import (
     acknowledgement,
+    complaint,
     confirm,
     consumer,
     delivery,
@@ -29,6 +30,7 @@ from dissectors.amqp091.methods import (
     BasicNack,
     BasicPublish,
     BasicRecover,
+    BasicRecoverAsync,
     BasicReject,
     BasicReturn,
     ChannelClose,
@@ -64,6 +66,8 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
             consumer.judge_cancel_ok(case, channel, method)
         elif isinstance(method, BasicRecover):
             consumer.judge_recover(case, method)
+        elif isinstance(method, BasicRecoverAsync):
+            complaint.judge_recover_async(case)
         elif isinstance(method, ConfirmSelect):
             confirm.judge_select(case, channel, method)
         elif isinstance(method, ChannelClose):

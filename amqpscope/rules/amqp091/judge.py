@@ -13,6 +13,7 @@ from amqpscope.rules.amqp091 import (
     basic,
     blocked,
     closing,
+    complaint,
     content_frames,
     exchange,
     flow,
@@ -205,6 +206,8 @@ class Judge(AnyJudge):
             text = method.reply_text or ""
             refusal.judge_connection_close(case, method.reply_code, text, method.class_id, method.method_id)
         if isinstance(method, ConnectionClose):
+            text = method.reply_text or ""
+            complaint.judge_connection_close(case, method.reply_code, text, method.class_id, method.method_id)
             negotiation.judge_close(case, method)
             closing.judge_close(case, method)
             basic.judge_connection_close(case, method)
@@ -267,6 +270,9 @@ class Judge(AnyJudge):
             if not case.me.by_client:
                 text = method.reply_text or ""
                 refusal.judge_close(case, channel, method.reply_code, text, method.class_id, method.method_id)
+                complaint.judge_close(
+                    case, channel, method.reply_code, text, method.class_id, method.method_id
+                )
         elif isinstance(method, BasicReturn):
             closing.judge_code(case, method.reply_code)
 

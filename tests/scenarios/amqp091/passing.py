@@ -206,12 +206,15 @@ def recovered_and_not_said(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@pair("B-RECOVER-ASYNC-FLAG")
+@pair("B-RECOVER-ASYNC-FLAG", "B-RECOVER-ASYNC-OLD")
 def recovered_async_and_not_said(d: Dialogue091) -> None:
     reader = sent(d, "m-1")
     reader.consume("work")
     reader.server.deliver(TEXT, routing_key="work", message_id="m-1", type="order")
-    reader.client.method("basic.recover-async", requeue=True)
+    if d.wrong:
+        reader.client.method("basic.recover-async", requeue=True).breaks("B-RECOVER-ASYNC-OLD")
+    else:
+        reader.ask("basic.recover", requeue=True)
     said = reader.server.deliver(
         TEXT, routing_key="work", message_id="m-1", type="order", redelivered=not d.wrong
     )
