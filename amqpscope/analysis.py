@@ -29,7 +29,7 @@ from amqpscope.detection import Detection
 from amqpscope.evidence import Evidence
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_NOTES, MAX_WAITING_RECORDS
-from amqpscope.model import Connection, FrameRecord, endpoint
+from amqpscope.model import Connection, Counter, FrameRecord, endpoint
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.stream import StreamSink
@@ -173,6 +173,10 @@ class _Side(PlainStream):
             connection.began = time
         if frame.kind == "skipped" and frame.name == "tls":
             connection.encrypted = True
+        counter = analysis.counter
+        if counter is not None and analysis.named and connection.client >= 0:
+            counter.count(frame, self.direction == connection.client)
+            return
         record = FrameRecord(
             connection, self.direction, packet, time, last_packet, last_time, acknowledged, frame
         )
@@ -323,6 +327,7 @@ class ConnectionAnalysis(StreamSink):
     notes: where notes about the capture are appended. messages: put messages together.
     findings: where findings are appended, None to judge nothing. Judging needs messages. context: give
     findings the frames around them. allowance: of messages that are kept for other connections.
+    counter: takes the frames instead, once it is known who sends them; then `out` has only those before.
     """
 
     def __init__(
@@ -334,8 +339,10 @@ class ConnectionAnalysis(StreamSink):
         findings: list[Finding] | None = None,
         context: bool = False,
         allowance: Allowance | None = None,
+        counter: Counter | None = None,
     ) -> None:
         self.connection: Connection = connection
+        self.counter: Counter | None = counter
         self.out: list[FrameRecord] | None = out
         self.notes: list[Note] = notes
         self.messages: bool = messages

@@ -1,6 +1,7 @@
 """Counting frames: what `read --count` shows. Compiled, for it looks at every frame of a capture."""
 
-from amqpscope.model import FrameRecord
+from amqpscope.model import Counter, FrameRecord
+from dissectors.interface import Frame
 from dissectors.wire import i64
 
 __all__ = ["Census", "Tally"]
@@ -14,10 +15,11 @@ class Tally:
         self.server: i64 = 0
 
 
-class Census:
+class Census(Counter):
     """Frames by name, of the client and of the server."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.tallies: dict[str, Tally] = {}
         self.frames: i64 = 0
         self.octets: i64 = 0
@@ -26,22 +28,23 @@ class Census:
 
     def add(self, records: list[FrameRecord]) -> None:
         """Count these frames."""
-        tallies = self.tallies
         for record in records:
-            frame = record.frame
-            tally = tallies.get(frame.name)
-            if tally is None:
-                tally = Tally()
-                tallies[frame.name] = tally
-            if record.direction == record.connection.client:
-                tally.client += 1
-            else:
-                tally.server += 1
-            self.frames += 1
-            self.octets += frame.size - frame.missing
-            self.missing += frame.missing
-            if frame.problems:
-                self.problems += 1
+            self.count(record.frame, record.direction == record.connection.client)
+
+    def count(self, frame: Frame, by_client: bool) -> None:
+        tally = self.tallies.get(frame.name)
+        if tally is None:
+            tally = Tally()
+            self.tallies[frame.name] = tally
+        if by_client:
+            tally.client += 1
+        else:
+            tally.server += 1
+        self.frames += 1
+        self.octets += frame.size - frame.missing
+        self.missing += frame.missing
+        if frame.problems:
+            self.problems += 1
 
     def rows(self) -> list[tuple[str, int, int]]:
         """(name, frames of the client, frames of the server), in the order of a conversation."""

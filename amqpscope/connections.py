@@ -26,7 +26,7 @@ from amqpscope.limits import (
     MAX_SILENT_CONNECTIONS,
     NEW_CONNECTION_SILENCE,
 )
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model import Connection, Counter, FrameRecord
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
@@ -93,8 +93,10 @@ class ConnectionTable(SegmentSink):
         records: bool = True,
         judge: bool = False,
         context: bool = False,
+        counter: Counter | None = None,
     ) -> None:
         super().__init__()
+        self.counter: Counter | None = counter
         self.capture: str = capture
         self.messages: bool = messages
         self.keep: bool = keep
@@ -253,7 +255,7 @@ class ConnectionTable(SegmentSink):
         out = self.out if self.records else None
         findings = self.findings if self.judge else None
         analysis = ConnectionAnalysis(
-            connection, out, self.notes, self.messages, findings, self.context, self._allowance
+            connection, out, self.notes, self.messages, findings, self.context, self._allowance, self.counter
         )
         self._opened += 1
         if self._opened >= MAX_SILENT_CONNECTIONS // 2 or len(self._forward) >= MAX_OPEN_CONNECTIONS:

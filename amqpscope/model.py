@@ -8,7 +8,7 @@ from dissectors.interface import Assembled, Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64, u16
 
-__all__ = ["CLIENT", "SERVER", "Connection", "FrameRecord", "Spot"]
+__all__ = ["CLIENT", "SERVER", "Connection", "Counter", "FrameRecord", "Spot"]
 
 CLIENT = "client"
 SERVER = "server"
@@ -99,6 +99,13 @@ class Connection:
 def endpoint(address: str, port: int) -> str:
     """`10.0.0.1:5672`, or `[fd00::2]:5672`."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+class Counter:
+    """Where frames go that are only counted: no record is made of them."""
+
+    def count(self, frame: Frame, by_client: bool) -> None:
+        """A frame, of the client or of the server."""
 
 
 class FrameRecord:

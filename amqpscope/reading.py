@@ -21,7 +21,7 @@ from amqpscope.capture.source import Source
 from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
+from amqpscope.model import Counter, FrameRecord
 from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 
@@ -43,7 +43,8 @@ class Capture:
     the frames around them. profile: which products' habits are notes only, `auto`, `none` or names (see
     `amqpscope.rules.profiles.under`). spec: the edition of the specification whose text they follow, `final`,
     `csd01` or `csprd02`. FilterError when there is no profile or edition of a name. name: what records call
-    it, if not its path. Raises CaptureError when it cannot be opened; of several that comes with the first
+    it, if not its path. counter: takes the frames instead of records, but for the first ones of a connection.
+    Raises CaptureError when it cannot be opened; of several that comes with the first
     block.
     """
 
@@ -60,6 +61,7 @@ class Capture:
         name: str | None = None,
         via: str = "",
         spec: str = FINAL,
+        counter: Counter | None = None,
     ) -> None:
         self._profile = valid(profile)
         self._spec = known(spec)
@@ -74,7 +76,7 @@ class Capture:
             self._sources[0].open()
             self.name = self._sources[0].name
         self.notes: list[Note] = []
-        self._table = ConnectionTable(self.name, messages, keep, records, judge, context)
+        self._table = ConnectionTable(self.name, messages, keep, records, judge, context, counter)
         self._begun = False
         self._closed = False
         # In the middle of a block, where nothing can be said to be complete.

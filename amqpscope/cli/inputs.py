@@ -10,6 +10,7 @@ import typer
 from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
+from amqpscope.model import Counter
 from amqpscope.reading import Capture, together
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
@@ -62,6 +63,7 @@ class Input:
         context: bool = False,
         profile: str = AUTO,
         spec: str = FINAL,
+        counter: Counter | None = None,
     ) -> Capture:
         """The capture. Raises CaptureError."""
         if self.refusal:
@@ -77,6 +79,7 @@ class Input:
             profile=profile,
             via=self.via,
             spec=spec,
+            counter=counter,
         )
 
 

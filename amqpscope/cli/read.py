@@ -248,8 +248,12 @@ def _read_one(
     shown = 0
     seen = 0
     name = one.name
+    counter = writer.counter()
+    if left is not None or not selection.everything:
+        counter = None
+    messages = writer.messages or selection.messages
     try:
-        with one.open(messages=writer.messages or selection.messages, keep=False) as capture:
+        with one.open(messages=messages, keep=False, counter=counter) as capture:
             name = capture.name
             writer.begin(capture, names)
             with _told_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:

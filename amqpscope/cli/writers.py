@@ -6,7 +6,7 @@ import sys
 from amqpscope.analysis import Note
 from amqpscope.census import Census
 from amqpscope.cli.output import note_lines, notes_to_stderr, painter
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model import Connection, Counter, FrameRecord
 from amqpscope.reading import Capture
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
@@ -25,6 +25,10 @@ class Writer:
     messages = True
     names = True
     streaming = True
+
+    def counter(self) -> Counter | None:
+        """Before each capture: what takes its frames without records, if they are only to be counted."""
+        return None
 
     def begin(self, capture: Capture, names: LinkNames) -> None:
         """A capture begins. names: asked for the link of every frame, in `block` or before `frame`."""
@@ -172,9 +176,12 @@ class CensusWriter(Writer):
         self._census = Census()
         self._selected: set[Connection] = set()
 
+    def counter(self) -> Counter | None:
+        self._census = Census()
+        return self._census
+
     def begin(self, capture: Capture, names: LinkNames) -> None:
         self._capture = capture
-        self._census = Census()
         self._selected = set()
 
     def block(self, records: list[FrameRecord]) -> None:

@@ -186,7 +186,7 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
         # A later basic.qos may be for the consumers that there are, too.
         limit = max(limit, channel.window)
     certainty: i64 = CERTAIN
-    whose = f"consumer {consumer.tag!r}"
+    of_channel = False
     if held < limit:
         if len(channel.windows) == 0:
             return
@@ -201,9 +201,10 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
         if consumer.end < channel.windows.ends[len(channel.windows.ends) - 1]:
             # RabbitMQ still sends what its queues had handed out before.
             return
-        whose = "the channel"
+        of_channel = True
     if certainty == LEGAL or consumer.streaming or not channel.whole or not deliveries.whole:
         return
+    whose = "the channel" if of_channel else f"consumer {consumer.tag!r}"
     more_than_the_window(case, held, limit, whose, certainty, consumer)
 
 

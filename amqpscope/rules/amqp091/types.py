@@ -141,9 +141,9 @@ def judge_properties(case: Case, header: ContentHeader) -> None:
         cluster = header.properties().reserved
         if cluster is None or cluster != "":
             retired_property(case)
-    if flags & HAS_HEADERS != 0 and not _told(case, "amqp091/T-TABLE-NAME-START"):
+    if flags & HAS_HEADERS != 0:
         name = header.odd_name()
-        if name is not None:
+        if name is not None and not _told(case, "amqp091/T-TABLE-NAME-START"):
             field_name_that_begins_oddly(case, name)
 
 

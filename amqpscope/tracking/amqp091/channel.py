@@ -241,7 +241,7 @@ class Channel:
     client_stopped, server_stopped: this peer has confirmed that it sends no content for now.
     """
 
-    def __init__(self, number: i64) -> None:
+    def __init__(self, number: i64, counting: bool = True) -> None:
         self.number: i64 = number
         self.state: str = "CLOSED"
         self.whole: bool = True
@@ -265,7 +265,7 @@ class Channel:
         # Consumer-tags that were cancelled and are not in use again, and by whom: `client`, `server`,
         # UNANSWERED, QUEUE_DELETED.
         self.cancelled: dict[str, str] = {}
-        self.deliveries: Deliveries = Deliveries()
+        self.deliveries: Deliveries = Deliveries(counting)
         self.publishes: Publishes = Publishes()
         self.transacted: bool = False
         # The server has given out an access ticket, as servers did before 0-9-1.
@@ -670,7 +670,7 @@ class Channel:
         self.consumers = {}
         self.nameless = []
         self.cancelled = {}
-        self.deliveries = Deliveries()
+        self.deliveries = Deliveries(self.deliveries.counting)
         self.publishes = Publishes()
         self.windows = Limits()
 
@@ -703,7 +703,7 @@ class Channel:
         """What `dump` gave, as an object again."""
         about, closes, requests, demands, unawaited, unheard, flags, delivering, publish = state[:9]
         consumers, nameless, cancelled, deliveries, publishes, windows = state[10:]
-        channel = Channel(about[0])
+        channel = Channel(about[0], deliveries[0])
         channel.published_elsewhere = state[9]
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes

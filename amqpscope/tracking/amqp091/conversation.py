@@ -12,6 +12,7 @@ from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
 from dissectors.amqp091.arguments import Method, MethodType
 from dissectors.amqp091.methods import (
+    ChannelClose,
     ChannelCloseOk,
     ChannelOpen,
     ConnectionBlocked,
@@ -120,7 +121,8 @@ class Conversation:
     is the offset behind the method in its sender's stream.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counting: bool = True) -> None:
+        self.counting: bool = counting
         self.state: str = "START"
         self.closing: str = "OPEN"
         self.whole: bool = True
@@ -129,6 +131,10 @@ class Conversation:
         self.refused: bool = False
         self.version: tuple[int, int] = (-1, -1)
         self.server: PeerProperties | None = None
+        # It reads RabbitMQ's dialect and rules: it says that it is RabbitMQ, or LavinMQ; and of RabbitMQ
+        # which release, major times 10,000 and minor, -1 if it does not say.
+        self.rabbitmq: bool = False
+        self.release: i64 = -1
         self.client: PeerProperties | None = None
         self.mechanisms: list[str] = []
         self.locales: list[str] = []
@@ -175,25 +181,23 @@ class Conversation:
         self._client_said: MethodType | None = None
         self._server_said: MethodType | None = None
 
-    @property
-    def rabbitmq(self) -> bool:
-        """Whether the server reads RabbitMQ's dialect and rules: it says that it is RabbitMQ, or LavinMQ."""
-        return self.server is not None and self.server.product in ("RabbitMQ", "LavinMQ")
+    def _knows_server(self, server: PeerProperties) -> None:
+        """The server has told what it is."""
+        self.server = server
+        self.rabbitmq = server.product in ("RabbitMQ", "LavinMQ")
+        self.release = -1
+        if server.product == "RabbitMQ":
+            numbers = server.texts.get("version", "").split(".")
+            if len(numbers) > 1 and all(part.isdecimal() and len(part) < 5 for part in numbers[:2]):
+                self.release = int(numbers[0]) * 10_000 + int(numbers[1])
 
     def of_product(self, product: str) -> bool:
         """Whether the server says that it is this product."""
         return self.server is not None and self.server.product == product
 
-    def rabbitmq_since(self, major: int, minor: int) -> bool:
+    def rabbitmq_since(self, major: i64, minor: i64) -> bool:
         """Whether the server says that it is RabbitMQ in this version or a later one."""
-        if self.server is None or self.server.product != "RabbitMQ":
-            return False
-        numbers = self.server.texts.get("version", "").split(".")
-        if len(numbers) < 2 or not numbers[0].isdecimal() or not numbers[1].isdecimal():
-            return False
-        if len(numbers[0]) > 4 or len(numbers[1]) > 4:
-            return False
-        return (int(numbers[0]), int(numbers[1])) >= (major, minor)
+        return self.release >= major * 10_000 + minor
 
     def channel(self, number: i64) -> Channel | None:
         """The channel of this number, if it was ever opened or used."""
@@ -251,6 +255,9 @@ class Conversation:
             channel = self._unknown(number)
             if channel is None:
                 return
+        if not isinstance(method, (ChannelClose, ChannelCloseOk)):
+            channel.apply(by_client, method, end, packet, time)
+            return
         before = channel.is_open
         channel.apply(by_client, method, end, packet, time)
         if before and not channel.is_open:
@@ -273,7 +280,7 @@ class Conversation:
         if known is None and len(self.channels) > MAX_CHANNELS:
             self.lost()
             return
-        channel = Channel(number)
+        channel = Channel(number, self.counting)
         # A life that begins here is whole, whatever was missed before; what was agreed may not be known.
         if self.blind:
             channel.whole = channel.deliveries.whole = channel.publishes.whole = False
@@ -286,7 +293,7 @@ class Conversation:
         """A channel that is in use and was never seen to be opened."""
         if len(self.channels) > MAX_CHANNELS:
             return None
-        channel = Channel(number)
+        channel = Channel(number, self.counting)
         channel.state = "OPEN"
         channel.whole = False
         channel.deliveries.whole = False
@@ -356,7 +363,7 @@ class Conversation:
         if isinstance(method, ConnectionStart):
             self.version = (int(method.version_major), int(method.version_minor))
             if method.server_properties is not None:
-                self.server = PeerProperties(method.server_properties)
+                self._knows_server(PeerProperties(method.server_properties))
             self.mechanisms = _words(method.mechanisms)
             self.locales = _words(method.locales)
         elif isinstance(method, ConnectionTune):
@@ -384,6 +391,7 @@ class Conversation:
         closes = (self.closed_by_client, self.closed_by_server)
         return (
             (self.state, self.closing, (self.whole, self.blind), tuple(self.headers), self.version),
+            self.counting,
             None if self.server is None else self.server.dump(),
             None if self.client is None else self.client.dump(),
             (tuple(self.mechanisms), tuple(self.locales), self.mechanism, self.vhost, self.user),
@@ -403,13 +411,14 @@ class Conversation:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Conversation":
         """What `dump` gave, as an object again."""
-        about, server, client, words, proposed, agreed, tuned, opened = state[:8]
-        said, closes, done, blocked, times, channels, open_channels = state[8:]
-        one = Conversation()
+        about, counting, server, client, words, proposed, agreed, tuned, opened = state[:9]
+        said, closes, done, blocked, times, channels, open_channels = state[9:]
+        one = Conversation(counting)
         one.state, one.closing, (one.whole, one.blind), headers, one.version = about
         one.headers = list(headers)
         one.refused = any(not by_client for by_client, *_ in headers)
-        one.server = None if server is None else PeerProperties.load(server)
+        if server is not None:
+            one._knows_server(PeerProperties.load(server))
         one.client = None if client is None else PeerProperties.load(client)
         mechanisms, locales, one.mechanism, one.vhost, one.user = words
         one.mechanisms, one.locales = list(mechanisms), list(locales)

@@ -53,11 +53,13 @@ class Deliveries:
     last: the highest tag so far, 0 before the first. unacknowledged: by tag, in the order in which they were
     sent. whole: none is missing. gapless: each tag was the one behind the last. free: tags of deliveries that
     need no acknowledgement. recovered: of those that a recover has given back. counts, octets: of each
-    consumer's unacknowledged ones (None: those that were asked for by basic.get). pointless_end,
-    pointless_packet: the first acknowledgement that named none, -1 if all did.
+    consumer's unacknowledged ones (None: those that were asked for by basic.get), if it is `counting`, as
+    only who sends them has to. pointless_end, pointless_packet: the first acknowledgement that named none,
+    -1 if all did.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counting: bool = True) -> None:
+        self.counting: bool = counting
         self.last: int = 0
         self.whole: bool = True
         self.unacknowledged: dict[int, Delivery] = {}
@@ -90,7 +92,8 @@ class Deliveries:
             if before is not None:
                 self._forget(before)
         self.unacknowledged[tag] = delivery
-        self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
+        if self.counting:
+            self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
 
     def weigh(self, tag: int, size: i64) -> None:
         """The content header of a delivery tells how large it is."""
@@ -167,6 +170,8 @@ class Deliveries:
         self.octets = 0
 
     def _forget(self, delivery: Delivery) -> None:
+        if not self.counting:
+            return
         left = self.counts.get(delivery.consumer, 0) - 1
         if left > 0:
             self.counts[delivery.consumer] = left
@@ -177,6 +182,7 @@ class Deliveries:
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
+            self.counting,
             self.last,
             self.whole,
             tuple(delivery.dump() for delivery in self.unacknowledged.values()),
@@ -188,8 +194,9 @@ class Deliveries:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Deliveries":
         """What `dump` gave, as an object again."""
-        last, whole, known, free, undecided, (gapless, recovered, pointless_end, pointless_packet) = state
-        deliveries = Deliveries()
+        counting, last, whole, known, free, undecided, more = state
+        gapless, recovered, pointless_end, pointless_packet = more
+        deliveries = Deliveries(counting)
         for one in known:
             delivery = Delivery.load(one)
             deliveries.add(delivery, False)

@@ -20,7 +20,14 @@ from amqpscope.tracking.knowledge import Knowledge
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Message
-from dissectors.amqp091.methods import BasicAck, BasicNack, BasicPublish, BasicReject, ConnectionClose
+from dissectors.amqp091.methods import (
+    BasicAck,
+    BasicNack,
+    BasicPublish,
+    BasicReject,
+    BasicReturn,
+    ConnectionClose,
+)
 from dissectors.amqp091.portable import dump_method, load_method
 from dissectors.interface import Frame
 from dissectors.protocol_header import ProtocolHeader
@@ -84,10 +91,13 @@ class Endpoint:
         self.by_client: bool = peer == CLIENT
         self.whole: bool = True
         self.knowledge: Knowledge = Knowledge()
-        self.view: Conversation = Conversation()
+        # Who sends deliveries counts them.
+        self.view: Conversation = Conversation(not self.by_client)
         self.inbox: list[Arrival] = []
         self.inbox_head: i64 = 0
         self.sent_end: i64 = 0
+        # The channel on which a return is on its way to it, and its content header is not yet.
+        self.returning: i64 = -1
         self.frames: i64 = 0
         self.opening: Spot | None = None
         self.began_well: bool = True
@@ -152,8 +162,13 @@ class Endpoint:
         if publish is None and not lost:
             if not isinstance(body, (Method, ProtocolHeader, ContentHeader)):
                 return
-            if isinstance(body, ContentHeader) and not self.by_client:
-                return
+            if isinstance(body, ContentHeader):
+                # Of a return's message the size matters to the client; of a delivery's to its sender alone.
+                if frame.channel != self.returning:
+                    return
+                self.returning = -1
+            elif isinstance(body, BasicReturn):
+                self.returning = frame.channel
         end = frame.offset + frame.size
         if frame.kind == "skipped":
             # Of a stretch that was not captured it could have known any part.
@@ -309,7 +324,7 @@ class Endpoint:
             (self.offence, int(self.offence_end), int(self.offence_packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
             (int(self.silent_since), int(self.silent_until)),
-            (int(self.tuned_time), int(self.blocked_time)),
+            (int(self.tuned_time), int(self.blocked_time), int(self.returning)),
             self.knowledge.dump(),
             self.view.dump(),
             tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
@@ -330,7 +345,7 @@ class Endpoint:
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could, endpoint.broken_at = last
         endpoint.silent_since, endpoint.silent_until = silent
-        endpoint.tuned_time, endpoint.blocked_time = times
+        endpoint.tuned_time, endpoint.blocked_time, endpoint.returning = times
         endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = Conversation.load(view)
         endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]
