@@ -154,9 +154,10 @@ class MessageAssembler(Assembler):
         kind = frame.kind
         if kind == "heartbeat" or kind == "header":
             return None
-        fault = self._fault(frame)
-        if fault:
-            frame.add_problem(Problem(fault, 0, "", self._reason(fault, frame)))
+        if not self._in_order(frame):
+            fault = self._fault(frame)
+            if fault:
+                frame.add_problem(Problem(fault, 0, "", self._reason(fault, frame)))
         if kind == "body":
             return self._body(frame)
         if kind == "content-header":
@@ -166,6 +167,17 @@ class MessageAssembler(Assembler):
         if kind == "skipped" or kind == "unknown":
             self._doubt()
         return None
+
+    def _in_order(self, frame: Frame) -> bool:
+        """Whether a frame is what has to come on its channel, as nearly every one is."""
+        kind = frame.kind
+        message = self._open.get(int(frame.channel))
+        if message is None:
+            return kind == "method"
+        if kind == "body":
+            size = message.seen + frame.declared_size - _AROUND
+            return message.headed and message.announced >= 0 and size <= message.announced
+        return kind == "content-header" and not message.headed
 
     def _reason(self, fault: str, frame: Frame) -> str:
         """What is wrong with a frame that breaks this rule."""
