@@ -62,6 +62,7 @@ _ASSIGNED = "A specification that is not known here may have assigned it."
 _ANOTHER_REASON = "The {peer} may have another reason for the error."
 _CAME_SO = "It may stay for a message that came so by HTTP or mail."
 _HANDED_ON = "The {peer} may hand it on as it received it; an empty one may be meant for none."
+_DELETED = "Others may have deleted it meanwhile."
 _AS_IT_STANDS = "The time may be meant as it stands, or handed on as the {peer} received it."
 _CLOCK = (
     "The capturing machine's clock may have been set forward: nothing in between attests the silence; "
@@ -129,6 +130,18 @@ _WHY_POSSIBLE = {
     "amqp10/M-HDR-TTL-EXPIRED": _ANOTHER_MESSAGE,
     "amqp10/M-HDR-DELCOUNT-ZERO": "The {peer} may have sent it where nothing was captured.",
     "amqp10/L-ATTACH-UNSETTLED": "Meanwhile the {peer} may have settled them, or lost its state.",
+    "amqp091/Q-EXCL-ACCESS": "The other connection may have been over.",
+    "amqp091/X-DELETE-EXISTS": _DELETED,
+    "amqp091/X-BIND-EXIST": _DELETED,
+    "amqp091/X-UNBIND-EXIST": _DELETED,
+    "amqp091/Q-BIND-QEXIST": _DELETED,
+    "amqp091/Q-BIND-XEXIST": _DELETED,
+    "amqp091/Q-UNBIND-QEXIST": _DELETED,
+    "amqp091/Q-UNBIND-XEXIST": _DELETED,
+    "amqp091/Q-PURGE-QEXIST": _DELETED,
+    "amqp091/Q-DELETE-QEXIST": _DELETED,
+    "amqp091/B-CONSUME-QEXIST": _DELETED,
+    "amqp091/B-GET-QEXIST": _DELETED,
 }
 
 

@@ -31,7 +31,7 @@ def rules(made: list[ConnectionSummary]) -> list[tuple[str, int, bool]]:
 def test_summaries_tell_the_same_in_any_order_and_from_another_process(scenario: Scenario) -> None:
     made = summaries(scenario.dialogue())  # type: ignore[arg-type]
     expected = rules(made)
-    assert expected or scenario.kind == "legal"
+    assert expected or scenario.kind != "pair"
     for order in itertools.islice(itertools.permutations(made), 6):
         assert rules(list(order)) == expected
     carried = [load_summary(marshal.loads(marshal.dumps(one.dump()))) for one in made]

@@ -33,14 +33,18 @@ _OF_FRAMES: Final = (501, 503, 505)
 _HEADER: Final = 8
 
 
+_SHORTEST_WAIT: Final = 1_000_000_000
+"""No server gives up sooner (ns)."""
+
+
 def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> None:
     """A client leaves a delivery unacknowledged for longer than the server waits.
 
     Why it matters: RabbitMQ closes the channel after half an hour, unless it is told otherwise; all that is
     unacknowledged on it is delivered again.
-    Silent when: the server's close does not say that the time ran out, or no unacknowledged delivery is
-    known. Never more than possible: how long the server waits is not told, nor which delivery it means; the
-    oldest is shown.
+    Silent when: the server's close does not say that the time ran out, or no delivery is known that was
+    unacknowledged for a second. Never more than possible: how long the server waits is not told, nor which
+    delivery it means; the oldest is shown.
     """
     record = case.record
     waited = (record.time - oldest.time) // 1_000_000_000
@@ -169,7 +173,8 @@ def judge_close(case: Case, channel: Channel, code: i64, text: str, class_id: i6
     named = (int(class_id), int(method_id))
     if code == 406 and "timed out" in words and "ack" in words:
         for delivery in channel.deliveries.unacknowledged.values():
-            acknowledged_too_late(case, channel, delivery)
+            if case.record.time - delivery.time >= _SHORTEST_WAIT:
+                acknowledged_too_late(case, channel, delivery)
             return
     elif named == _PUBLISH:
         if channel.publish_end >= 0 and (code == 311 or (code == 406 and "message size" in words)):

@@ -204,7 +204,7 @@ def anothers_queue_used(deed: Deed, made: Deed) -> Finding:
 
     Why it matters: the queue is that connection's own, and goes with it; the server refuses with 405.
     Silent when: octets of the connections to this server were not captured, or the other connection may be
-    over. Never more than possible if the server does not refuse it.
+    over. Only possible if the server does not refuse it.
     """
     refused = deed.outcome == "closed" and deed.code == 405
     message = f"queue {shown(deed.queue)} is exclusive to {made.connection.id}"

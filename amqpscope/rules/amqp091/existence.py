@@ -36,7 +36,7 @@ def exchange_deleted_that_is_not_there(deed: Deed, name: str, gone: Deed | None)
 
     Why it matters: one of the two has a wrong picture of what there is; most servers refuse it.
     Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
     return _missing("amqp091/X-DELETE-EXISTS", deed, "exchange", name, gone)
@@ -46,7 +46,7 @@ def bound_exchange_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -
     """An exchange is bound to another one, and one of them does not exist.
 
     Why it matters: nothing is routed there, and the channel is closed.
-    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
     return _missing("amqp091/X-BIND-EXIST", deed, "exchange", name, gone)
@@ -57,7 +57,7 @@ def unbound_exchange_that_is_not_there(deed: Deed, name: str, gone: Deed | None)
 
     Why it matters: the client has a wrong picture of what there is.
     Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
     return _missing("amqp091/X-UNBIND-EXIST", deed, "exchange", name, gone)
@@ -67,7 +67,7 @@ def bound_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> F
     """A queue is bound that does not exist.
 
     Why it matters: the channel is closed, and what was to be routed there is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
     return _missing("amqp091/Q-BIND-QEXIST", deed, "queue", name, gone)
@@ -77,7 +77,7 @@ def queue_bound_to_nothing(deed: Deed, name: str, gone: Deed | None) -> Finding:
     """A queue is bound to an exchange that does not exist.
 
     Why it matters: the channel is closed, and what was to be routed is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
     return _missing("amqp091/Q-BIND-XEXIST", deed, "exchange", name, gone)
@@ -88,7 +88,7 @@ def unbound_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) ->
 
     Why it matters: the client has a wrong picture of what there is.
     Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
     return _missing("amqp091/Q-UNBIND-QEXIST", deed, "queue", name, gone)
@@ -99,7 +99,7 @@ def queue_unbound_from_nothing(deed: Deed, name: str, gone: Deed | None) -> Find
 
     Why it matters: the client has a wrong picture of what there is.
     Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
     return _missing("amqp091/Q-UNBIND-XEXIST", deed, "exchange", name, gone)
@@ -109,7 +109,7 @@ def purged_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> 
     """A queue is purged that does not exist.
 
     Why it matters: the channel is closed; the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
     return _missing("amqp091/Q-PURGE-QEXIST", deed, "queue", name, gone)
@@ -121,7 +121,7 @@ def deleted_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) ->
     Why it matters: one of the two has a wrong picture of what there is; some servers close the channel for
     it.
     Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Never more than possible if it was not this client that was told so:
+    for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
     return _missing("amqp091/Q-DELETE-QEXIST", deed, "queue", name, gone)
@@ -131,7 +131,7 @@ def consumer_of_a_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | No
     """A consumer is begun for a queue that does not exist.
 
     Why it matters: the channel is closed, and nothing is delivered.
-    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
     return _missing("amqp091/B-CONSUME-QEXIST", deed, "queue", name, gone)
@@ -141,7 +141,7 @@ def got_from_a_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None)
     """A message is asked for from a queue that does not exist.
 
     Why it matters: the channel is closed, and what else it did is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Never more than possible if it
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
     return _missing("amqp091/B-GET-QEXIST", deed, "queue", name, gone)

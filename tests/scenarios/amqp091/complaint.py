@@ -18,6 +18,7 @@ def delivery_not_acknowledged_in_time(d: Dialogue091) -> None:
     d.channel(1)
     d.consume("q")
     d.server.deliver().called("deliver")
+    d.wait(seconds=1800)
     if d.wrong:
         text = "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value: 1800000"
         said = d.server.close_channel(406, text)
