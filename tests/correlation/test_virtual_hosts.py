@@ -12,6 +12,7 @@ from support.dialogue091 import Dialogue091
 from support.summed_up import summaries
 
 from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.capture.packet import SegmentSink
 from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_DEEDS, MAX_GETS, MAX_PASSAGES
@@ -127,10 +128,9 @@ def _summed(content: bytes, every: int) -> list[ConnectionSummary]:
     """The summaries of a capture. every: after so many packets all connections are put down and taken up."""
     from amqpscope.capture.reader import for_magic
 
-    table = _Carried("capture", keep=False, judge=True)
-    table.every = every
+    table = ConnectionTable("capture", keep=False, judge=True)
     table.correlates = False
-    reader = for_magic(content, table)
+    reader = for_magic(content, _Carried(table, every))
     assert reader is not None
     reader.feed(content)
     reader.finish()
@@ -138,16 +138,23 @@ def _summed(content: bytes, every: int) -> list[ConnectionSummary]:
     return table.summaries
 
 
-class _Carried(ConnectionTable):
-    every: int
+class _Carried(SegmentSink):
+    """Hands segments to a table, whose connections it moves to another process and back."""
+
+    def __init__(self, table: ConnectionTable, every: int) -> None:
+        super().__init__()
+        self.table = table
+        self.every = every
 
     def segment(self, *arguments: object) -> None:  # type: ignore[override]
-        super().segment(*arguments)  # type: ignore[arg-type]
+        table = self.table
+        table.identification = self.identification
+        table.segment(*arguments)  # type: ignore[arg-type]
         if self.every:
-            for key, analysis in list(self._forward.items()):
+            for key, analysis in list(table._forward.items()):
                 state = marshal.loads(marshal.dumps(analysis.dump()))
-                again = ConnectionAnalysis.load(state, None, self.notes, self.findings)
-                self._forward[key] = again
-                for back, one in list(self._backward.items()):
+                again = ConnectionAnalysis.load(state, None, table.notes, table.findings)
+                table._forward[key] = again
+                for back, one in list(table._backward.items()):
                     if one is analysis:
-                        self._backward[back] = again
+                        table._backward[back] = again

@@ -112,9 +112,8 @@ class Chronicle:
         # Of each channel: publishes that ask to be returned. None: they were too many.
         self._mandatory: dict[int, list[Deed] | None] = {}
         self._gets: i64 = 0
-        # Consumers by channel and tag; and the get that was answered last.
+        # Consumers by channel and tag.
         self._consuming: dict[tuple[int, str], Deed] = {}
-        self._got: Deed | None = None
         # Exchanges that this client has declared internal.
         self._internal: set[str] = set()
         self.satchel: Satchel = Satchel(connection, allowance)
@@ -149,10 +148,9 @@ class Chronicle:
             source = self._consuming.get((int(frame.channel), body.consumer_tag or ""))
             satchel.deliver(record, body, source)
         elif name in _ANSWERS:
-            self._got = None
-            self._answer(record, name, body)
+            answered = self._answer(record, name, body)
             if isinstance(body, BasicGetOk):
-                satchel.deliver(record, body, self._got)
+                satchel.deliver(record, body, answered)
         elif name in _SAID:
             if name == "channel.close":
                 satchel.method(record, body)
@@ -223,11 +221,12 @@ class Chronicle:
 
     # By the server
 
-    def _answer(self, record: FrameRecord, name: str, method: Method) -> None:
+    def _answer(self, record: FrameRecord, name: str, method: Method) -> Deed | None:
+        """What the server answers; the request that it answers, None if not known."""
         channel = int(record.frame.channel)
         waiting = self._open.get(channel)
         if waiting is None:
-            return
+            return None
         request = _ANSWERS[name]
         at: i64 = -1
         for place, deed in enumerate(waiting):
@@ -235,7 +234,7 @@ class Chronicle:
                 at = place
                 break
         if at < 0:
-            return
+            return None
         spot = Spot.of(record)
         end = record.frame.offset + record.frame.size
         for deed in waiting[:at]:
@@ -255,8 +254,6 @@ class Chronicle:
         elif isinstance(method, BasicConsumeOk):
             deed.tag = method.consumer_tag or deed.tag
             self._consuming[channel, deed.tag] = deed
-        elif isinstance(method, BasicGetOk):
-            self._got = deed
         if deed.method == "exchange.declare" and deed.has(INTERNAL) and len(self._internal) < MAX_DEEDS:
             self._internal.add(deed.exchange)
         self._settle(deed, "empty" if name == "basic.get-empty" else "ok", spot, end, spot.time)
@@ -264,6 +261,7 @@ class Chronicle:
             if self._gets < MAX_GETS:
                 self._gets += 1
                 self._put(deed)
+        return deed
 
     def _put(self, deed: Deed) -> None:
         """Put down what was not when it was said."""
