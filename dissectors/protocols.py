@@ -4,6 +4,7 @@ Whoever walks a connection asks here, by the name that `dissectors.detect` gives
 has to know which protocols there are.
 """
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 from dissectors.amqp091 import frame as frame091
@@ -18,7 +19,7 @@ from dissectors.wire import i64
 __all__ = ["PROTOCOLS", "Protocol"]
 
 
-class Protocol:
+class Protocol(ABC):
     """One protocol.
 
     name: as `dissectors.detect` has it. no_header: the rule that a stream breaks that begins with neither a
@@ -29,21 +30,21 @@ class Protocol:
         self.name: str = name
         self.no_header: str = no_header
 
+    @abstractmethod
     def decoder(self, midstream: bool) -> StreamDecoder:
         """A decoder for one direction. midstream: it need not begin at a frame boundary."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
         """What the `dump` of a decoder gave, as one again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def assembler(self, keeping: bool) -> Assembler:
         """What puts messages together. keeping: also what they say, not only how large they are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
         """What the `dump` of an assembler gave, as one again."""
-        raise NotImplementedError
 
     def says_client(self, frame: Frame) -> i64:
         """Whether only a client says this: 1, only a server: 0, either: -1."""

@@ -3,6 +3,7 @@
 A subclass replays the connection as two endpoints and judges each frame before it is applied.
 """
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 from amqpscope.finding import Finding
@@ -20,7 +21,7 @@ __all__ = ["NO_RECORD", "Judge"]
 NO_RECORD: Final = FrameRecord(Connection("", 0, 0, bytes(12)), 0, 0, 0, 0, 0, -1, Frame(0, 0, "", "", -1))
 
 
-class Judge:
+class Judge(ABC):
     """Judges one connection.
 
     findings: where they are given out, those of one connection in the order in which they were made. Until
@@ -38,10 +39,11 @@ class Judge:
         # The profiles of each peer, by what it has said of its product.
         self.profiles: dict[str, tuple[object, list[Profile]]] = {}
 
+    @abstractmethod
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
     ) -> None:
@@ -51,10 +53,6 @@ class Judge:
         after_peer: the other stream's end was received before. To be called once a direction, the client's
         first, when both are over.
         """
-        raise NotImplementedError
-
-    def leave(self) -> None:
-        """The connection is over: let go of what was only needed for more of it."""
 
     def left(self) -> ConnectionSummary | None:
         """What connections after this one may be held against. None: nothing."""
@@ -68,13 +66,12 @@ class Judge:
         """What such a frame says: `product`, `version` and the like."""
         return {}
 
+    @abstractmethod
     def dump(self) -> tuple[object, ...]:
         """The state as plain values. The frames around findings are not carried."""
-        raise NotImplementedError
 
     def finish(self) -> None:
         """The connection is over, nobody reacts any more."""
-        self.leave()
         self.excuse(self.made)
         self.findings += self.made
         self.made.clear()

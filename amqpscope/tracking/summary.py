@@ -1,11 +1,13 @@
 """What is kept of a connection that is over, for those of the same capture set that come after it."""
 
+from abc import ABC, abstractmethod
+
 from amqpscope.model import Connection
 
 __all__ = ["ConnectionSummary"]
 
 
-class ConnectionSummary:
+class ConnectionSummary(ABC):
     """One connection; what is kept of it is its protocol's, in a subclass.
 
     `tracking.summaries` makes one again of what `dump` gave.
@@ -19,6 +21,6 @@ class ConnectionSummary:
         """How much there is of it, counted in links of AMQP 1.0."""
         return 0
 
+    @abstractmethod
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values, its connection first."""
-        raise NotImplementedError

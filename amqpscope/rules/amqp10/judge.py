@@ -173,9 +173,10 @@ class Judge(AnyJudge):
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
 
-    def leave(self) -> None:
+    def finish(self) -> None:
         self.client.leave(self.server.sent_end)
         self.server.leave(self.client.sent_end)
+        super().finish()
 
     def left(self) -> Summary | None:
         first, second = self.client, self.server
