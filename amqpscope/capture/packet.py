@@ -25,6 +25,7 @@ from typing import Any, Final
 from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragments
 from amqpscope.capture.link_layer import BRIDGED, CUT, IP, LINK_ETHERNET, LINK_RAW, UNKNOWN, network
 from amqpscope.capture.notes import Notes
+from amqpscope.capture.recorder import PacketRecorder
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.tunnels import NO_TUNNEL, carried, may_carry
 from amqpscope.capture.words import INTERPRETED, TWO_WORDS
@@ -61,10 +62,15 @@ class PacketDecoder:
     Counts: `packets` that came in, `tcp_segments` handed on, `truncated` whose headers were not captured
     whole, `fragments` of IP datagrams, `malformed` IP and TCP headers, `unknown_link` of a link type not
     decoded. The rest carried no TCP.
+
+    `recorder`, if there is one, is given each packet first, but not what was found within one. `interface`,
+    on which the packet was captured, is set by who calls `packet`. Neither is part of the state.
     """
 
     def __init__(self, sink: SegmentSink) -> None:
         self.sink = sink
+        self.recorder: PacketRecorder | None = None
+        self.interface: i64 = 0
         self.notes = Notes(sink)
         self.packets: i64 = 0
         self.tcp_segments: i64 = 0
@@ -87,6 +93,9 @@ class PacketDecoder:
         `number` counts from 1, `time` is in nanoseconds since 1970, `link_type` one of libpcap's LINKTYPE
         values. The caller guarantees 0 <= start <= end <= len(buf).
         """
+        recorder = self.recorder
+        if recorder is not None and self._nested == 0:
+            recorder.packet(number, time, self.interface, link_type, buf, start, end, wire_length)
         self.packets += 1
         if time < self.newest - BACKWARDS and time > 0:
             self._backwards(number, time)

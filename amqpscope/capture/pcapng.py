@@ -177,6 +177,7 @@ class PcapngReader(CaptureReader):
                     self._time = time
                     if wire < captured:
                         wire = self._odd_wire(captured, wire)
+                    decoder.interface = index
                     decoder.packet(
                         self.number, time, interface.link_type, buf, at + 28, at + 28 + captured, wire
                     )
@@ -257,6 +258,7 @@ class PcapngReader(CaptureReader):
         self.decoder.notes.add(
             "capture/no-time", self.number, 0, "packets without time stamp; their time is taken as 0", 1
         )
+        self.decoder.interface = 0
         self.decoder.packet(self.number, 0, interface.link_type, buf, at + 12, at + 12 + captured, wire)
 
     def _interface(self, buf: bytes, at: i64, length: i64) -> None:
