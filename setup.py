@@ -84,6 +84,7 @@ COMPILED = [
     "amqpscope/rules/judges.py",
     "amqpscope/rules/context.py",
     "amqpscope/tracking/allowance.py",
+    "amqpscope/tracking/inbox.py",
     "amqpscope/tracking/knowledge.py",
     "amqpscope/tracking/pace.py",
     "amqpscope/tracking/roll.py",

@@ -1,10 +1,9 @@
 """One end of an AMQP 0-9-1 connection: what it has said, what it can have received, what it must have read.
 
-Theory of operation. What an endpoint says it knows at once; what its peer says it knows from when the segment
-that carries one of its own frames acknowledges it (`Knowledge.could`). So every method of the peer's waits in
-the inbox until then, and is then told to this endpoint's `Conversation`, which thereby always is what this
-endpoint could know. Of frames with content only two things matter to the other side: the method, and that the
-content is complete.
+Theory of operation. What an endpoint says it knows at once; what its peer says it knows from when it has
+arrived (see `tracking.inbox`). Both is told to this endpoint's `Conversation`, which thereby always is what
+this endpoint could know. Of frames with content only two things matter to the other side: the method, and
+that the content is complete.
 
 What proves that it has read something (`Knowledge.must`) is an answer, which names its request by its kind;
 an acknowledgement, which names a delivery; a confirm, which names a message.
@@ -12,10 +11,10 @@ an acknowledgement, which names a delivery; a confirm, which names a message.
 
 from typing import Any, Final
 
-from amqpscope.limits import MAX_INBOX
 from amqpscope.model import CLIENT, FrameRecord, Spot
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.inbox import Arrival, Recipient
 from amqpscope.tracking.knowledge import Knowledge
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
@@ -53,23 +52,7 @@ def _ours(header: ProtocolHeader) -> bool:
     return header.protocol() == "AMQP 0-9-1"
 
 
-class Arrival:
-    """What was said, on its way to the other peer.
-
-    what: a Method, a ProtocolHeader, a Publish that is complete, a ContentHeader; None for a frame that is
-    not understood. lost: with it or before it something is missing.
-    """
-
-    def __init__(self, what: object, channel: i64, end: i64, packet: i64, time: i64, lost: bool) -> None:
-        self.what: object = what
-        self.channel: i64 = channel
-        self.end: i64 = end
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.lost: bool = lost
-
-
-class Endpoint:
+class Endpoint(Recipient):
     """One end of a connection.
 
     peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was what
@@ -87,14 +70,12 @@ class Endpoint:
     """
 
     def __init__(self, peer: str) -> None:
+        super().__init__()
         self.peer: str = peer
         self.by_client: bool = peer == CLIENT
         self.whole: bool = True
-        self.knowledge: Knowledge = Knowledge()
         # Who sends deliveries counts them.
         self.view: Conversation = Conversation(not self.by_client)
-        self.inbox: list[Arrival] = []
-        self.inbox_head: i64 = 0
         self.sent_end: i64 = 0
         # The channel on which a return is on its way to it, and its content header is not yet.
         self.returning: i64 = -1
@@ -123,37 +104,17 @@ class Endpoint:
     # What it could have known
 
     def catch_up(self, acknowledged: i64, peer_sent: i64) -> None:
-        """Before a frame of this endpoint: take in what its segment shows that it could have received.
-
-        acknowledged: octets of the peer's stream, -1 unknown; then it may have received all that the
-        peer is known to have sent, `peer_sent`.
-        """
-        knowledge = self.knowledge
-        if acknowledged < 0:
-            acknowledged = peer_sent
-        knowledge.advance(acknowledged)
-        inbox = self.inbox
-        size: i64 = len(inbox)
-        at = self.inbox_head
-        while at < size:
-            arrival = inbox[at]
-            if arrival.end > knowledge.could:
-                break
-            self.receive(arrival)
-            at += 1
-        if at == size:
-            if at > 0:
-                self.inbox = []
-            self.inbox_head = 0
-        else:
-            self.inbox_head = at
+        super().catch_up(acknowledged, peer_sent)
         if self.torn:
             # What is not understood of this endpoint may have answered all that.
             self.torn = False
             self.lost()
 
     def deliver(self, record: FrameRecord, publish: Publish | None) -> None:
-        """The peer sent a frame: it is on its way. publish: the message of the client's that it completes."""
+        """The peer sent a frame: it is on its way. publish: the message of the client's that it completes.
+
+        What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, or that something is lost.
+        """
         frame = record.frame
         body = frame.body
         if isinstance(body, UnknownMethod):
@@ -173,38 +134,24 @@ class Endpoint:
         if frame.kind == "skipped":
             # Of a stretch that was not captured it could have known any part.
             end = frame.offset + 1
-        what: object = body if publish is None else publish
-        self.post(Arrival(what, frame.channel, end, record.packet, record.last_time, lost))
-
-    def post(self, arrival: Arrival) -> None:
-        self.inbox.append(arrival)
-        waiting: i64 = len(self.inbox) - self.inbox_head
-        if waiting > MAX_INBOX:
-            # This endpoint is hardly captured: nothing of it will be judged by what it knew.
-            self.lost()
-            oldest = self.inbox[self.inbox_head]
-            self.inbox_head += 1
-            self.receive(oldest)
-            if self.inbox_head > MAX_INBOX:
-                del self.inbox[: self.inbox_head]
-                self.inbox_head = 0
+        said: object = body if publish is None else publish
+        self.post(Arrival(said, frame.channel, end, record.packet, record.last_time, lost))
 
     def receive(self, arrival: Arrival) -> None:
-        """What the peer said reaches this endpoint."""
-        what = arrival.what
-        if isinstance(what, Method):
+        body = arrival.body
+        if isinstance(body, Method):
             self.view.method(
-                not self.by_client, arrival.channel, what, arrival.end, arrival.packet, arrival.time
+                not self.by_client, arrival.channel, body, arrival.end, arrival.packet, arrival.time
             )
-        elif isinstance(what, Publish):
-            self.view.publish(arrival.channel, what)
-        elif isinstance(what, ContentHeader):
+        elif isinstance(body, Publish):
+            self.view.publish(arrival.channel, body)
+        elif isinstance(body, ContentHeader):
             channel = self.view.channel(arrival.channel)
             if channel is not None:
-                channel.content(what)
-        elif isinstance(what, ProtocolHeader):
-            self.view.header(not self.by_client, what)
-            if not self.by_client and not _ours(what):
+                channel.content(body)
+        elif isinstance(body, ProtocolHeader):
+            self.view.header(not self.by_client, body)
+            if not self.by_client and not _ours(body):
                 self.lost()
         if arrival.lost:
             self.lost()
@@ -327,7 +274,7 @@ class Endpoint:
             (int(self.tuned_time), int(self.blocked_time), int(self.returning)),
             self.knowledge.dump(),
             self.view.dump(),
-            tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
+            tuple(arrival.dump(_dump_body(arrival.body)) for arrival in self.undelivered()),
         )
 
     @staticmethod
@@ -348,36 +295,32 @@ class Endpoint:
         endpoint.tuned_time, endpoint.blocked_time, endpoint.returning = times
         endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = Conversation.load(view)
-        endpoint.inbox = [_load_arrival(arrival) for arrival in inbox]
+        endpoint.inbox = [Arrival(_load_body(one[0]), *one[1:]) for one in inbox]
         return endpoint
 
 
-def _dump_arrival(arrival: Arrival) -> tuple[object, ...]:
-    what = arrival.what
-    kind = ""
-    saved: tuple[object, ...] = ()
-    if isinstance(what, Method):
-        kind, saved = "method", dump_method(what)
-    elif isinstance(what, Publish):
-        kind, saved = "publish", what.dump()
-    elif isinstance(what, ContentHeader):
-        kind, saved = "content", (what.body_size,)
-    elif isinstance(what, ProtocolHeader):
-        kind = "header"
-        saved = (int(what.protocol_id), int(what.major), int(what.minor), int(what.revision))
-    where = (int(arrival.channel), int(arrival.end), int(arrival.packet), int(arrival.time), arrival.lost)
-    return (kind, saved, where)
+def _dump_body(body: object) -> tuple[object, ...]:
+    if isinstance(body, Method):
+        return ("method", *dump_method(body))
+    if isinstance(body, Publish):
+        return ("publish", *body.dump())
+    if isinstance(body, ContentHeader):
+        return ("content", body.body_size)
+    if isinstance(body, ProtocolHeader):
+        version = (int(body.major), int(body.minor), int(body.revision))
+        return ("header", int(body.protocol_id), *version)
+    return ("",)
 
 
-def _load_arrival(state: tuple[Any, ...]) -> Arrival:
-    kind, saved, (channel, end, packet, time, lost) = state
-    what: object = None
+def _load_body(state: tuple[Any, ...]) -> object:
+    kind = state[0]
+    saved = state[1:]
     if kind == "method":
-        what = load_method(saved)
-    elif kind == "publish":
-        what = Publish.load(saved)
-    elif kind == "content":
-        what = ContentHeader(60, 0, saved[0], 0, b"")
-    elif kind == "header":
-        what = ProtocolHeader(*saved)
-    return Arrival(what, channel, end, packet, time, lost)
+        return load_method(saved)
+    if kind == "publish":
+        return Publish.load(saved)
+    if kind == "content":
+        return ContentHeader(60, 0, saved[0], 0, b"")
+    if kind == "header":
+        return ProtocolHeader(*saved)
+    return None

@@ -1,10 +1,7 @@
 """One end of a connection: everything it has sent, and what it can have received.
 
 Theory of operation. A connection is replayed as two endpoints. A frame binds its sender at once
-(`send`). Its receiver gets it later: it waits in the receiver's inbox until the receiver's own next
-frame shows, by what its segment acknowledged, that the receiver could have known it (`catch_up`). So
-an endpoint's state is what it was, at the latest, when it wrote its newest frame: the state at `could`
-of `tracking.knowledge`.
+(`send`). Its receiver gets it later (`deliver`, `receive`): when, is in `tracking.inbox`.
 
 What an endpoint sends may prove what it has processed; those proofs are drawn in `prove`, one place
 for all:
@@ -24,7 +21,6 @@ on a channel in use is ignored, a second attach on a handle replaces the first.
 from typing import Any
 
 from amqpscope.limits import (
-    MAX_INBOX,
     MAX_LEFT,
     MAX_LINK_ACCOUNTS,
     MAX_PASSAGES,
@@ -38,8 +34,9 @@ from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.passage import passage
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.standing import NO_CHANNEL, Arrival, Standing, doubt, obscure
+from amqpscope.tracking.amqp10.standing import NO_CHANNEL, Standing, doubt, obscure
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
+from amqpscope.tracking.inbox import Arrival
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import RESERVED, Message
@@ -71,70 +68,30 @@ class Endpoint(Standing):
         endpoint.restore(state)
         return endpoint
 
-    # What it could have known
-
-    def catch_up(self, acknowledged: i64, peer_sent: i64) -> None:
-        """Before a frame of this endpoint: take in what its segment shows that it could have received.
-
-        acknowledged: octets of the peer's stream, -1 unknown; then it may have received all that the
-        peer is known to have sent, `peer_sent`.
-        """
-        knowledge = self.knowledge
-        if acknowledged < 0:
-            acknowledged = peer_sent
-        knowledge.advance(acknowledged)
-        inbox = self.inbox
-        size: i64 = len(inbox)
-        at = self.inbox_head
-        while at < size:
-            arrival = inbox[at]
-            if arrival.end > knowledge.could:
-                break
-            self.receive(arrival)
-            at += 1
-        if at == size:
-            if at > 0:
-                self.inbox = []
-            self.inbox_head = 0
-        else:
-            self.inbox_head = at
+    # What it receives
 
     def deliver(self, record: FrameRecord) -> None:
         """The peer sent a frame: it is on its way to this endpoint."""
         frame = record.frame
-        cut = frame.missing > 0 and frame.payload_size == 0
         lost = not record.started or frame.kind == "skipped" or (bool(frame.problems) and obscure(frame))
-        # Of a stretch that was not captured it could have known any part.
         end = frame.offset + frame.size
         body = frame.body
+        if frame.missing > 0 and frame.payload_size == 0:
+            # Fields may be among what was not captured: what it says is not known.
+            body = None
+            lost = True
         if frame.kind == "skipped":
+            # Of a stretch that was not captured it could have known any part.
             end = frame.offset + 1
             body = None
             if frame.offset == 0 and frame.problems and frame.problems[0].code == "C-HDR-FORM":
                 self.headers.unparsed_end = frame.size
                 self.headers.unparsed_packet = record.packet
-        self.inbox.append(Arrival(body, frame.channel, end, record.packet, record.last_time, cut, lost))
-        waiting: i64 = len(self.inbox) - self.inbox_head
-        if waiting > MAX_INBOX:
-            # This endpoint is hardly captured: nothing of it will be judged by what it knew.
-            self.lost()
-            oldest = self.inbox[self.inbox_head]
-            self.inbox_head += 1
-            self.receive(oldest)
-            if self.inbox_head > MAX_INBOX:
-                del self.inbox[: self.inbox_head]
-                self.inbox_head = 0
-
-    # What it receives
+        self.post(Arrival(body, frame.channel, end, record.packet, record.last_time, lost))
 
     def receive(self, arrival: Arrival) -> None:
-        """A frame of the peer's reaches this endpoint."""
         body = arrival.body
         end = arrival.end
-        if arrival.cut:
-            # Fields may be among what was not captured: what it says is not known.
-            self.lost()
-            return
         if isinstance(body, Transfer):
             session = self.peer_session_on(arrival.channel)
             if session is not None:

@@ -18,6 +18,7 @@ from amqpscope.tracking.amqp10.offence import Offence
 from amqpscope.tracking.amqp10.passage import Passage
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.inbox import Arrival, Recipient
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.roll import Roll
 from dissectors.amqp10.performatives import Open
@@ -26,7 +27,7 @@ from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["NO_CHANNEL", "Arrival", "Standing", "doubt", "obscure"]
+__all__ = ["NO_CHANNEL", "Standing", "doubt", "obscure"]
 
 NO_CHANNEL: Final = -2
 """No frame's: what stands for none of those has -1."""
@@ -50,27 +51,7 @@ def obscure(frame: Frame) -> bool:
     return any(problem.code in _OBSCURING or problem.code.startswith("P-") for problem in frame.problems)
 
 
-class Arrival:
-    """A frame on its way to an endpoint: what that will need of it, not the octets.
-
-    end: behind its last octet, in the peer's stream. packet: of its first octet; time: of its last (ns).
-    cut: fields may be among what was not captured of it. lost: with it or before it something is missing,
-    so that nothing follows any more from what was not seen.
-    """
-
-    def __init__(
-        self, body: object, channel: i64, end: i64, packet: i64, time: i64, cut: bool, lost: bool
-    ) -> None:
-        self.body: object = body
-        self.channel: i64 = channel
-        self.end: i64 = end
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.cut: bool = cut
-        self.lost: bool = lost
-
-
-class Standing:
+class Standing(Recipient):
     """One end of an AMQP 1.0 connection.
 
     peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was
@@ -78,11 +59,9 @@ class Standing:
     """
 
     def __init__(self, peer: str, allowance: Allowance | None = None) -> None:
+        super().__init__()
         self.peer: str = peer
         self.whole: bool = True
-        self.knowledge: Knowledge = Knowledge()
-        self.inbox: list[Arrival] = []
-        self.inbox_head: i64 = 0
         # Its own stream.
         self.sent_end: i64 = 0
         self.frames: i64 = 0
@@ -222,7 +201,7 @@ class Standing:
         )
         return (
             (self.peer, self.whole, self.knowledge.dump()),
-            tuple(_dump_arrival(arrival) for arrival in self.inbox[self.inbox_head :]),
+            tuple(arrival.dump(dump_value(arrival.body)) for arrival in self.undelivered()),
             (
                 int(self.sent_end),
                 int(self.frames),
@@ -264,7 +243,7 @@ class Standing:
         self.peer = about[0]
         self.whole = about[1]
         self.knowledge = Knowledge.load(about[2])
-        self.inbox = [_load_arrival(arrival) for arrival in inbox]
+        self.inbox = [Arrival(load_value(one[0]), *one[1:]) for one in inbox]
         self.sent_end, self.frames, self.last_time = sent[:3]
         self.last_packet, self.last_acknowledged = sent[3:]
         self.unfinished = None if unfinished[0] is None else Spot.load(unfinished[0])
@@ -314,23 +293,6 @@ def _waiting(queues: dict[int, list[SessionEnd]], roll: Roll) -> tuple[tuple[int
 def _session(thing: object) -> SessionEnd:
     assert isinstance(thing, SessionEnd)
     return thing
-
-
-def _dump_arrival(arrival: Arrival) -> tuple[object, ...]:
-    return (
-        dump_value(arrival.body),
-        int(arrival.channel),
-        int(arrival.end),
-        int(arrival.packet),
-        int(arrival.time),
-        arrival.cut,
-        arrival.lost,
-    )
-
-
-def _load_arrival(state: tuple[Any, ...]) -> Arrival:
-    body, channel, end, packet, time, cut, lost = state
-    return Arrival(load_value(body), channel, end, packet, time, cut, lost)
 
 
 def doubt(session: SessionEnd) -> None:
