@@ -55,7 +55,14 @@ class Case:
         self.findings.append(finding)
         self.found += 1
 
-    def report_once(self, rule: str, message: str, certainty: i64, evidence: dict[str, object]) -> None:
+    def report_once(
+        self,
+        rule: str,
+        message: str,
+        certainty: i64,
+        evidence: dict[str, object],
+        others: list[int] | None = None,
+    ) -> None:
         """This frame breaks a rule that its sender breaks by habit: the first time on a connection is enough.
 
         So it is if the other peer did: what is wrong with a message may have been handed on.
@@ -66,4 +73,4 @@ class Case:
         sender = connection.peer(direction)
         if (sender, rule) not in told and (connection.peer(1 - direction), rule) not in told:
             told.add((sender, rule))
-            self.report(rule, message, certainty, evidence)
+            self.report(rule, message, certainty, evidence, others)

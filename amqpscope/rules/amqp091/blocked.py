@@ -40,6 +40,7 @@ def blocked_out_of_turn(case: Case) -> None:
         "amqp091/C-BLOCKED-PAIR",
         f"{case.name}, and the connection is {before}",
         evidence={"blocked": view.blocked},
+        others=[int(view.blocked_packet)] if view.blocked else [],
     )
 
 
@@ -55,7 +56,8 @@ def published_while_blocked(case: Case, since: i64, certainty: i64) -> None:
         f"basic.publish, {since / 1_000_000_000:.3f} s after connection.blocked "
         f"(packet {case.view.blocked_packet}) was received",
         certainty,
-        {"blocked_packet": int(case.view.blocked_packet)},
+        {"blocked": True},
+        [int(case.view.blocked_packet)],
     )
 
 

@@ -93,7 +93,8 @@ def frame_after_close(case: Case, own: Closing) -> None:
         "amqp091/C-CLOSE-SILENT",
         f"{case.name} after the sender's own close (packet {own.packet})",
         CERTAIN,
-        {"close_packet": int(own.packet)},
+        {"reply_code": int(own.code)},
+        [int(own.packet)],
     )
 
 
@@ -110,7 +111,8 @@ def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
         f"{case.name} in answer to packet {request_packet}, which came after the sender's own close "
         f"(packet {own.packet})",
         CERTAIN,
-        {"close_packet": int(own.packet), "request_packet": int(request_packet)},
+        {"reply_code": int(own.code)},
+        [int(own.packet), int(request_packet)],
     )
 
 
@@ -124,7 +126,8 @@ def frame_after_close_ok(case: Case, packet: i64) -> None:
         "amqp091/C-CLOSEOK-LAST",
         f"{case.name} after the sender's close-ok (packet {packet})",
         CERTAIN,
-        {"close_ok_packet": int(packet)},
+        {},
+        [int(packet)],
     )
 
 

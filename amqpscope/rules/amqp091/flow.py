@@ -52,7 +52,8 @@ def flow_not_noticed(case: Case, request: Request) -> None:
         "amqp091/CH-FLOW-PROMPT",
         f"{case.name} is sent {seconds} s after channel.flow in packet {request.packet}, not answered yet",
         POSSIBLE,
-        {"channel": int(case.record.frame.channel), "packet": int(request.packet)},
+        {"channel": int(case.record.frame.channel)},
+        [int(request.packet)],
     )
 
 

@@ -89,7 +89,9 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     dead-lettered, or octets of the connections to this server were not captured. Never more than possible.
     """
     message = f"delivered after one that was published behind it, in packet {int(before.spot.packet)}"
-    return _finding("amqp091/B-ORDER", message, content, came)
+    finding = _finding("amqp091/B-ORDER", message, content, came)
+    finding.others.append(int(before.spot.packet))
+    return finding
 
 
 def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
@@ -230,6 +232,7 @@ def purged_unsettled(content: Content, purge: Deed) -> Finding:
     finding = _finding("amqp091/Q-PURGE-UNACKED", message, content, content)
     if content.refusal is not None:
         finding.spot = content.refusal
+    finding.others.append(int(purge.spot.packet))
     return finding
 
 

@@ -85,7 +85,7 @@ def _report(case: Case, rule: str, code: int, due: str, certainty: int) -> None:
     done = f"closes the connection with {code}" if code else "goes on"
     packet = int(case.me.offence_packet)
     message = f"it {done} after what was sent in packet {packet}; {due} is due"
-    case.report(rule, message, certainty, {"offence": packet}, [packet])
+    case.report(rule, message, certainty, {"reply_code": code}, [packet])
 
 
 def close_behind_a_fatal_frame(case: Case, code: int) -> None:

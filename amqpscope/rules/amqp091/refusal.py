@@ -186,6 +186,7 @@ def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
         f"queue.bind to the default exchange in packet {refusal.request.packet} is refused",
         POSSIBLE,
         {"reply_code": int(refusal.code)},
+        [int(refusal.request.packet)],
     )
 
 
@@ -212,6 +213,7 @@ def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
         f"queue.unbind in packet {refusal.request.packet} fails, and only the channel is closed",
         CERTAIN,
         {"reply_code": int(refusal.code)},
+        [int(refusal.request.packet)],
     )
 
 
@@ -227,6 +229,7 @@ def passive_without_wait_of_exchange(case: Case, refusal: Refusal) -> None:
         f"a passive exchange.declare with no-wait in packet {refusal.request.packet} is refused",
         CERTAIN,
         {"reply_code": int(refusal.code)},
+        [int(refusal.request.packet)],
     )
 
 
@@ -242,6 +245,7 @@ def passive_without_wait_of_queue(case: Case, refusal: Refusal) -> None:
         f"a passive queue.declare with no-wait in packet {refusal.request.packet} is refused",
         CERTAIN,
         {"reply_code": int(refusal.code)},
+        [int(refusal.request.packet)],
     )
 
 

@@ -93,7 +93,8 @@ def bad_ack_taken(case: Case, packet: i64) -> None:
         "amqp091/B-ACK-VALIDATE",
         f"the acknowledgement in packet {packet} is of no delivery, and is committed",
         CERTAIN,
-        {"packet": int(packet)},
+        {},
+        [int(packet)],
     )
 
 

@@ -60,7 +60,8 @@ def answer_out_of_turn(case: Case, earlier: Request) -> None:
         "amqp091/CH-SYNC-ORDER",
         f"{case.name} comes while the {earlier.name} in packet {earlier.packet} is not answered",
         CERTAIN,
-        {"channel": int(case.record.frame.channel), "packet": int(earlier.packet)},
+        {"channel": int(case.record.frame.channel), "request": earlier.name},
+        [int(earlier.packet)],
     )
 
 
@@ -76,7 +77,8 @@ def request_not_waited_for(case: Case, request: Request) -> None:
         "amqp091/CH-SYNC-WAIT",
         f"{case.name} is sent while the {request.name} in packet {request.packet} is not answered",
         CERTAIN,
-        {"channel": int(case.record.frame.channel), "packet": int(request.packet)},
+        {"channel": int(case.record.frame.channel), "request": request.name},
+        [int(request.packet)],
     )
 
 

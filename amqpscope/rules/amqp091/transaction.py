@@ -58,7 +58,8 @@ def said_while_committing(case: Case, packet: i64, certainty: i64) -> None:
         "amqp091/TX-PENDING-COMMIT",
         f"{case.name} while the tx.commit of packet {packet} is not answered",
         certainty,
-        {"commit_packet": int(packet)},
+        {},
+        [int(packet)],
     )
 
 

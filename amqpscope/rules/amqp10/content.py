@@ -224,7 +224,8 @@ def message_id_used_twice(case: Case, first: Passage) -> None:
         "amqp10/M-ID-UNIQUE",
         f"the message has the message-id of another one (packet {first.spot.packet})",
         POSSIBLE,
-        {"first_packet": int(first.spot.packet), "link_name": first.link},
+        {"link_name": first.link},
+        [int(first.spot.packet)],
     )
 
 

@@ -27,7 +27,7 @@ def declare_answered_by_another_outcome(case: Case, request: Request, state: obj
         if state is None
         else f"a declare is answered by {_name(state)}, not by declared",
         POSSIBLE if state is None else CERTAIN,
-        {"declare_packet": int(request.packet)},
+        {},
         [int(request.packet)],
     )
 
@@ -42,7 +42,7 @@ def declare_not_rejected(case: Case, request: Request, state: object, certainty:
         "amqp10/TX-DECLARE-FAIL-REJECT",
         f"a declare that failed is answered by {_name(state)}{_without(state)}",
         certainty,
-        {"declare_packet": int(request.packet)},
+        {},
         [int(request.packet)],
     )
 
@@ -58,7 +58,7 @@ def declare_failed_without_detach(case: Case, request: Request, state: object) -
         f"a declare that failed is answered by {_name(state)}, which its source does not offer; "
         "the link is to be detached",
         CERTAIN,
-        {"declare_packet": int(request.packet)},
+        {},
         [int(request.packet)],
     )
 
@@ -73,7 +73,7 @@ def discharge_not_rejected(case: Case, request: Request, state: object, certaint
         "amqp10/TX-DISCHARGE-FAIL-REJECT",
         f"a discharge that failed is answered by {_name(state)}{_without(state)}",
         certainty,
-        {"discharge_packet": int(request.packet)},
+        {},
         [int(request.packet)],
     )
 
@@ -89,7 +89,7 @@ def discharge_failed_without_detach(case: Case, request: Request, state: object)
         f"a discharge that failed is answered by {_name(state)}, which its source does not offer; "
         "the link is to be detached",
         CERTAIN,
-        {"discharge_packet": int(request.packet)},
+        {},
         [int(request.packet)],
     )
 
@@ -105,7 +105,7 @@ def rollback_refused(case: Case, request: Request, state: object, certainty: i64
         "amqp10/TX-DISCHARGE-ROLLBACK-OK",
         f"a discharge with fail=true is answered by {_name(state)}",
         certainty,
-        {"discharge_packet": int(request.packet)},
+        {},
         [int(request.packet)],
     )
 
@@ -137,7 +137,7 @@ def committed_without_outcome(case: Case, request: Request, work: Work) -> None:
         "amqp10/TX-POST-OUTCOME",
         f"a discharge is accepted, the outcome of a delivery under it (packet {work.packet}) was not stated",
         CERTAIN,
-        {"discharge_packet": int(request.packet)},
+        {},
         [int(work.packet), int(request.packet)],
     )
 
@@ -152,7 +152,7 @@ def rolled_back_while_sending(case: Case, request: Request, work: Work) -> None:
         "amqp10/TX-ACQ-PARTIAL",
         f"a rollback is answered while a delivery under it (packet {work.packet}) is half sent",
         CERTAIN,
-        {"discharge_packet": int(request.packet)},
+        {},
         [int(work.packet), int(request.packet)],
     )
 
@@ -167,8 +167,8 @@ def goes_on_after_an_incomplete_posting(case: Case, request: Request, transactio
         "amqp10/TX-POST-PARTIAL-REACT",
         "a discharge is answered that came while a delivery under it was incomplete",
         CERTAIN,
-        {"discharge_packet": int(request.packet)},
-        [int(transaction.partial)],
+        {},
+        [int(transaction.partial), int(request.packet)],
     )
 
 
@@ -182,8 +182,8 @@ def goes_on_after_an_outcome_under_another(case: Case, request: Request, transac
         "amqp10/TX-RET-OTHER-REACT",
         "a discharge is answered after a delivery was given an outcome under another transaction",
         CERTAIN,
-        {"discharge_packet": int(request.packet)},
-        [int(transaction.mixed)],
+        {},
+        [int(transaction.mixed), int(request.packet)],
     )
 
 
@@ -198,7 +198,7 @@ def goes_on_after_a_settled_request(case: Case, request: Request) -> None:
         "amqp10/TX-DECLARE-SETTLED-REACT",
         f"a settled transfer on the control link (packet {packet}) was not answered by detach",
         CERTAIN,
-        {"settled_packet": packet},
+        {},
         [packet],
     )
 

@@ -64,7 +64,8 @@ def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
         "amqp10/M-ANN-UNKNOWN-DETACH",
         "a receiver accepts a message with a reserved annotation that no specification known here assigns",
         POSSIBLE,
-        {"delivery_id": int(raw(delivery.number)), "packet": int(delivery.packet)},
+        {"delivery_id": int(raw(delivery.number))},
+        [int(delivery.packet)],
     )
 
 

@@ -120,8 +120,8 @@ def outcome_under_another_transaction(case: Case, work: Work, under: Transaction
         "amqp10/TX-RET-OTHER",
         f"a delivery under one transaction (packet {work.packet}) is given an outcome under another",
         CERTAIN,
-        {"declared_packet": int(under.declared_packet)},
-        [int(work.packet)],
+        {},
+        [int(work.packet), int(under.declared_packet)],
     )
 
 
@@ -135,8 +135,8 @@ def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) 
         "amqp10/TX-ACQ-OUTCOME",
         f"a delivery acquired under a transaction (packet {work.packet}) is given an outcome outside of it",
         CERTAIN,
-        {"declared_packet": int(under.declared_packet)},
-        [int(work.packet)],
+        {},
+        [int(work.packet), int(under.declared_packet)],
     )
 
 
