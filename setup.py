@@ -83,6 +83,7 @@ COMPILED = [
     "amqpscope/rules/judge.py",
     "amqpscope/rules/judges.py",
     "amqpscope/rules/context.py",
+    "amqpscope/rules/overdue.py",
     "amqpscope/tracking/allowance.py",
     "amqpscope/tracking/inbox.py",
     "amqpscope/tracking/knowledge.py",

@@ -347,6 +347,8 @@ class ConnectionAnalysis(StreamSink):
         self.notes: list[Note] = notes
         self.messages: bool = messages
         self.findings: list[Finding] | None = findings
+        # Where findings go at once, too.
+        self.fresh: list[Finding] | None = None
         self.context: bool = context
         self.allowance: Allowance | None = allowance
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
@@ -590,6 +592,7 @@ class ConnectionAnalysis(StreamSink):
             judge = self.judge
             if judge is None:
                 judge = new_judge(self.connection, findings, self.context, self.allowance)
+                judge.fresh = self.fresh
                 self.judge = judge
             judge.take(record)
 

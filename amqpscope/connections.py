@@ -17,6 +17,9 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.correlation.correlate import correlate
 from amqpscope.finding import Finding
 from amqpscope.limits import (
+    LIVE_ENDED,
+    LIVE_NEVER_SPOKE,
+    LIVE_SILENT,
     MAX_CAPTURE_NOTES,
     MAX_CORRELATED_LINKS,
     MAX_LINGERING,
@@ -27,6 +30,7 @@ from amqpscope.limits import (
     NEW_CONNECTION_SILENCE,
 )
 from amqpscope.model import Connection, Counter, FrameRecord
+from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
@@ -77,8 +81,10 @@ class ConnectionTable(SegmentSink):
     """Takes the segments of a capture in order; gathers frame records in `out` and notes in `notes`.
 
     These lists are the caller's to empty, by `take_records` and `take_notes`; so are the findings, by
-    `take_findings`. capture: the name that connections carry. messages: put messages together. records:
-    gather frame records, else only count. judge: make findings; context: with the frames around them.
+    `take_findings`. live: the capture goes on while it is looked at: `take_fresh` has findings as soon as
+    they are made, and `tick` is to be called as time goes by. capture: the name that connections carry.
+    messages: put messages together. records: gather frame records, else only count. judge: make findings;
+    context: with the frames around them.
     `connections` has every connection seen, in the order in which they began, if `keep` is set; otherwise
     they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set. Of those
     that were no AMQP only the first `MAX_OTHER_CONNECTIONS` are kept; `not_kept` counts the others.
@@ -94,8 +100,13 @@ class ConnectionTable(SegmentSink):
         judge: bool = False,
         context: bool = False,
         counter: Counter | None = None,
+        live: bool = False,
     ) -> None:
         super().__init__()
+        self.live: bool = live
+        self.fresh: list[Finding] = []
+        # No connection is missing among the summaries.
+        self._whole: bool = True
         self.counter: Counter | None = counter
         self.capture: str = capture
         self.messages: bool = messages
@@ -168,6 +179,10 @@ class ConnectionTable(SegmentSink):
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         self.notes.append(Note(code, packet, time, detail, None))
 
+    def dropped(self, packet: i64, time: i64, count: i64) -> None:
+        """The capturing machine lost packets: whole connections may be among them."""
+        self._whole = False
+
     def finish(self) -> None:
         """The capture ended: whatever is still open is brought to its end."""
         for analysis in list(self._forward.values()):
@@ -176,9 +191,38 @@ class ConnectionTable(SegmentSink):
         self._sweep()
         if self.correlates:
             if not self._finished:
-                self.findings += correlate(self.summaries)
+                self._correlate()
             self.summaries = []
         self._finished = True
+
+    def tick(self, now: i64) -> list[Overdue]:
+        """For a live capture, every second or so: it is `now` (ns) by the clock that packets are timed with.
+
+        What waited too long for missing octets is passed on, dead connections are given up. Gives the peers
+        that are silent for too long.
+        """
+        overdue: list[Overdue] = []
+        for analysis in list(self._forward.values()):
+            analysis.tcp.tick(now)
+            if now - analysis.tcp.last_time() > _patience(analysis):
+                self._close(analysis, "evicted")
+                continue
+            judge = analysis.judge
+            if judge is not None:
+                overdue += judge.overdue(now)
+        return overdue
+
+    def open_connections(self) -> list[ConnectionAnalysis]:
+        """The connections that are not over, and those just over, in the order in which they began."""
+        return list(self._forward.values())
+
+    def take_fresh(self) -> list[Finding]:
+        """The findings made since the last call that something is still awaited for."""
+        if not self.fresh:
+            return []
+        fresh = self.fresh[:]
+        self.fresh.clear()
+        return fresh
 
     def take_records(self) -> list[FrameRecord]:
         """The frame records since the last call."""
@@ -257,6 +301,8 @@ class ConnectionTable(SegmentSink):
         analysis = ConnectionAnalysis(
             connection, out, self.notes, self.messages, findings, self.context, self._allowance, self.counter
         )
+        if self.live:
+            analysis.fresh = self.fresh
         self._opened += 1
         if self._opened >= MAX_SILENT_CONNECTIONS // 2 or len(self._forward) >= MAX_OPEN_CONNECTIONS:
             self._evict()
@@ -282,6 +328,12 @@ class ConnectionTable(SegmentSink):
         if summary is not None and self._links < MAX_CORRELATED_LINKS:
             self.summaries.append(summary)
             self._links += summary.weight
+            if self.live and self._links >= MAX_CORRELATED_LINKS:
+                # It may go on for weeks: what is older is not held against what comes.
+                self._correlate()
+                self.summaries = []
+                self._links = 0
+                self._whole = False
         if self.gather_ended:
             self._ended.append(analysis)
         protocol = connection.protocol
@@ -298,6 +350,10 @@ class ConnectionTable(SegmentSink):
             self._frames += connection.frames
             if self._began == 0 or connection.began < self._began:
                 self._began = connection.began
+
+    def _correlate(self) -> None:
+        """Judge the connections that are over against each other."""
+        self.findings += correlate(self.summaries, self._whole)
 
     def _sweep(self) -> None:
         """Drop those that are not to be kept, many at a time."""
@@ -335,6 +391,15 @@ class ConnectionTable(SegmentSink):
         analyses.sort(key=_last_time)
         for analysis in analyses[:count]:
             self._close(analysis, "evicted")
+
+
+def _patience(analysis: ConnectionAnalysis) -> i64:
+    """For how long (ns) a connection of a live capture may be silent until it is given up."""
+    if analysis.closing == _CLOSED:
+        return LIVE_ENDED
+    if analysis.tcp.delivered() + analysis.tcp.waiting() == 0:
+        return LIVE_NEVER_SPOKE
+    return LIVE_SILENT
 
 
 def _last_time(analysis: ConnectionAnalysis) -> int:

@@ -16,7 +16,8 @@ class Finding:
     sentence with the values. connection: where it was. peer: who is at fault. frame, channel, packet, time
     (ns), offset: of the offending frame's first octet; of something absent, what made it definite. others:
     further packets that matter. evidence: the state before, as named values. around: the frames of the
-    connection around the offending one, if they were asked for.
+    connection around the offending one, if they were asked for. told: it was given out as soon as it was
+    made, before it was known what the other peer does.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Finding:
         self.around: list[FrameRecord] = []
         # How many frames `around` will have.
         self.around_whole: i64 = 0
+        self.told: bool = False
 
     @property
     def peer(self) -> str:

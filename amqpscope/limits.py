@@ -189,6 +189,23 @@ MAX_CAPTURE_NOTES: Final = 1000
 """Notes of one code that are passed on of one capture, beside MAX_NOTES of each connection. The rest is
 counted and told at the end: a capture that lost packets has lost them on all of its connections."""
 
+LIVE_ENDED: Final = 60_000_000_000
+"""Nanoseconds after which a live capture forgets a connection that has ended: TIME-WAIT of common systems."""
+
+LIVE_NEVER_SPOKE: Final = 120_000_000_000
+"""Nanoseconds of silence after which it gives up one that never said anything. Systems try for two minutes to
+open a connection, and servers close one that does not speak after ten to thirty seconds."""
+
+LIVE_SILENT: Final = 24 * 60 * 60 * 1_000_000_000
+"""The same of one that did. Without heartbeats a connection may rest for a night and be in order; a client
+that was switched off never says so. There are no more of them than MAX_OPEN_CONNECTIONS at any time."""
+
+LIVE_TICK: Final = 1_000_000_000
+"""Nanoseconds after which a live capture looks at what time alone brings. It goes through all connections."""
+
+MAX_OVERDUE: Final = 4096
+"""Silent peers that are remembered as told. More of them are one fault: of the network, or of the capture."""
+
 # report
 
 MAX_NAMED_DELIVERIES: Final = 65_536

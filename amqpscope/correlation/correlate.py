@@ -18,12 +18,21 @@ from amqpscope.tracking.summary import ConnectionSummary
 __all__ = ["correlate"]
 
 
-def correlate(summaries: Iterable[ConnectionSummary]) -> list[Finding]:
-    """The findings that it takes several connections for."""
+def correlate(summaries: Iterable[ConnectionSummary], whole: bool = True) -> list[Finding]:
+    """The findings that it takes several connections for.
+
+    whole: there were no other connections in the time of the capture; else they may have done what is not
+    seen here.
+    """
     ordered = sorted(summaries, key=_age)
     links = [one for one in ordered if isinstance(one, Summary10)]
     said = [one for one in ordered if isinstance(one, Summary091)]
-    return [*resumed(links), *forwarded(links), *entrusted(said), *passed(said)]
+    found = [*resumed(links), *forwarded(links)]
+    if not whole:
+        for finding in found:
+            finding.certain = False
+        return [*found, *entrusted(said, False)]
+    return [*found, *entrusted(said), *passed(said)]
 
 
 def _age(summary: ConnectionSummary) -> tuple[int, bytes, int]:

@@ -54,10 +54,13 @@ _BINDINGS: Final = 4
 _CONSUMERS: Final = 16
 
 
-def entrusted(summaries: Iterable[Summary]) -> list[Finding]:
-    """What is wrong with what was done on these connections, given in the order of time."""
+def entrusted(summaries: Iterable[Summary], all_there: bool = True) -> list[Finding]:
+    """What is wrong with what was done on these connections, given in the order of time.
+
+    all_there: no connection is missing.
+    """
     kept = list(summaries)
-    whole = sum(summary.weight for summary in kept) < MAX_CORRELATED_LINKS
+    whole = all_there and sum(summary.weight for summary in kept) < MAX_CORRELATED_LINKS
     partial = {address(summary) for summary in kept if not summary.whole or not summary.virtual_host}
     hosts: dict[tuple[bytes, str], list[Summary]] = {}
     for summary in kept:

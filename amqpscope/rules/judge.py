@@ -10,6 +10,7 @@ from amqpscope.finding import Finding
 from amqpscope.limits import MAX_WITHOUT_REACTION
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.rules.context import Context
+from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import HABITUAL, Profile, recognised, which
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.interface import Frame
@@ -26,7 +27,8 @@ class Judge(ABC):
 
     findings: where they are given out, those of one connection in the order in which they were made. Until
     the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
-    context: give them the frames around.
+    context: give them the frames around. fresh: where they are given out at once too, while they wait; None:
+    nowhere.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Judge(ABC):
         self.findings: list[Finding] = findings
         self.made: list[Finding] = made
         self.context: Context | None = Context() if context else None
+        self.fresh: list[Finding] | None = None
         # The profiles of each peer, by what it has said of its product.
         self.profiles: dict[str, tuple[object, list[Profile]]] = {}
 
@@ -53,6 +56,10 @@ class Judge(ABC):
         after_peer: the other stream's end was received before. To be called once a direction, the client's
         first, when both are over.
         """
+
+    @abstractmethod
+    def overdue(self, now: i64) -> list[Overdue]:
+        """Who of the two is silent at `now` (ns) for longer than was agreed."""
 
     def left(self) -> ConnectionSummary | None:
         """What connections after this one may be held against. None: nothing."""
@@ -81,7 +88,16 @@ class Judge(ABC):
         if self.context is not None:
             self.context.saw(record, self.made[len(self.made) - found :])
         if self.made:
+            if found > 0 and self.fresh is not None:
+                self.tell(self.made[len(self.made) - found :], self.fresh)
             self.give_out()
+
+    def tell(self, made: list[Finding], fresh: list[Finding]) -> None:
+        """Give these out at once. What excuses them may yet be taken back: by the other peer's complaint."""
+        self.excuse(made)
+        for finding in made:
+            finding.told = True
+        fresh += made
 
     def answered(self, record: FrameRecord, condition: str) -> None:
         """A frame with an error is its sender's reaction to what the other one did before."""

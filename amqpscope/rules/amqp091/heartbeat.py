@@ -8,13 +8,14 @@ was no step of the clock (`tracking.pace`).
 from typing import Final
 
 from amqpscope.limits import HEARTBEAT_SLACK
-from amqpscope.model import Spot
+from amqpscope.model import Connection, Spot
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
-__all__ = ["RULES", "judge_end", "judge_given_up", "judge_heartbeat", "judge_silence"]
+__all__ = ["RULES", "judge_end", "judge_given_up", "judge_heartbeat", "judge_silence", "overdue"]
 
 _SECOND: Final = 1_000_000_000
 _MILLISECOND: Final = 1_000_000
@@ -111,6 +112,17 @@ def judge_silence(case: Case) -> None:
         if me.last_time - since > limit - delay * _SECOND and view.closing == "OPEN":
             if not _stalled(case, since) and case.pace.attested(since, now) > limit:
                 silence_put_up_with(case, now - since, delay)
+
+
+def overdue(connection: Connection, me: Endpoint, now: i64) -> Overdue | None:
+    """Whether a peer, `me`, is silent at `now` for longer than the heartbeat delay."""
+    view = me.view
+    delay = view.heartbeat
+    if delay <= 0 or me.tuned_time == 0 or not me.whole or view.closing != "OPEN" or view.blocked:
+        return None
+    if now - me.last_time <= _allowed(delay):
+        return None
+    return Overdue("amqp091/C-HB-SEND", connection, me.peer, me.last_time, delay * _SECOND)
 
 
 def judge_heartbeat(case: Case) -> None:

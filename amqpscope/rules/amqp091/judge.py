@@ -33,6 +33,7 @@ from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.chronicle import Chronicle
@@ -292,6 +293,14 @@ class Judge(AnyJudge):
                 rule(case, problem)
                 if case.found > found:
                     reaction.note_offence(case, problem.code)
+
+    def overdue(self, now: i64) -> list[Overdue]:
+        found: list[Overdue] = []
+        for me in (self.client, self.server):
+            late = heartbeat.overdue(self.connection, me, now)
+            if late is not None:
+                found.append(late)
+        return found
 
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool

@@ -6,12 +6,15 @@ certain only as far as frames in between attest it (`tracking.pace`), or the oth
 
 from typing import Final
 
+from amqpscope.model import Connection
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.overdue import Overdue
+from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close
 from dissectors.wire import i64
 
-__all__ = ["judge_close", "judge_silence", "stream_ended_after_silence"]
+__all__ = ["judge_close", "judge_silence", "overdue", "stream_ended_after_silence"]
 
 _MILLISECOND: Final = 1_000_000
 
@@ -69,8 +72,7 @@ def judge_silence(case: Case) -> None:
     if case.peer.closed:
         # Nobody waits for a frame behind the close, which was the peer's last.
         until = min(until, case.peer.last_time)
-    limit: i64 = theirs.idle_time_out * _MILLISECOND
-    limit += max(limit // 10, 100 * _MILLISECOND)
+    limit = _allowed(theirs.idle_time_out)
     if until - since <= limit:
         return
     # Its host had the open before it said its last word: from there on it can be asked to keep to it.
@@ -82,6 +84,23 @@ def judge_silence(case: Case) -> None:
         me.late += 1
         if me.late == _TOO_OFTEN and not isinstance(case.record.frame.body, Close):
             silent_again_and_again(case, theirs.idle_time_out)
+
+
+def _allowed(time_out: i64) -> i64:
+    """For how long (ns) a peer may be silent, with what the way takes. time_out: in ms."""
+    allowed: i64 = time_out * _MILLISECOND
+    return allowed + max(allowed // 10, 100 * _MILLISECOND)
+
+
+def overdue(connection: Connection, me: Endpoint, peer: Endpoint, now: i64) -> Overdue | None:
+    """Whether a peer, `me`, is silent at `now` for longer than the other one allows."""
+    theirs = me.peer_open
+    if theirs is None or not theirs.idle_time_out or not me.whole or me.closed or peer.closed:
+        return None
+    since = max(me.last_time, me.peer_open_time)
+    if now - since <= _allowed(theirs.idle_time_out):
+        return None
+    return Overdue("amqp10/C-IDLE-KEEP", connection, me.peer, since, theirs.idle_time_out * _MILLISECOND)
 
 
 def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> None:

@@ -41,6 +41,7 @@ from amqpscope.rules.amqp10 import (
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
@@ -172,6 +173,14 @@ class Judge(AnyJudge):
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
+
+    def overdue(self, now: i64) -> list[Overdue]:
+        found: list[Overdue] = []
+        for me, peer in ((self.client, self.server), (self.server, self.client)):
+            late = idle.overdue(self.connection, me, peer, now)
+            if late is not None:
+                found.append(late)
+        return found
 
     def finish(self) -> None:
         self.client.leave(self.server.sent_end)
