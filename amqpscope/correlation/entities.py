@@ -42,10 +42,18 @@ _NOT_FOUND: Final = 404
 
 # Refused for no reason of access, absence, or the state of the server.
 _COMPARED: Final = (406, 530, 503)
+# Of these, what is said of something that is there, and otherwise.
+_UNLIKE: Final = (406, 530)
 _REFUSED: Final = (406, 530, 503, 540)
 
-# What every virtual host has without anybody declaring it.
-_STANDARD: Final = ("amq.direct", "amq.fanout", "amq.topic", "amq.headers", "amq.match")
+# What every virtual host has without anybody declaring it (3.1.3); by its name, the type.
+_STANDARD: Final = {
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.topic": "topic",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+}
 
 # How many a virtual host, or a queue, has room for at least.
 _EXCHANGES: Final = 16
@@ -422,10 +430,15 @@ class _Host:
                 findings.append(entities.unlike_queue_accepted(deed, made, what))
 
     def _exchange_again(self, deed: Deed, made: Deed | None, what: list[str], known: _Known | None) -> None:
+        kind = _STANDARD.get(deed.exchange, "")
+        if kind and deed.kind != kind:
+            if deed.outcome == "closed" and deed.code in _UNLIKE:
+                self.findings.append(entities.exchange_declared_with_another_type(deed, kind, None))
+            return
         if made is None:
             return
         if deed.outcome == "closed" and deed.code in _COMPARED and "type" in what:
-            self.findings.append(entities.exchange_declared_with_another_type(deed, made))
+            self.findings.append(entities.exchange_declared_with_another_type(deed, made.kind, made))
         elif deed.outcome == "ok" and deed.answer is not None and self.lasting(known, "exchange") is not None:
             what = [one for one in what if one != "arguments"]
             if what:

@@ -49,15 +49,17 @@ def _named(deed: Deed) -> str:
 # Declared again
 
 
-def exchange_declared_with_another_type(deed: Deed, made: Deed) -> Finding:
+def exchange_declared_with_another_type(deed: Deed, kind: str, made: Deed | None) -> Finding:
     """An exchange that exists is declared with another type.
 
     Why it matters: the two programs do not mean the same exchange; the later one is refused.
     Silent when: octets of the connections to this server were not captured, it is declared or deleted at
-    the time, or the server accepts it (which is then its own fault). Never more than possible.
+    the time, or the server accepts it (which is then its own fault). Never more than possible, but of those
+    that are there from the start, `amq.direct` for one: what types they have is given by their names.
     """
-    message = f"{_named(deed)} is declared with type {shown(deed.kind)}; it has {shown(made.kind)}"
-    return about_request("amqp091/X-DECL-TYPED", POSSIBLE, message, deed, made)
+    message = f"{_named(deed)} is declared with type {shown(deed.kind)}; it has {shown(kind)}"
+    certainty: i64 = CERTAIN if made is None else POSSIBLE
+    return about_request("amqp091/X-DECL-TYPED", certainty, message, deed, made)
 
 
 def unlike_exchange_accepted(deed: Deed, made: Deed, what: list[str]) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import POSSIBLE, legal, pair, told
+from scenarios.pairs import POSSIBLE, SAME, legal, pair, told
 from support.conversation import Said
 from support.dialogue091 import Dialogue091
 
@@ -56,6 +56,31 @@ def exchange_with_another_type(d: Dialogue091) -> None:
     else:
         other.declare_exchange("logs", "fanout", **WORK)
     leave(other)
+    d.goodbye()
+
+
+@pair("X-DECL-TYPED", then=SAME)
+def predeclared_exchange_with_another_type(d: Dialogue091) -> None:
+    """What there is from the start has the type that its name says, whoever asks first."""
+    ready(d)
+    if d.wrong:
+        said = d.client.method("exchange.declare", exchange="amq.direct", type="topic", **WORK)
+        said.breaks("X-DECL-TYPED")
+        text = "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'amq.direct' in vhost '/'"
+        refused(d, 406, text, "exchange.declare")
+    else:
+        d.declare_exchange("amq.direct", "direct", **WORK)
+        d.declare_exchange("amq.match", "headers", **WORK)
+    d.goodbye()
+
+
+@told("the type of a predeclared exchange is refused for another reason, or taken")
+def predeclared_exchange_refused_otherwise(d: Dialogue091) -> None:
+    ready(d)
+    d.client.method("exchange.declare", exchange="amq.match", type="fanout", **WORK)
+    refused(d, 403, "ACCESS_REFUSED - access to exchange 'amq.match' refused", "exchange.declare")
+    d.channel()
+    d.declare_exchange("amq.headers", "topic", **WORK)
     d.goodbye()
 
 
