@@ -8,7 +8,8 @@ from support.tcp_writer import Capture
 
 import amqpscope
 from amqpscope.rules.amqp091.judge import Judge
-from amqpscope.tracking.amqp091.channel import UNANSWERED, Channel
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import UNANSWERED
 
 
 def judge_of(d: Dialogue091) -> Judge:
@@ -52,9 +53,9 @@ def test_a_consumer_cancelled_before_it_is_answered_takes_no_name_from_another()
     d.server.method("basic.consume-ok", consumer_tag="c")
     d.server.method("basic.consume-ok", consumer_tag="amq.ctag-1")
     channel = server_view(d)
-    assert set(channel.consumers) == {"amq.ctag-1"}
-    assert channel.consumers["amq.ctag-1"].ready
-    assert channel.cancelled == {"c": UNANSWERED}
+    assert set(channel.consumers.live) == {"amq.ctag-1"}
+    assert channel.consumers.live["amq.ctag-1"].ready
+    assert channel.consumers.cancelled == {"c": UNANSWERED}
 
 
 def test_of_what_was_cut_off_of_its_properties_nothing_is_known() -> None:

@@ -12,7 +12,8 @@ from typing import Final
 from amqpscope.limits import MAX_DIAGNOSED, MAX_LATEST_METHODS
 from amqpscope.model import CLIENT, SERVER, FrameRecord
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
-from amqpscope.tracking.amqp091.channel import UNLIMITED, Channel
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import UNLIMITED
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.publishes import Publish
 from dissectors.amqp091.arguments import Method, UnknownMethod
@@ -296,9 +297,9 @@ def _many(count: int, one: str, more: str) -> str:
 
 def _window(channel: Channel) -> int:
     """The smallest prefetch window that holds for a channel's consumers, 0 for none."""
-    windows = [int(consumer.limit) for consumer in channel.consumers.values() if not consumer.no_ack]
-    if len(channel.windows):
-        windows.append(int(channel.windows.newest()))
+    windows = [int(consumer.limit) for consumer in channel.consumers.live.values() if not consumer.no_ack]
+    if len(channel.consumers.windows):
+        windows.append(int(channel.consumers.windows.newest()))
     least = min(windows, default=int(UNLIMITED))
     return 0 if least >= UNLIMITED else least
 

@@ -8,7 +8,8 @@ from typing import Final
 
 from amqpscope.limits import MAX_CLOSE_UNANSWERED
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import Channel, Closing
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.closing import Closing
 from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (

@@ -9,7 +9,7 @@ from typing import Final
 
 from amqpscope.limits import SOCKET_PATIENCE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import Closing
+from amqpscope.tracking.amqp091.closing import Closing
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk

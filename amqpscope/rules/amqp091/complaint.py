@@ -11,8 +11,10 @@ from typing import Final
 from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.sizes import ALWAYS_TAKEN
-from amqpscope.tracking.amqp091.channel import Channel, Consumer, Request
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.requests import Request
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
@@ -234,8 +236,8 @@ def judge_refused_mode(case: Case, words: str, named: tuple[int, int]) -> None:
 def _begun(channel: Channel, request: Request) -> Consumer | None:
     """The consumer that a basic.consume begins."""
     if request.subject:
-        return channel.consumers.get(request.subject)
-    for consumer in channel.nameless:
+        return channel.consumers.live.get(request.subject)
+    for consumer in channel.consumers.nameless:
         if consumer.end == request.end:
             return consumer
     return None

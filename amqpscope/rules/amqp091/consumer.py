@@ -4,7 +4,8 @@ Consumer-tags are the client's to choose, by channel; RabbitMQ's server may canc
 """
 
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import REPLIES, Channel, Consumer
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import REPLIES, Consumer
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import (
     BasicCancel,
@@ -54,7 +55,7 @@ def cancel_on_another_channel(case: Case, tag: str, other: Channel) -> None:
         "amqp091/B-CTAG-CHANNEL",
         f"consumer {tag!r} is on channel {other.number}",
         evidence={"consumer_tag": tag, "other_channel": int(other.number)},
-        others=[int(other.consumers[tag].packet)],
+        others=[int(other.consumers.live[tag].packet)],
     )
 
 
@@ -228,7 +229,7 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
     """A client's basic.consume."""
     tag = method.consumer_tag
     if tag:
-        consumer = channel.consumers.get(tag)
+        consumer = channel.consumers.live.get(tag)
         if consumer is not None and channel.whole and not channel.cancelling(tag):
             tag_in_use(case, tag, consumer)
             return
@@ -247,7 +248,7 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
                 priority_no_integer(case, value)
     if method.exclusive and queue and case.me.whole:
         for other in case.view.channels.values():
-            for consumer in other.consumers.values():
+            for consumer in other.consumers.live.values():
                 if consumer.queue == queue and consumer.ready and not other.cancelling(consumer.tag):
                     if other.is_open:
                         exclusive_beside_others(case, consumer, other)
@@ -270,7 +271,7 @@ def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
         return
     if not channel.whole:
         return
-    for consumer in channel.consumers.values():
+    for consumer in channel.consumers.live.values():
         if consumer.queue == REPLIES and not channel.cancelling(consumer.tag):
             second_consumer_of_replies(case, consumer)
             return
@@ -285,13 +286,13 @@ def judge_get(case: Case, channel: Channel, method: BasicGet) -> None:
 def judge_cancel(case: Case, channel: Channel, method: BasicCancel) -> None:
     """A client's basic.cancel."""
     tag = method.consumer_tag
-    if tag is None or tag in channel.consumers or not channel.whole or channel.state != "OPEN":
+    if tag is None or tag in channel.consumers.live or not channel.whole or channel.state != "OPEN":
         return
-    if channel.nameless or channel.cancelled.get(tag, "client") != "client":
+    if channel.consumers.nameless or channel.consumers.cancelled.get(tag, "client") != "client":
         return
-    if tag not in channel.cancelled:
+    if tag not in channel.consumers.cancelled:
         for other in case.view.channels.values():
-            if tag in other.consumers and other.is_open and other.whole:
+            if tag in other.consumers.live and other.is_open and other.whole:
                 cancel_on_another_channel(case, tag, other)
                 return
     cancel_of_nobody(case, tag, CERTAIN if case.me.whole else POSSIBLE)
@@ -300,7 +301,7 @@ def judge_cancel(case: Case, channel: Channel, method: BasicCancel) -> None:
 def judge_cancel_ok(case: Case, channel: Channel, method: BasicCancelOk) -> None:
     """A client's basic.cancel-ok, of RabbitMQ."""
     tag = method.consumer_tag
-    if tag is not None and channel.whole and channel.cancelled.get(tag) == "server":
+    if tag is not None and channel.whole and channel.consumers.cancelled.get(tag) == "server":
         if channel.awaited(True, "basic.cancel-ok") < 0:
             cancel_answered_needlessly(case, tag)
 
@@ -322,21 +323,21 @@ def judge_consume_ok(case: Case, channel: Channel, method: BasicConsumeOk) -> No
         if tag != request.subject:
             tag_not_repeated(case, request.subject, tag)
             return
-        begun = channel.consumers.get(tag)
+        begun = channel.consumers.live.get(tag)
     else:
-        known = channel.consumers.get(tag)
+        known = channel.consumers.live.get(tag)
         if not tag or (known is not None and known.ready and known.end < request.end):
             tag_not_made_up(case, tag)
             return
         begun = None
-        for consumer in channel.nameless:
+        for consumer in channel.consumers.nameless:
             if consumer.waited:
                 begun = consumer
                 break
     if begun is None or not begun.queue or not case.me.whole:
         return
     for other in case.view.channels.values():
-        for consumer in other.consumers.values():
+        for consumer in other.consumers.live.values():
             if consumer.exclusive and consumer.queue == begun.queue and consumer is not begun:
                 if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
                     granted_beside_exclusive(case, consumer, other)

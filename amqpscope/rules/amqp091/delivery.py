@@ -6,7 +6,8 @@ acknowledgement as soon as it may have come.
 """
 
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import REPLIES, UNLIMITED, Channel, Consumer
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import REPLIES, UNLIMITED, Consumer
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import BasicDeliver, BasicGetOk
@@ -128,7 +129,7 @@ def judge_delivery(case: Case, channel: Channel, method: BasicDeliver) -> None:
     if tag is None:
         judge_tag(case, channel, method.delivery_tag)
         return
-    consumer = channel.consumers.get(tag)
+    consumer = channel.consumers.live.get(tag)
     if method.delivery_tag <= channel.deliveries.last and (consumer is None or consumer.queue != REPLIES):
         judge_tag(case, channel, method.delivery_tag)
     if consumer is None:
@@ -137,7 +138,7 @@ def judge_delivery(case: Case, channel: Channel, method: BasicDeliver) -> None:
     elif not consumer.ready:
         if channel.whole:
             delivery_before_consume_ok(case, tag)
-    elif not consumer.no_ack and (consumer.limit < UNLIMITED or len(channel.windows) > 0):
+    elif not consumer.no_ack and (consumer.limit < UNLIMITED or len(channel.consumers.windows) > 0):
         judge_windows(case, channel, consumer)
 
 
@@ -159,7 +160,7 @@ def judge_tag(case: Case, channel: Channel, tag: int) -> None:
 
 def judge_absence(case: Case, channel: Channel, tag: str) -> None:
     """A delivery for a consumer that there is not."""
-    by = channel.cancelled.get(tag)
+    by = channel.consumers.cancelled.get(tag)
     if by == "client":
         delivery_after_cancel_ok(case, tag)
     elif by == "server":
@@ -167,7 +168,7 @@ def judge_absence(case: Case, channel: Channel, tag: str) -> None:
         delivery_after_server_cancel(case, tag, certainty)
     elif by is None:
         waited = False
-        for consumer in channel.nameless:
+        for consumer in channel.consumers.nameless:
             if not consumer.waited:
                 return
             waited = True
@@ -182,23 +183,24 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
     deliveries = channel.deliveries
     held: i64 = deliveries.counts.get(consumer.tag, 0) - consumer.inherited
     limit = consumer.limit
+    windows = channel.consumers.windows
     if not case.view.rabbitmq_since(3, 3):
         # A later basic.qos may be for the consumers that there are, too.
-        limit = max(limit, channel.window)
+        limit = max(limit, channel.consumers.window)
     certainty: i64 = CERTAIN
     of_channel = False
     if held < limit:
-        if len(channel.windows) == 0:
+        if len(windows) == 0:
             return
-        limit = channel.windows.newest()
+        limit = windows.newest()
         held = len(deliveries.unacknowledged) - deliveries.counts.get(None, 0)
         if held < limit:
             return
-        certainty = channel.windows.judge(held)
+        certainty = windows.judge(held)
         if case.view.server is None or case.view.rabbitmq_since(4, 0) or of_the_living(channel) < limit:
             # RabbitMQ may have been told to take it for each consumer.
             certainty = min(certainty, POSSIBLE)
-        if consumer.end < channel.windows.ends[len(channel.windows.ends) - 1]:
+        if consumer.end < windows.ends[len(windows.ends) - 1]:
             # RabbitMQ still sends what its queues had handed out before.
             return
         of_channel = True
@@ -212,14 +214,14 @@ def of_the_living(channel: Channel) -> i64:
     """The unacknowledged deliveries of consumers that are still there."""
     held: i64 = 0
     for tag, count in channel.deliveries.counts.items():
-        if tag is not None and tag in channel.consumers:
+        if tag is not None and tag in channel.consumers.live:
             held += count
     return held
 
 
 def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
     """The content header of a delivery."""
-    window = channel.window_octets
+    window = channel.consumers.window_octets
     if window == 0 or channel.delivering == 0 or case.view.server is None or case.view.rabbitmq:
         return
     this = channel.deliveries.unacknowledged.get(channel.delivering)

@@ -2,7 +2,8 @@
 
 from amqpscope.limits import MAX_FLOW_UNANSWERED
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import Channel, Request
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.requests import Request
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ChannelFlowOk
 

@@ -243,7 +243,7 @@ class Judge(AnyJudge):
                 flow.judge_content(case, channel)
             elif channel.requests:
                 flow.judge_promptness(case, channel)
-            if channel.cancelled:
+            if channel.consumers.cancelled:
                 queue.judge_deliver(case, channel, method)
         elif isinstance(method, BasicPublish):
             if channel.client_stopped:

@@ -7,7 +7,8 @@ What RabbitMQ and LavinMQ ask of properties holds where the server says that it 
 from typing import Final
 
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import REPLIES, Channel
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import REPLIES
 from amqpscope.tracking.amqp091.publishes import NO_CONSUMERS, NO_ROUTE
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.content import ContentHeader
@@ -144,10 +145,10 @@ def judge_properties(case: Case, channel: Channel, header: ContentHeader) -> Non
     if copies and properties.headers is not None:
         judge_copies(case, properties.headers)
     if replies and properties.reply_to == REPLIES and channel.whole and channel.state == "OPEN":
-        for consumer in channel.consumers.values():
+        for consumer in channel.consumers.live.values():
             if consumer.queue == REPLIES:
                 return
-        if not channel.nameless and "server" not in channel.cancelled.values():
+        if not channel.consumers.nameless and "server" not in channel.consumers.cancelled.values():
             replies_to_nobody(case)
 
 

@@ -8,15 +8,9 @@ from typing import Final
 
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import odd_character
-from amqpscope.tracking.amqp091.channel import (
-    IF_EMPTY,
-    IF_UNUSED,
-    PASSIVE,
-    QUEUE_DELETED,
-    UNREADABLE,
-    Channel,
-    Request,
-)
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import QUEUE_DELETED
+from amqpscope.tracking.amqp091.requests import IF_EMPTY, IF_UNUSED, PASSIVE, UNREADABLE, Request
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
@@ -334,7 +328,7 @@ def _judge_delete_ok(case: Case, channel: Channel, method: QueueDeleteOk) -> Non
     if method.message_count > 0 and IF_EMPTY in request.flags:
         deleted_although_not_empty(case, request, int(method.message_count))
     if IF_UNUSED in request.flags and request.subject:
-        for tag, consumer in channel.consumers.items():
+        for tag, consumer in channel.consumers.live.items():
             if consumer.queue == request.subject and consumer.ready and consumer.end < request.end:
                 deleted_although_in_use(case, request, tag)
                 return
@@ -367,7 +361,7 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
 def judge_deliver(case: Case, channel: Channel, method: BasicDeliver) -> None:
     """A delivery on a channel where consumers were ended."""
     tag = method.consumer_tag
-    if tag is not None and channel.cancelled.get(tag) == QUEUE_DELETED and channel.whole:
+    if tag is not None and channel.consumers.cancelled.get(tag) == QUEUE_DELETED and channel.whole:
         delivery_of_a_deleted_queue(case, tag)
 
 

@@ -13,7 +13,8 @@ from typing import Final
 from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import STANDARD_TYPES
-from amqpscope.tracking.amqp091.channel import DURABLE, EXCLUSIVE, PASSIVE, Channel, Request
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.requests import DURABLE, EXCLUSIVE, PASSIVE, Request
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 

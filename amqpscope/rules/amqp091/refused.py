@@ -6,7 +6,8 @@ Source: the rules of basic.publish and basic.ack in amqp0-9-1.xml, and the reply
 
 from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.channel import Channel, Request
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.requests import Request
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ChannelClose
 from dissectors.wire import i64

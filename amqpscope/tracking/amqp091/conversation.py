@@ -7,7 +7,8 @@ why one machine serves both. Nothing here judges.
 from typing import Any, Final
 
 from amqpscope.limits import MAX_CHANNELS, MAX_HEADERS
-from amqpscope.tracking.amqp091.channel import Channel, Closing
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.closing import Closing
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
 from dissectors.amqp091.arguments import Method, MethodType

@@ -1,0 +1,222 @@
+"""The consumers of one channel: which there are, how each ended, and how much they may hold.
+
+Theory of operation. The client begins a consumer by basic.consume, under a tag of its own, or without one:
+then it is `nameless` until consume-ok tells the tag. Deliveries may come once consume-ok has (`ready`). It
+ends by basic.cancel of either peer's, or with its queue, which nobody says of each consumer.
+
+What comes under the tag of one that ended unheard (with no-wait, or with its queue) may still be its own when
+the tag is in use again. So the next one under it may be delivered to at once, and whether deliveries under
+the tag want to be acknowledged is not known any more if the two differ in it.
+
+basic.qos sets a prefetch window: without `global` for each consumer that begins after it, with `global` for
+all of the channel together, which holds at once; so for that all bounds are kept that may be in force (see
+`tracking.knowledge`). That is RabbitMQ's reading of the two (its documentation of the prefetch).
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import MAX_CONSUMERS, MAX_REQUESTS
+from amqpscope.tracking.amqp091.deliveries import Deliveries
+from amqpscope.tracking.knowledge import Limits
+from dissectors.amqp091.methods import BasicQos
+from dissectors.wire import i64
+
+__all__ = ["QUEUE_DELETED", "REPLIES", "UNANSWERED", "UNLIMITED", "Consumer", "Consumers"]
+
+UNLIMITED: Final = 1 << 40
+"""The bound of a prefetch window that is not limited: above all counts."""
+
+REPLIES: Final = "amq.rabbitmq.reply-to"
+"""RabbitMQ's queue that is none: what is published to it goes to the channel that consumes from it. Its
+deliveries do not count: each has the tag that the next one of a real queue will have."""
+
+UNANSWERED: Final = "client, with no-wait"
+"""Who cancelled a consumer: the client, and nothing shows when the server has heard it."""
+
+QUEUE_DELETED: Final = "queue deleted"
+"""Who cancelled a consumer: nobody, its queue is gone."""
+
+
+class Consumer:
+    """A consumer of a channel.
+
+    tag; queue: as consume named it, or the current one. no_ack: its deliveries need no acknowledgement.
+    limit: the prefetch window it began with. ready: deliveries may come: consume-ok came, or none is to, or
+    they may be of the consumer that had the tag before; waited: one is to. inherited: deliveries of those
+    before it that were unacknowledged. begun: something was delivered; streaming: out of a stream of
+    RabbitMQ's. end, packet: of its consume.
+    """
+
+    def __init__(self, tag: str, queue: str, no_ack: bool, exclusive: bool, end: i64, packet: i64) -> None:
+        self.tag: str = tag
+        self.queue: str = queue
+        self.no_ack: bool = no_ack
+        self.exclusive: bool = exclusive
+        self.limit: i64 = UNLIMITED
+        self.ready: bool = False
+        self.waited: bool = True
+        self.inherited: i64 = 0
+        self.begun: bool = False
+        self.streaming: bool = False
+        self.end: i64 = end
+        self.packet: i64 = packet
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            (self.tag, self.queue, self.no_ack, self.exclusive, int(self.end), int(self.packet)),
+            (int(self.limit), self.ready, self.waited, int(self.inherited), self.begun, self.streaming),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Consumer":
+        """What `dump` gave, as an object again."""
+        consumer = Consumer(*state[0])
+        consumer.limit, consumer.ready, consumer.waited, consumer.inherited = state[1][:4]
+        consumer.begun, consumer.streaming = state[1][4:]
+        return consumer
+
+
+class Consumers:
+    """Those of one channel.
+
+    live: by their tags. nameless: those that consume-ok has to name, in order. cancelled: tags that are not
+    in use again, and who cancelled: `client`, `server`, UNANSWERED, QUEUE_DELETED. window: the prefetch
+    window of those that begin now; windows: of all together, as bounds; window_octets: of octets, 0 for none.
+    whole: none had to be forgotten.
+    """
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        self.deliveries: Deliveries = deliveries
+        self.live: dict[str, Consumer] = {}
+        self.nameless: list[Consumer] = []
+        self.cancelled: dict[str, str] = {}
+        self.window: i64 = UNLIMITED
+        self.windows: Limits = Limits()
+        self.window_octets: i64 = 0
+        self.whole: bool = True
+
+    # How they begin
+
+    def begin(self, consumer: Consumer) -> None:
+        """The client begins one."""
+        consumer.limit = self.window
+        consumer.ready = not consumer.waited
+        tag = consumer.tag
+        if not tag:
+            if len(self.nameless) < MAX_REQUESTS:
+                self.nameless.append(consumer)
+            return
+        before = self.live.get(tag)
+        if before is not None or self.cancelled.get(tag) in (UNANSWERED, QUEUE_DELETED):
+            # What comes may still be of the one that had the tag before.
+            consumer.ready = True
+            if before is None or before.no_ack != consumer.no_ack:
+                self.deliveries.whole = False
+        self._keep(tag, consumer)
+
+    def confirm(self, asked: str, tag: str) -> None:
+        """consume-ok: one has begun that asked for this tag, or for any ("") and gets this one."""
+        if asked:
+            named = self.live.get(asked)
+            if named is not None:
+                named.ready = True
+            return
+        at: i64 = 0
+        for consumer in self.nameless:
+            if consumer.waited:
+                del self.nameless[at]
+                consumer.ready = True
+                self._keep(tag, consumer)
+                return
+            at += 1
+
+    def addressed(self, tag: str, complete: bool) -> Consumer | None:
+        """Whose a delivery under this tag is, None if that is not known.
+
+        complete: nothing is missing of what was said. Then one that was begun without a name, and without
+        anybody waiting to be told it, is whose tag nobody else has.
+        """
+        consumer = self.live.get(tag)
+        if consumer is None and complete and self.nameless and not self.nameless[0].waited:
+            consumer = self.nameless.pop(0)
+            self._keep(tag, consumer)
+        return consumer
+
+    def _keep(self, tag: str, consumer: Consumer) -> None:
+        consumer.tag = tag
+        if len(self.live) >= MAX_CONSUMERS and tag not in self.live:
+            self.live.pop(next(iter(self.live)))
+            self.whole = False
+        self.live[tag] = consumer
+        self.cancelled.pop(tag, None)
+        consumer.inherited = self.deliveries.counts.get(tag, 0)
+
+    # How they end
+
+    def cancel(self, tag: str, by: str) -> None:
+        """One ends, if there is one. by: as in `cancelled`."""
+        self.live.pop(tag, None)
+        if len(self.cancelled) >= MAX_CONSUMERS:
+            del self.cancelled[next(iter(self.cancelled))]
+        self.cancelled[tag] = by
+
+    def cancel_ok(self, tag: str, asked: i64) -> None:
+        """The server has heard of the end that the client asked for at this offset."""
+        consumer = self.live.get(tag)
+        if consumer is None or consumer.end < asked:
+            self.cancel(tag, "client")
+
+    def queue_gone(self, queue: str, asked: i64) -> None:
+        """A queue was deleted, as was asked for at this offset: the consumers it had then are no more."""
+        for tag, consumer in list(self.live.items()):
+            if consumer.queue == queue and consumer.end < asked:
+                self.cancel(tag, QUEUE_DELETED)
+
+    def empty(self, deliveries: Deliveries) -> None:
+        """Their channel is closed: there are none. deliveries: those from now on."""
+        self.deliveries = deliveries
+        self.live = {}
+        self.nameless = []
+        self.cancelled = {}
+        self.windows = Limits()
+
+    # How much they may hold
+
+    def qos(self, method: BasicQos, end: i64, packet: i64) -> None:
+        """The client sets a prefetch window."""
+        count: i64 = method.prefetch_count
+        bound: i64 = UNLIMITED if count <= 0 else count
+        if method.global_:
+            if len(self.windows) == 0:
+                self.windows.set(0, UNLIMITED, 0)
+            self.windows.set(end, bound, packet)
+            self.window_octets = 0
+        else:
+            self.window = bound
+            self.window_octets = max(method.prefetch_size, 0)
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values, but for the deliveries; `whole` is in the channel's."""
+        return (
+            tuple(consumer.dump() for consumer in self.live.values()),
+            tuple(consumer.dump() for consumer in self.nameless),
+            tuple(self.cancelled.items()),
+            (int(self.window), self.windows.dump(), int(self.window_octets)),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], deliveries: Deliveries) -> "Consumers":
+        """What `dump` gave, as an object again."""
+        live, nameless, cancelled, windows = state
+        consumers = Consumers(deliveries)
+        for one in live:
+            consumer = Consumer.load(one)
+            consumers.live[consumer.tag] = consumer
+        consumers.nameless = [Consumer.load(one) for one in nameless]
+        consumers.cancelled = dict(cancelled)
+        consumers.window, limits, consumers.window_octets = windows
+        consumers.windows = Limits.load(limits)
+        return consumers

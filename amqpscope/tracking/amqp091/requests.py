@@ -1,0 +1,149 @@
+"""What a method asks of the other peer: what it is about, and which methods answer it.
+
+Theory of operation. A method that has answers is a request, unless it says that it wants none (no-wait). All
+that its answer, or the close that refuses it, is held against later is taken from it when it is said: the
+queue that it means without naming it, too, which is the one declared last on its channel then.
+"""
+
+from typing import Any, Final
+
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.methods import (
+    BasicCancel,
+    BasicConsume,
+    BasicGet,
+    ChannelFlow,
+    ConfirmSelect,
+    ExchangeBind,
+    ExchangeDeclare,
+    ExchangeDelete,
+    ExchangeUnbind,
+    QueueBind,
+    QueueDeclare,
+    QueueDelete,
+    QueuePurge,
+    QueueUnbind,
+)
+from dissectors.wire import i64
+
+__all__ = [
+    "AUTO_DELETE",
+    "DURABLE",
+    "EXCLUSIVE",
+    "IF_EMPTY",
+    "IF_UNUSED",
+    "NO_ACK",
+    "PASSIVE",
+    "UNREADABLE",
+    "Request",
+    "waits",
+]
+
+PASSIVE: Final = "p"
+DURABLE: Final = "d"
+EXCLUSIVE: Final = "x"
+AUTO_DELETE: Final = "a"
+IF_UNUSED: Final = "u"
+IF_EMPTY: Final = "e"
+"""The flags of a request, each a letter."""
+
+NO_ACK: Final = "no-ack"
+"""What a basic.get is about whose message needs no acknowledgement."""
+
+UNREADABLE: Final = "\ufffd"
+"""Stands for a name that is not there, or not UTF-8."""
+
+
+def _name(name: str | None) -> str:
+    return UNREADABLE if name is None else name
+
+
+class Request:
+    """A method that asks for an answer.
+
+    name: the method's. responses: which methods answer it. end, packet, time: where it was said. subject:
+    what it is about: a queue, an exchange, a consumer-tag, "1" or "0" of a flow. other: what else it names,
+    the exchange or the source of a binding, the type of an exchange. flags: those that are set, by their
+    letters (PASSIVE and so on).
+    """
+
+    def __init__(self, name: str, responses: tuple[str, ...], end: i64, packet: i64, time: i64) -> None:
+        self.name: str = name
+        self.responses: tuple[str, ...] = responses
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.subject: str = ""
+        self.other: str = ""
+        self.flags: str = ""
+
+    @staticmethod
+    def of(method: Method, queue: str, end: i64, packet: i64, time: i64) -> "Request":
+        """What a method asks for. queue: the one that it means if it names none."""
+        definition = method.definition()
+        request = Request(definition.name, definition.responses, end, packet, time)
+        if isinstance(method, (BasicConsume, BasicCancel)):
+            request.subject = method.consumer_tag or ""
+        elif isinstance(method, BasicGet):
+            request.subject = NO_ACK if method.no_ack else ""
+        elif isinstance(method, ChannelFlow):
+            request.subject = "1" if method.active else "0"
+        else:
+            request.name_queue(method, queue)
+            request.name_exchange(method)
+        return request
+
+    def name_queue(self, method: Method, queue: str) -> None:
+        """Of a method about a queue: which, how, and what it is bound to."""
+        if isinstance(method, QueueDeclare):
+            self.subject = _name(method.queue)
+            self.flags = (
+                (PASSIVE if method.passive else "")
+                + (DURABLE if method.durable else "")
+                + (EXCLUSIVE if method.exclusive else "")
+                + (AUTO_DELETE if method.auto_delete else "")
+            )
+        elif isinstance(method, (QueueBind, QueueUnbind)):
+            self.subject = method.queue or queue
+            self.other = _name(method.exchange)
+        elif isinstance(method, QueuePurge):
+            self.subject = method.queue or queue
+        elif isinstance(method, QueueDelete):
+            self.subject = method.queue or queue
+            self.flags = (IF_UNUSED if method.if_unused else "") + (IF_EMPTY if method.if_empty else "")
+
+    def name_exchange(self, method: Method) -> None:
+        """Of a method about an exchange: which, how, and what it is bound to."""
+        if isinstance(method, ExchangeDeclare):
+            self.subject = _name(method.exchange)
+            self.other = _name(method.type)
+            self.flags = (PASSIVE if method.passive else "") + (DURABLE if method.durable else "")
+        elif isinstance(method, ExchangeDelete):
+            self.subject = _name(method.exchange)
+            self.flags = IF_UNUSED if method.if_unused else ""
+        elif isinstance(method, (ExchangeBind, ExchangeUnbind)):
+            self.subject = _name(method.destination)
+            self.other = _name(method.source)
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        where = (int(self.end), int(self.packet), int(self.time))
+        return (self.name, self.responses, *where, self.subject, self.other, self.flags)
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Request":
+        """What `dump` gave, as an object again."""
+        request = Request(*state[:5])
+        request.subject, request.other, request.flags = state[5:]
+        return request
+
+
+def waits(method: Method) -> bool:
+    """Whether its sender wants an answer, where there is one: it did not set no-wait."""
+    if isinstance(method, (BasicConsume, BasicCancel, ConfirmSelect)):
+        return not method.no_wait
+    if isinstance(method, (QueueDeclare, QueueBind, QueuePurge, QueueDelete)):
+        return not method.no_wait
+    if isinstance(method, (ExchangeDeclare, ExchangeDelete, ExchangeBind, ExchangeUnbind)):
+        return not method.no_wait
+    return True
