@@ -4,11 +4,13 @@ that was carried from process to process after every few packets."""
 from __future__ import annotations
 
 import io
+import json
 import marshal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from support.dialogue091 import Dialogue091
 from support.judged import Trickle
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous
@@ -87,3 +89,17 @@ def test_what_breaks_a_rule_is_found_by_a_state_that_was_carried() -> None:
     for path in paths:
         octets = path.read_bytes()
         assert carried(octets, [60]) == whole(octets), path.parent.name
+
+
+def test_a_queue_that_the_server_names_is_known_by_a_state_that_was_carried() -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1, 2)
+    d.client.method("queue.declare", queue="")
+    d.server.method("queue.declare-ok", queue="amq.gen-1", message_count=0, consumer_count=0)
+    d.consume("")
+    d.client.method("basic.consume", 2, queue="amq.gen-1", consumer_tag="c", exclusive=True)
+    octets = d.pcap()
+    expected = whole(octets)
+    assert [json.loads(finding)["rule"] for finding in expected] == ["amqp091/B-CONSUME-EXCL"]
+    assert carried(octets, [60]) == expected

@@ -385,7 +385,8 @@ class Channel:
             tuple(request.dump() for request in self.demands),
             (tuple(sorted(self.unawaited)), tuple(sorted(self.discarded))),
             tuple(request.dump() for request in self.unheard.values()),
-            (self.queue, self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
+            (self.queue, int(self.declared_end)),
+            (self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
             (self.delivering, self.beginning, self.returning),
             (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
             self.published_elsewhere,
@@ -397,10 +398,9 @@ class Channel:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Channel":
         """What `dump` gave, as an object again."""
-        about, closes, requests, demands, unawaited, unheard, flags, delivering, publish = state[:9]
-        deliveries, consumers, publishes = state[10:]
+        about, closes, requests, demands, unawaited, unheard, declared, flags, delivering = state[:9]
+        publish, elsewhere, deliveries, consumers, publishes = state[9:]
         channel = Channel(about[0], deliveries[0])
-        channel.published_elsewhere = state[9]
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
         channel.closed_by_client = None if first is None else Closing.load(first)
@@ -409,10 +409,11 @@ class Channel:
         channel.demands = [Request.load(one) for one in demands]
         channel.unawaited, channel.discarded = (set(names) for names in unawaited)
         channel.unheard = {one[0]: Request.load(one) for one in unheard}
-        channel.queue, channel.transacted, channel.ticketed = flags[:3]
-        channel.client_stopped, channel.server_stopped = flags[3:]
+        channel.queue, channel.declared_end = declared
+        channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
         channel.delivering, channel.beginning, channel.returning = delivering
         channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
+        channel.published_elsewhere = elsewhere
         channel.deliveries = Deliveries.load(deliveries)
         channel.consumers = Consumers.load(consumers, channel.deliveries)
         channel.publishes = Publishes.load(publishes)
