@@ -374,6 +374,9 @@ MAX_FLAGGED: Final = 1024
 """Messages of one AMQP 0-9-1 channel that may still be returned. One that was routed says so only by a
 confirm, so they are kept until others push them out."""
 
+MAX_PENDING_EXCHANGES: Final = 64
+"""Exchanges published to on one AMQP 0-9-1 channel without any answer. A publisher knows a few."""
+
 MAX_REQUESTS: Final = 256
 """Requests of one AMQP 0-9-1 channel that wait for their answer. Clients that do not wait for each have a few
 dozen, declaring what they use."""

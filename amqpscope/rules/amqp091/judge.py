@@ -235,7 +235,7 @@ class Judge(AnyJudge):
             return
         if not requests.judge_method(case, channel, method):
             return
-        if not channel.is_open:
+        if not channel.is_open and not isinstance(method, ChannelClose):
             # The other one has closed it, which this peer may not know: what it says there is discarded.
             return
         if isinstance(method, BasicDeliver):

@@ -20,30 +20,26 @@ __all__ = [
 ]
 
 
-def publish_to_no_exchange(case: Case, channel: Channel) -> None:
+def publish_to_no_exchange(
+    case: Case, channel: Channel, exchange: str, publish: tuple[int, int, int]
+) -> None:
     """A message is published to an exchange that does not exist.
 
     Why it matters: the server closes the channel with 404; what was published behind it is lost, too.
-    Silent when: the server's close does not name basic.publish, or tells of another exchange than the last
-    message was published to. Never more than possible: which of several messages it was the close does not
-    tell; the last is shown that the server can have read.
+    Silent when: the server's close does not name basic.publish, or tells of another exchange than messages
+    were published to of late. Never more than possible: which of several messages it was the close does not
+    tell; the first of late is shown that the server can have read and has not shown to have taken.
     """
+    end, packet, time = publish
     record = case.record
     closing = int(record.packet)
     before = case.spot
-    case.spot = Spot(
-        1 - record.direction,
-        channel.publish_packet,
-        channel.publish_time,
-        channel.publish_end,
-        "basic.publish",
-        channel.number,
-    )
+    case.spot = Spot(1 - record.direction, packet, time, end, "basic.publish", channel.number)
     case.report(
         "amqp091/B-PUBLISH-XEXIST",
-        f"exchange {channel.publish_exchange!r}; the server closes the channel with 404 (packet {closing})",
+        f"exchange {exchange!r}; the server closes the channel with 404 (packet {closing})",
         POSSIBLE,
-        {"exchange": channel.publish_exchange},
+        {"exchange": exchange},
         [closing],
     )
     case.spot = before
@@ -112,9 +108,20 @@ def recover_not_answered(case: Case, request: Request) -> None:
     )
 
 
-def _names_another(text: str, exchange: str) -> bool:
-    """Whether a reply text speaks of an exchange by a name, and not by this one."""
-    return "exchange '" in text and f"exchange '{exchange}'" not in text
+def _blamed(channel: Channel, text: str) -> str:
+    """The exchange that a refused publish named: by the reply text, else the one that was named first."""
+    pending = channel.pending
+    last = channel.publish_exchange
+    names = list(pending)
+    if last and last not in pending:
+        names.append(last)
+    if "exchange '" in text:
+        names = [name for name in names if f"exchange '{name}'" in text]
+    found = ""
+    for name in names:
+        if not found or (name in pending and pending[name][0] < pending[found][0]):
+            found = name
+    return found
 
 
 def judge_close(case: Case, channel: Channel, method: ChannelClose) -> None:
@@ -122,9 +129,10 @@ def judge_close(case: Case, channel: Channel, method: ChannelClose) -> None:
     if method.class_id == 60 and method.method_id == 40 and method.reply_code == 404:
         if channel.publish_end < 0:
             return
-        if channel.publish_exchange:
-            if not _names_another(method.reply_text or "", channel.publish_exchange):
-                publish_to_no_exchange(case, channel)
+        blamed = _blamed(channel, method.reply_text or "")
+        if blamed:
+            last = (int(channel.publish_end), int(channel.publish_packet), int(channel.publish_time))
+            publish_to_no_exchange(case, channel, blamed, channel.pending.get(blamed, last))
         elif channel.whole and not channel.published_elsewhere:
             default_exchange_refused(case)
     elif method.class_id == 90 and method.method_id == 20 and method.reply_code == 406:

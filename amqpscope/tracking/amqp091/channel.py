@@ -11,9 +11,9 @@ server's); with no-wait there is none to come.
 Sources: the classes channel, queue, basic, tx (amqp0-9-1.xml), confirm (RabbitMQ).
 """
 
-from typing import Any
+from typing import Any, Final
 
-from amqpscope.limits import MAX_REQUESTS
+from amqpscope.limits import MAX_PENDING_EXCHANGES, MAX_REQUESTS
 from amqpscope.tracking.amqp091.closing import Closing
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNANSWERED, Consumer, Consumers
 from amqpscope.tracking.amqp091.deliveries import Deliveries, Delivery
@@ -58,6 +58,9 @@ from dissectors.wire import i64
 
 __all__ = ["Channel"]
 
+_REFUSAL_PATIENCE: Final = 1_000_000_000
+"""Nanoseconds in which a server refuses a publish, if it does."""
+
 
 class Channel:
     """A channel, by its number, in one of its lives.
@@ -101,6 +104,9 @@ class Channel:
         self.publish_end: i64 = -1
         self.publish_packet: i64 = 0
         self.publish_time: i64 = 0
+        # By exchange, the first basic.publish of late that the server has not shown to have taken: the offset
+        # behind it, its packet and time.
+        self.pending: dict[str, tuple[int, int, int]] = {}
         # The return whose content header is due: exchange, routing key and reply-code.
         self.returning: tuple[str, str, int] | None = None
         # The delivery whose content header is due, by its tag, and the consumer whose first one it is.
@@ -140,7 +146,7 @@ class Channel:
             if by_client:
                 self._settle(method.delivery_tag, method.multiple, end, packet)
             else:
-                self.publishes.confirm(method.delivery_tag, method.multiple, True)
+                self._took(self.publishes.confirm(method.delivery_tag, method.multiple, True))
             return
         if isinstance(method, BasicPublish):
             # It counts when its content is complete: `publish`.
@@ -148,6 +154,7 @@ class Channel:
                 self.publish_exchange = method.exchange or ""
                 if self.publish_exchange:
                     self.published_elsewhere = True
+                    self._pend(self.publish_exchange, end, packet, time)
                 self.publish_end = end
                 self.publish_packet = packet
                 self.publish_time = time
@@ -156,7 +163,7 @@ class Channel:
             if by_client:
                 self._settle(method.delivery_tag, method.multiple, end, packet)
             else:
-                self.publishes.confirm(method.delivery_tag, method.multiple, False)
+                self._took(self.publishes.confirm(method.delivery_tag, method.multiple, False))
             return
         if isinstance(method, BasicReject):
             if by_client:
@@ -202,7 +209,26 @@ class Channel:
         queue = self.demands if by_client else self.requests
         request = queue[at]
         del queue[at]
+        if not by_client:
+            self._took(request.end)
         return request
+
+    def _pend(self, exchange: str, end: i64, packet: i64, time: i64) -> None:
+        """A publish: the first of them that may be refused, and not for so long that it would have been."""
+        first = self.pending.get(exchange)
+        if first is None:
+            if len(self.pending) >= MAX_PENDING_EXCHANGES:
+                del self.pending[next(iter(self.pending))]
+        elif time - first[2] < _REFUSAL_PATIENCE:
+            return
+        self.pending[exchange] = (int(end), int(packet), int(time))
+
+    def _took(self, end: i64) -> None:
+        """The server has dealt with what the client said up to this offset."""
+        if self.pending:
+            for exchange, first in list(self.pending.items()):
+                if first[0] <= end:
+                    del self.pending[exchange]
 
     def _ask(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
         """If this asks for an answer, that is waited for from now on."""
@@ -372,6 +398,7 @@ class Channel:
         self.deliveries = Deliveries(self.deliveries.counting)
         self.consumers.empty(self.deliveries)
         self.publishes = Publishes()
+        self.pending = {}
 
     # Between processes
 
@@ -389,7 +416,7 @@ class Channel:
             (self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
             (self.delivering, self.beginning, self.returning),
             (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
-            self.published_elsewhere,
+            (self.published_elsewhere, tuple(self.pending.items())),
             self.deliveries.dump(),
             self.consumers.dump(),
             self.publishes.dump(),
@@ -413,7 +440,8 @@ class Channel:
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
         channel.delivering, channel.beginning, channel.returning = delivering
         channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
-        channel.published_elsewhere = elsewhere
+        channel.published_elsewhere, pending = elsewhere
+        channel.pending = dict(pending)
         channel.deliveries = Deliveries.load(deliveries)
         channel.consumers = Consumers.load(consumers, channel.deliveries)
         channel.publishes = Publishes.load(publishes)

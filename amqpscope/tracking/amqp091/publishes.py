@@ -117,17 +117,21 @@ class Publishes:
             found.append(number)
         return found
 
-    def confirm(self, tag: int, multiple: bool, positive: bool) -> None:
-        """The server confirms, or says that it could not."""
+    def confirm(self, tag: int, multiple: bool, positive: bool) -> i64:
+        """The server confirms, or says that it could not. Returns the offset behind the last one, or -1."""
         spans = self.acked if positive else self.nacked
         known = self.unconfirmed
+        end: i64 = -1
         if not multiple and tag in known:
+            end = known[tag].end
             del known[tag]
             spans.add(tag, tag)
-            return
+            return end
         for number in self.covered(tag, multiple):
+            end = known[number].end
             del known[number]
             spans.add(number, number)
+        return end
 
     def returnable(self, exchange: str, routing_key: str) -> list[Publish]:
         """Those that a basic.return may be of, the oldest first."""

@@ -6,6 +6,11 @@ from scenarios.pairs import pair, told, without
 from support.dialogue091 import Dialogue091
 
 
+def no_exchange(d: Dialogue091) -> None:
+    d.server.close_channel(404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
+    d.client.channel_close_ok()
+
+
 @pair("B-PUBLISH-XEXIST", cut=without("close"))
 def publish_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
     d.opened()
@@ -24,10 +29,57 @@ def publish_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
 def publish_behind_one_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
-    d.client.publish(exchange="gone")
+    d.client.publish(exchange="gone").may_break("B-PUBLISH-XEXIST")
     d.client.publish(exchange="amq.direct")
-    d.server.close_channel(404, "NOT_FOUND - no exchange 'gone' in vhost '/'", "basic.publish")
-    d.client.channel_close_ok()
+    no_exchange(d)
+    d.goodbye()
+
+
+@told("the close names an exchange that no message was published to")
+def no_such_exchange_published_to(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.client.publish(exchange="amq.direct")
+    no_exchange(d)
+    d.goodbye()
+
+
+@told("of several publishes the first may be refused that the server has not shown to have taken")
+def publishes_behind_each_other_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.ask("confirm.select")
+    d.client.publish(exchange="gone")
+    d.server.method("basic.ack", delivery_tag=1, multiple=False)
+    d.client.publish(exchange="gone")
+    d.declare("work")
+    d.client.publish(exchange="gone").may_break("B-PUBLISH-XEXIST")
+    d.client.publish(exchange="amq.direct")
+    d.client.publish(exchange="gone")
+    no_exchange(d)
+    d.goodbye()
+
+
+@told("a publish that is long past would have been refused then")
+def publishes_for_long_to_an_exchange_that_goes(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.client.publish(exchange="gone")
+    d.wait(seconds=20)
+    d.client.publish(exchange="gone").may_break("B-PUBLISH-XEXIST")
+    d.client.publish(exchange="gone")
+    no_exchange(d)
+    d.goodbye()
+
+
+@told("the refusal crosses the client's own close of the channel")
+def publish_to_no_exchange_and_close(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.client.publish(exchange="gone").may_break("B-PUBLISH-XEXIST")
+    d.client.close_channel()
+    no_exchange(d)
+    d.server.channel_close_ok()
     d.goodbye()
 
 
