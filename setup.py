@@ -104,6 +104,8 @@ COMPILED = [
         for path in Path("amqpscope/capture").glob("*.py")
         if path.name not in ("__init__.py", "tshark.py")
     ),
+    # The rest of it talks to the kernel, and to scapy.
+    "amqpscope/capture/live/blocks.py",
     *sorted(str(path) for path in Path("amqpscope/reassembly").glob("*.py") if path.name != "__init__.py"),
 ]
 

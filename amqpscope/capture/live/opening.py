@@ -1,0 +1,100 @@
+"""Opening what `-i` names, in the way that does it best here."""
+
+import difflib
+import errno
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
+from amqpscope.capture.live.programs import AMQP_PORTS, Instruction, ports_program
+from amqpscope.capture.live.source import Interface, LiveSource
+from amqpscope.errors import CaptureError
+from amqpscope.limits import MAX_PACKET
+
+__all__ = ["BUFFER_OCTETS", "list_interfaces", "open_source"]
+
+BUFFER_OCTETS: Final = 64 * 1024 * 1024
+"""Of the kernel's buffer: a quarter of a second at 2 Gbit/s, several seconds of what AMQP mostly is."""
+
+_LEAST_BUFFER: Final = 1024 * 1024
+_ANY: Final = "any"
+_STANDARD_INPUT: Final = "-"
+_NAMES_TOLD: Final = 12
+
+
+def list_interfaces() -> list[Interface]:
+    """The interfaces that can be named, and `any`. Raises CaptureError."""
+    if sys.platform != "linux":
+        raise CaptureError("interfaces are only listed on Linux")
+    from amqpscope.capture.live.links import linux_interfaces
+
+    try:
+        interfaces = list(linux_interfaces().values())
+    except OSError as error:
+        raise CaptureError(f"the interfaces cannot be listed: {error.strerror or error}") from error
+    return [*interfaces, Interface(_ANY, "all interfaces", LINK_RAW, True)]
+
+
+def open_source(
+    names: Sequence[str],
+    filter: str = "",
+    any_port: bool = False,
+    ports: Sequence[int] = AMQP_PORTS,
+    snaplen: int = MAX_PACKET,
+    buffer_octets: int = BUFFER_OCTETS,
+    promiscuous: bool = True,
+) -> LiveSource:
+    """Begin to capture from the interfaces `names`, from `any`, or from `-`, which is standard input.
+
+    filter: in libpcap's language; without one, TCP from and to `ports`, or all of it if `any_port`.
+    snaplen: octets of a packet that are captured. buffer_octets: of the kernel's buffer, which is made
+    smaller if there is not so much memory. promiscuous: also packets to other machines. Raises CaptureError.
+    """
+    names = list(dict.fromkeys(names))
+    if not names:
+        raise CaptureError("no interface to capture from")
+    for alone in (_STANDARD_INPUT, _ANY):
+        if alone in names and len(names) > 1:
+            raise CaptureError(f"-i {alone} goes with no other interface")
+    known = list_interfaces()
+    for name in names:
+        if name not in [one.name for one in known]:
+            raise CaptureError(_no_such_interface(name, known))
+    from amqpscope.capture.live.ring import RingSource
+
+    def program(link_type: int) -> Sequence[Instruction]:
+        if filter.strip():
+            from amqpscope.capture.live.libpcap import compiled
+
+            return compiled(filter, link_type, snaplen)
+        return ports_program([] if any_port else ports, snaplen, link_type == LINK_ETHERNET)
+
+    shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    while True:
+        try:
+            return RingSource(shown, [] if names == [_ANY] else names, program, buffer_octets, promiscuous)
+        except PermissionError:
+            raise CaptureError(_no_permission(shown)) from None
+        except OSError as error:
+            if error.errno == errno.ENOMEM and buffer_octets > _LEAST_BUFFER:
+                buffer_octets //= 2
+                continue
+            raise CaptureError(f"{shown}: cannot be captured from: {error.strerror or error}") from error
+
+
+def _no_such_interface(name: str, known: Sequence[Interface]) -> str:
+    """What to say of a name that no interface has. The names most like it come first."""
+    names = [one.name for one in known]
+    near = difflib.get_close_matches(name, names, n=3)
+    told = (near + [one for one in names if one not in near])[:_NAMES_TOLD]
+    more = f" and {len(names) - len(told)} more" if len(names) > len(told) else ""
+    return f"no interface {name}: there are {', '.join(told)}{more}"
+
+
+def _no_permission(name: str) -> str:
+    return (
+        f"{name}: no permission to capture; it takes the capability cap_net_raw on the Python interpreter or "
+        "a copy of it (setcap cap_net_raw+ep PYTHON), or sudo, or a pipe "
+        f"(tcpdump -U -w - -i {name} port 5672 | amqpscope sniff -i -)"
+    )

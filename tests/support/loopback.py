@@ -1,0 +1,82 @@
+"""Bounded traffic over loopback, and what a live source makes of it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from amqpscope.capture.live.source import LiveSource
+from amqpscope.capture.packet import PacketDecoder
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.errors import CaptureError
+
+__all__ = ["Segments", "catch", "conversation", "refusal"]
+
+PATIENCE = 20.0
+"""Seconds after which a test has failed. Nothing takes so long."""
+
+
+class Segments(SegmentSink):
+    """All segments, as the sender's port, their number, time and octets; and where packets were lost."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[int, int, int, bytes]] = []
+        self.notes: list[str] = []
+        self.cut = 0
+
+    def segment(self, key, reverse, packet, time, seq, ack, flags, buf, start, end, cut):  # type: ignore[no-untyped-def]
+        port = int.from_bytes(key[-4:-2], "big")
+        self.all.append((port, packet, time, buf[start:end]))
+        self.cut += cut
+
+    def note(self, code: str, packet: int, time: int, detail: str) -> None:
+        self.notes.append(code)
+
+    def octets_from(self, port: int) -> bytes:
+        """What was sent from a port, put together as it came."""
+        return b"".join(octets for sender, _, _, octets in self.all if sender == port)
+
+
+def refusal(opening: Callable[[], LiveSource]) -> str:
+    """Why it is not opened, "" if it is (and closed again)."""
+    try:
+        opening().close()
+    except CaptureError as error:
+        return str(error)
+    return ""
+
+
+def conversation(
+    said: bytes, answered: bytes = b"", *, address: str = "127.0.0.1", port: int = 0
+) -> tuple[int, int]:
+    """One connection over loopback: what the client says, and what the server answers. Both their ports."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, port), family=family) as listening:
+        listening.settimeout(PATIENCE)
+        server_port = listening.getsockname()[1]
+        with socket.create_connection((address, server_port), timeout=PATIENCE) as client:
+            server, _ = listening.accept()
+            server.settimeout(PATIENCE)
+            with server:
+                sending = threading.Thread(target=client.sendall, args=(said,))
+                sending.start()
+                missing = len(said)
+                while missing > 0:
+                    missing -= len(server.recv(65536)) or missing
+                sending.join(PATIENCE)
+                server.sendall(answered)
+                missing = len(answered)
+                while missing > 0:
+                    missing -= len(client.recv(65536)) or missing
+            return client.getsockname()[1], server_port
+
+
+def catch(source: LiveSource, decoder: PacketDecoder, until: Callable[[], bool]) -> None:
+    """Take what comes until that is so."""
+    deadline = time.monotonic() + PATIENCE
+    while not until():
+        assert time.monotonic() < deadline, "it did not come"
+        source.wait(1.0)
+        source.take(decoder)
