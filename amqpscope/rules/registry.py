@@ -15,7 +15,10 @@ from amqpscope.rules.amqp091 import (
     content_frames,
     flow,
     heartbeat,
+    introduction,
     requests,
+    set_up_refused,
+    tuning,
 )
 from amqpscope.rules.amqp091 import confirm as confirm091
 from amqpscope.rules.amqp091 import consumer as consumer091
@@ -124,6 +127,9 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/types": types091.RULES,
     "amqp091/values": values091.RULES,
     "amqp091/negotiation": negotiation091.RULES,
+    "amqp091/introduction": introduction.RULES,
+    "amqp091/tuning": tuning.RULES,
+    "amqp091/set_up_refused": set_up_refused.RULES,
     "amqp091/blocked": blocked.RULES,
     "amqp091/closing": closing.RULES,
     "amqp091/complaint": complaint.RULES,

@@ -25,6 +25,7 @@ from amqpscope.rules.amqp091 import (
     reaction,
     refusal,
     requests,
+    set_up_refused,
     sizes,
     types,
     values,
@@ -209,7 +210,7 @@ class Judge(AnyJudge):
         if isinstance(method, ConnectionClose):
             text = method.reply_text or ""
             complaint.judge_connection_close(case, method.reply_code, text, method.class_id, method.method_id)
-            negotiation.judge_close(case, method)
+            set_up_refused.judge_close(case, method)
             closing.judge_close(case, method)
             basic.judge_connection_close(case, method)
         elif isinstance(method, ConnectionCloseOk):

@@ -200,6 +200,13 @@ class Conversation:
         """Whether the server says that it is RabbitMQ in this version or a later one."""
         return self.release >= major * 10_000 + minor
 
+    def asked_version(self) -> tuple[int, int] | None:
+        """The version of the client's last header, None if it was of another protocol or not captured."""
+        for by_client, protocol, major, minor, _ in reversed(self.headers):
+            if by_client:
+                return (major, minor) if protocol == 0 else None
+        return None
+
     def channel(self, number: i64) -> Channel | None:
         """The channel of this number, if it was ever opened or used."""
         if number == self._last_number:

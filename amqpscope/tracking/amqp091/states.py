@@ -11,7 +11,7 @@ Sources: section 2.2.4 and the grammars of the classes "connection" and "channel
 
 from typing import Final
 
-__all__ = ["CHANNEL", "CONNECTION", "CONNECTION_REPAIR", "advance"]
+__all__ = ["CHANNEL", "CONNECTION", "CONNECTION_REPAIR", "STILL_DUE", "advance"]
 
 Table = dict[tuple[str, str], str]
 
@@ -27,6 +27,19 @@ CONNECTION: Final[Table] = {
     ("OPENING", "S:open-ok"): "OPEN",
 }
 """How a connection is set up. How it is closed is the same for it and for channels: see CHANNEL."""
+
+STILL_DUE: Final[dict[str, str]] = {
+    "START": "no protocol header yet",
+    "HEADED": "start has not come yet",
+    "STARTED": "start is not answered yet",
+    "ANSWERED": "tune has not come yet",
+    "CHALLENGED": "a challenge is not answered yet",
+    "TUNED": "tune is not answered yet",
+    "AGREED": "open has not come yet",
+    "OPENING": "open is not answered yet",
+    "OPEN": "it is open",
+}
+"""What a connection in each of these states waits for."""
 
 CONNECTION_REPAIR: Final[Table] = {
     ("START", "S:start"): "STARTED",

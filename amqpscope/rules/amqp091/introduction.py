@@ -1,0 +1,266 @@
+"""What the two tell of themselves, and how the client logs in: start, start-ok, secure-ok.
+
+The server begins with its version, its properties, and which mechanisms and locales there are to choose from;
+the client answers with its own properties and its choice (class connection, section 2.2.4).
+"""
+
+from typing import Final
+
+from amqpscope.rules.amqp091.case import Case
+from amqpscope.tracking.amqp091.conversation import PeerProperties
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from dissectors.amqp091.methods import ConnectionSecureOk, ConnectionStart, ConnectionStartOk
+from dissectors.wire import i64
+
+__all__ = ["RULES", "judge_secure_ok", "judge_start", "judge_start_ok", "listed"]
+
+# What the two tell of themselves, by the specification's lists.
+_SERVER_PROPERTIES: Final = ["host", "product", "version", "platform", "copyright", "information"]
+_CLIENT_PROPERTIES: Final = ["product", "version", "platform", "copyright", "information"]
+
+# Mechanisms of SASL that show the password, or nothing at all; and such that do not.
+_WEAK: Final = ("PLAIN", "AMQPLAIN", "ANONYMOUS")
+_STRONG: Final = ("SCRAM-", "GSSAPI", "GS2-", "CRAM-MD5", "DIGEST-MD5")
+
+# Mechanisms that always begin with the client's word, and such that need not.
+_SPEAKS_FIRST: Final = ("PLAIN", "AMQPLAIN")
+_MAY_BE_EMPTY: Final = ("EXTERNAL", "ANONYMOUS", "GSSAPI", "CRAM-MD5", "DIGEST-MD5")
+
+
+# The server
+
+
+def start_of_a_higher_version(case: Case, method: ConnectionStart) -> None:
+    """The server's start is of a higher version than the one that the client asked for.
+
+    Why it matters: the client cannot be expected to know it; a server answers with its header and hangs up.
+    Silent when: the client's protocol header was not captured, or is not that of AMQP 0-9-1.
+    """
+    if not (0 <= method.version_major <= 99 and 0 <= method.version_minor <= 99):
+        start_version_out_of_range(case, method)
+        return
+    asked = case.view.asked_version()
+    offered = (int(method.version_major), int(method.version_minor))
+    if asked is not None and offered > asked:
+        case.report(
+            "amqp091/C-START-VERSION",
+            f"start is of version {offered[0]}-{offered[1]}, the client asked for {asked[0]}-{asked[1]}",
+            evidence={"offered": f"{offered[0]}-{offered[1]}", "asked": f"{asked[0]}-{asked[1]}"},
+        )
+
+
+def start_version_out_of_range(case: Case, method: ConnectionStart) -> None:
+    """A version number in start is above 99.
+
+    Why it matters: no version of AMQP has it; the client talks to something else.
+    Silent when: start does not decode.
+    """
+    if method.version_major < 0 or method.version_minor < 0:
+        return
+    case.report(
+        "amqp091/C-START-VERSION-RANGE",
+        f"start is of version {method.version_major}-{method.version_minor}, above 99",
+        evidence={"version_major": int(method.version_major), "version_minor": int(method.version_minor)},
+    )
+
+
+def no_mechanism_offered(case: Case) -> None:
+    """Start offers no security mechanism.
+
+    Why it matters: the client has none to choose, and cannot log in.
+    Silent when: start does not decode.
+    """
+    case.report("amqp091/C-START-MECH-NOTNULL", "start offers no security mechanism")
+
+
+def no_locale_offered(case: Case) -> None:
+    """Start offers no locale.
+
+    Why it matters: the client has to name one of them.
+    Silent when: start does not decode.
+    """
+    case.report("amqp091/C-START-LOCALES-NOTNULL", "start offers no locale")
+
+
+def locale_en_us_not_offered(case: Case) -> None:
+    """The locales of start leave out en_US.
+
+    Why it matters: it is the one that every client can rely on.
+    Silent when: start offers no locale at all, which is a fault of its own.
+    """
+    case.report("amqp091/C-START-LOCALE-EN-US", "the locales offered leave out en_US")
+
+
+def server_properties_missing(case: Case, properties: PeerProperties) -> None:
+    """The server's properties leave out some of host, product, version, platform, copyright, information.
+
+    Why it matters: who looks for the cause of a fault learns less. RabbitMQ leaves out its host on purpose.
+    Silent when: start does not decode.
+    """
+    _properties_missing(case, "amqp091/C-START-SERVER-PROPS", _SERVER_PROPERTIES, properties)
+
+
+# The client
+
+
+def client_properties_missing(case: Case, properties: PeerProperties) -> None:
+    """The client's properties leave out some of product, version, platform, copyright, information.
+
+    Why it matters: who looks for the cause of a fault in the server's list of connections learns less.
+    Silent when: start-ok does not decode.
+    """
+    _properties_missing(case, "amqp091/C-STARTOK-CLIENT-PROPS", _CLIENT_PROPERTIES, properties)
+
+
+def mechanism_not_offered(case: Case, mechanism: str) -> None:
+    """The client picks a security mechanism that the server did not offer.
+
+    Why it matters: the server cannot check who it is, and hangs up.
+    Silent when: start was not captured, or offers none.
+    """
+    case.report(
+        "amqp091/C-STARTOK-MECH-OFFERED",
+        "start-ok names no security mechanism"
+        if not mechanism
+        else "start-ok names a security mechanism that start does not offer",
+        evidence={"offered": listed(case.view.mechanisms)},
+    )
+
+
+def weaker_mechanism_than_offered(case: Case, mechanism: str, better: str) -> None:
+    """The client picks a mechanism that shows its password, although the server offers one that does not.
+
+    Why it matters: whoever can read the connection learns the password.
+    Silent when: start was not captured. Never more than possible: whether the client knows the stronger
+    one no capture tells, and under TLS it need not matter.
+    """
+    case.report(
+        "amqp091/C-STARTOK-MECH-BEST",
+        f"the client picks {mechanism}, although the server offers {better[:40]}",
+        POSSIBLE,
+        {"offered": listed(case.view.mechanisms)},
+    )
+
+
+def empty_response(case: Case, certainty: i64) -> None:
+    """Start-ok has no response of the security mechanism.
+
+    Why it matters: there is nothing by which the server could know who the client is.
+    Silent when: the mechanism needs no response at first, as EXTERNAL. Possible for mechanisms that are not
+    known here.
+    """
+    case.report("amqp091/C-STARTOK-RESPONSE-NOTNULL", "the response in start-ok is empty", certainty)
+
+
+def locale_not_offered(case: Case) -> None:
+    """The client picks a locale that the server did not offer.
+
+    Why it matters: the server may refuse it, or answer in another language. RabbitMQ ignores the field.
+    Silent when: start was not captured, or offers none.
+    """
+    case.report(
+        "amqp091/C-STARTOK-LOCALE-OFFERED",
+        "start-ok names a locale that start does not offer",
+        evidence={"offered": listed(case.view.locales)},
+    )
+
+
+def empty_answer_to_a_challenge(case: Case) -> None:
+    """The client's answer to the first challenge is empty.
+
+    Why it matters: the server has asked for something and is told nothing.
+    Silent when: it is not the first challenge: some mechanisms end with an empty answer; or the mechanism
+    is GSSAPI, where the first may be the last.
+    """
+    case.report("amqp091/C-SECUREOK-RESPONSE-NOTNULL", "the response in secure-ok is empty")
+
+
+# Both
+
+
+def odd_capabilities(case: Case, properties: PeerProperties) -> None:
+    """The capabilities that a peer tells of are not a table of booleans.
+
+    Why it matters: RabbitMQ takes a capability that is not true, of type 't', for one that is not there.
+    Silent when: the properties do not decode.
+    """
+    case.report("amqp091/C-CAP-TABLE", properties.odd_capabilities)
+
+
+# Who is brought before them
+
+
+def judge_start(case: Case, method: ConnectionStart) -> None:
+    """The server's first word."""
+    start_of_a_higher_version(case, method)
+    properties = PeerProperties(method.server_properties)
+    if case.found == 0 or not case.record.frame.problems:
+        if method.mechanisms == b"":
+            no_mechanism_offered(case)
+        if method.locales == b"":
+            no_locale_offered(case)
+        elif method.locales is not None and b"en_US" not in method.locales.split(b" "):
+            locale_en_us_not_offered(case)
+        if method.server_properties is not None:
+            if properties.odd_capabilities:
+                odd_capabilities(case, properties)
+            server_properties_missing(case, properties)
+
+
+def judge_start_ok(case: Case, method: ConnectionStartOk) -> None:
+    """The client's answer."""
+    view = case.view
+    mechanism = method.mechanism
+    if view.server is not None and mechanism is not None and any(view.mechanisms):
+        if mechanism not in view.mechanisms:
+            mechanism_not_offered(case, mechanism)
+        elif mechanism in _WEAK:
+            for better in view.mechanisms:
+                if better.startswith(_STRONG):
+                    weaker_mechanism_than_offered(case, mechanism, better)
+                    break
+    if method.response == b"" and mechanism and mechanism not in _MAY_BE_EMPTY:
+        empty_response(case, CERTAIN if mechanism in _SPEAKS_FIRST else POSSIBLE)
+    if view.server is not None and method.locale is not None and any(view.locales):
+        if method.locale not in view.locales:
+            locale_not_offered(case)
+    if method.client_properties is not None:
+        properties = PeerProperties(method.client_properties)
+        if properties.odd_capabilities:
+            odd_capabilities(case, properties)
+        client_properties_missing(case, properties)
+
+
+def judge_secure_ok(case: Case, method: ConnectionSecureOk) -> None:
+    """The client's answer to a challenge."""
+    view = case.view
+    if method.response == b"" and case.me.whole and view.challenges == 1 and view.mechanism != "GSSAPI":
+        empty_answer_to_a_challenge(case)
+
+
+def _properties_missing(case: Case, rule: str, wanted: list[str], properties: PeerProperties) -> None:
+    missing = [name for name in wanted if name not in properties.names]
+    if missing and not properties.more:
+        case.report(rule, f"the properties leave out {', '.join(missing)}", evidence={"missing": missing})
+
+
+def listed(words: list[str]) -> str:
+    """The mechanisms or locales of start, as evidence."""
+    return " ".join(words)[:200]
+
+
+RULES = {
+    "amqp091/C-START-VERSION": start_of_a_higher_version,
+    "amqp091/C-START-VERSION-RANGE": start_version_out_of_range,
+    "amqp091/C-START-SERVER-PROPS": server_properties_missing,
+    "amqp091/C-START-MECH-NOTNULL": no_mechanism_offered,
+    "amqp091/C-START-LOCALES-NOTNULL": no_locale_offered,
+    "amqp091/C-START-LOCALE-EN-US": locale_en_us_not_offered,
+    "amqp091/C-STARTOK-CLIENT-PROPS": client_properties_missing,
+    "amqp091/C-STARTOK-MECH-OFFERED": mechanism_not_offered,
+    "amqp091/C-STARTOK-MECH-BEST": weaker_mechanism_than_offered,
+    "amqp091/C-STARTOK-RESPONSE-NOTNULL": empty_response,
+    "amqp091/C-STARTOK-LOCALE-OFFERED": locale_not_offered,
+    "amqp091/C-SECUREOK-RESPONSE-NOTNULL": empty_answer_to_a_challenge,
+    "amqp091/C-CAP-TABLE": odd_capabilities,
+}
