@@ -106,6 +106,9 @@ COMPILED = [
     ),
     # The rest of it talks to the kernel, and to scapy.
     "amqpscope/capture/live/blocks.py",
+    "amqpscope/capture/recording/blocks.py",
+    "amqpscope/capture/recording/chunk.py",
+    "amqpscope/capture/recording/pcapng_recorder.py",
     *sorted(str(path) for path in Path("amqpscope/reassembly").glob("*.py") if path.name != "__init__.py"),
 ]
 

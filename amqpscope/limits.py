@@ -93,6 +93,32 @@ SEARCH_STEPS: Final = 1_000_000
 """Record headers looked at in all chains of one file. A damage takes about a thousand; octets made such that
 a long chain starts at each of them would take for ever."""
 
+RECORDING_CHUNK: Final = 256 * 1024
+"""Octets of packets that are written at once. Larger ones save nothing more."""
+
+RECORDING_SPAN: Final = 100_000_000
+"""Nanoseconds from the first to the last packet of such a chunk, which is written or forgotten as a whole."""
+
+RECORDING_HOLD: Final = 1_000_000_000
+"""Nanoseconds that a packet stays in hand before it is written, so that a finding can be put beside it. Most
+are made when the other peer acknowledges or answers: a round trip."""
+
+RECORDING_HOLD_OCTETS: Final = 32 * 1024 * 1024
+"""Octets of packets in hand, at most. Where they come so fast findings come fast, too."""
+
+RECORDING_BEFORE: Final = 128 * 1024 * 1024
+"""Octets of packets that a flight recorder keeps, if nothing else is said: ten seconds of 100 Mbit/s."""
+
+MAX_COMMENT: Final = 1000
+"""Octets of one comment in a recorded file. Messages of findings have some 200."""
+
+MAX_PACKET_COMMENTS: Final = 3072
+"""Octets of all comments of a packet: with 4096 octets of options a reader would not find the packet again
+behind damage."""
+
+MAX_COMMENTS_HELD: Final = 4 * 1024 * 1024
+"""Octets of comments on packets in hand: some 10,000 findings within a second."""
+
 # reassembly/
 
 REASSEMBLY_COPIES_REACH: Final = 62

@@ -1,0 +1,625 @@
+"""Packets into pcapng files, with what was found in them as comments.
+
+Theory of operation. A packet becomes the block that it will be in the file at once, by one call that writes
+it into a chunk of memory. Chunks stay in hand for a while, since what is to be said of a packet is often
+known only from later ones: a comment that comes in time is put into its packet's block, one
+that comes too late into the newest packet's, with the number of the one that it is about. `flush` writes what
+has been in hand for `RECORDING_HOLD`, and earlier what is too much; the newest packet of all stays, so that
+there always is one to take a comment. (But not for a pipe, whose reader waits for it: there a comment that
+comes later goes to the next packet.)
+
+A flight recorder writes nothing until it is triggered. Until then it forgets what is older than it has to
+keep, or too much; from then on it is as the others, and begins with what it has kept.
+
+A file begins with the section header and what is known of the interfaces; one that is seen later is described
+before its first packet is written. Numbers of interfaces in the file are given in the order of description.
+
+Nothing but `flush`, `trigger` and `finish` raises: an error in writing is kept until then and told once.
+The recorder takes no more packets after it.
+"""
+
+from collections import deque
+from struct import Struct
+from typing import Final
+
+from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.capture.recording.blocks import (
+    ENHANCED_PACKET,
+    PACKET_MIN,
+    comment,
+    end_of_options,
+    interface_description,
+    interface_statistics,
+    lost_before,
+    plain,
+    section_header,
+    with_options,
+)
+from amqpscope.capture.recording.chunk import Chunk
+from amqpscope.capture.recording.output import Files, Rotation
+from amqpscope.errors import CaptureError
+from amqpscope.limits import (
+    MAX_COMMENT,
+    MAX_COMMENTS_HELD,
+    MAX_INTERFACES,
+    MAX_PACKET,
+    MAX_PACKET_COMMENTS,
+    MAX_TIME,
+    RECORDING_BEFORE,
+    RECORDING_CHUNK,
+    RECORDING_HOLD,
+    RECORDING_HOLD_OCTETS,
+    RECORDING_SPAN,
+)
+from dissectors.wire import i64, u32le
+
+__all__ = ["PcapngRecorder"]
+
+_SMALLEST_CHUNK: Final = 4096
+_HIGHEST_LINK_TYPE: Final = 0xFFFF
+_PRIVATE_LINK_TYPE: Final = 147  # LINKTYPE_USER0
+_HIGHEST_WORD: Final = 0xFFFFFFFF
+_MAX_FORMS: Final = 2048  # shapes of blocks remembered: of packets below 8 KiB, and some larger ones
+_NEVER: Final = -1
+_UNBOUNDED: Final = 1 << 62
+_COMMENTS_MIN: Final = 32  # octets that comments take beside themselves: the end, and how many more there are
+
+
+class Described:
+    """An interface as the file describes it; `index` is the number that the capture gives it."""
+
+    def __init__(self, index: int, link_type: int, name: bytes, description: bytes, filter: bytes) -> None:
+        self.index = index
+        self.link_type = link_type
+        self.name = name
+        self.description = description
+        self.filter = filter
+
+
+class Comments:
+    """What is to be said of one packet: options, at most `octets` in all, and how many more there were."""
+
+    def __init__(self) -> None:
+        self.options: list[bytes] = []
+        self.octets = _COMMENTS_MIN
+        self.more = 0
+
+    def add(self, text: bytes) -> None:
+        """One more."""
+        option = comment(text)
+        if self.octets + len(option) > MAX_PACKET_COMMENTS:
+            self.more += 1
+        else:
+            self.options.append(option)
+            self.octets += len(option)
+
+    def joined(self) -> bytes:
+        """All as options of a block."""
+        options = self.options
+        if self.more:
+            options = [*options, comment(b"and %d more" % self.more)]
+        return b"".join(options)
+
+
+class PcapngRecorder(PacketRecorder):
+    """Records packets in files at `path`, `-` being standard output. Raises CaptureError if that cannot be.
+
+    application: what says of itself to have written the file. start: when the capture began, nanoseconds
+    since 1970; 0: with its first packet. rotation: a set of files instead of one. before: a flight recorder,
+    which keeps the last so many nanoseconds, in at most `before_octets` of memory, and writes nothing until
+    `trigger`.
+
+    `packets`: taken. `unrecorded`: of them not recorded, because of too many interfaces. `failed`: an error
+    has ended the recording.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        application: str,
+        start: int = 0,
+        rotation: Rotation | None = None,
+        before: int = 0,
+        before_octets: int = RECORDING_BEFORE,
+    ) -> None:
+        self.packets: i64 = 0
+        self.unrecorded: i64 = 0
+        self.failed = False
+        self._files = Files(path, rotation, before > 0)
+        self._application = application
+        self._remark = ""
+        self._start = start
+        self._rotating = rotation is not None
+        self._most_octets: i64 = _UNBOUNDED
+        self._most_packets: i64 = _UNBOUNDED
+        self._duration: i64 = _UNBOUNDED  # of a file
+        if rotation is not None:
+            self._most_octets = rotation.size or _UNBOUNDED
+            self._most_packets = rotation.packets or _UNBOUNDED
+            self._duration = rotation.duration or _UNBOUNDED
+        self._writing = before <= 0
+        self._before: i64 = before
+        self._most: i64 = before_octets if before > 0 else RECORDING_HOLD_OCTETS
+        self._span: i64 = max(before // 100, RECORDING_SPAN)
+        self._closed = False
+        self._error = ""
+        # Chunks in hand, the newest last, and the octets that they take.
+        self._chunks: deque[Chunk] = deque()
+        self._held: i64 = 0
+        self._chunk = Chunk(0, -1, 0, 0)  # the newest; this one takes nothing
+        self._newest: i64 = 0  # time of the last packet
+        self._first_time: i64 = _NEVER
+        self._forms: dict[int, Struct] = {}
+        # Interfaces by their place in the file; the place by number in the capture and link type.
+        self._described: list[Described] = []
+        self._places: dict[tuple[int, int], int] = {}
+        self._interface: i64 = _NEVER  # the last packet's
+        self._link_type: i64 = _NEVER
+        self._place: i64 = 0
+        self._lost: dict[int, int] = {}
+        self._comments: dict[int, Comments] = {}
+        self._comment_octets = 0
+        self._late = Comments()  # for the next packet
+        self._cut: i64 = _NEVER  # time of the last packet that was forgotten to keep memory bounded
+        # Of the file that is open.
+        self._begun = False
+        self._descriptions = 0  # interfaces that are described in it
+        self._octets: i64 = 0
+        self._file_packets: i64 = 0
+        self._file_time: i64 = 0  # of its first packet
+        self._fitting_packets: i64 = 0  # second result of _fitting
+        if self._writing and rotation is None:
+            self._begin(0, 0)
+            self._tell()
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the files that were written and are there; standard output has none."""
+        return list(self._files.names)
+
+    def interface(self, index: int, name: str, link_type: int, description: str, filter: str) -> None:
+        """What is known of interface `index`. To be told before its packets, to be written before them."""
+        texts = (plain(name, 200), plain(description, 1000), plain(filter, 4000))
+        place = self._places.get((index, link_type))
+        if place is None:
+            self._describe(index, link_type, texts)
+        else:
+            known = self._described[place]
+            known.name, known.description, known.filter = texts
+
+    def packet(
+        self,
+        number: i64,
+        time: i64,
+        interface: i64,
+        link_type: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        wire: i64,
+    ) -> None:
+        if self._closed:
+            return
+        self.packets += 1
+        if interface != self._interface or link_type != self._link_type:
+            if not self._choose(interface, link_type):
+                self.unrecorded += 1
+                return
+        captured: i64 = end - start
+        if captured > MAX_PACKET:  # Wireshark takes no larger ones
+            captured = MAX_PACKET
+        if wire < captured:
+            wire = captured
+        elif wire > _HIGHEST_WORD:
+            wire = _HIGHEST_WORD
+        if time < 0:
+            time = 0
+        elif time > MAX_TIME:
+            time = MAX_TIME
+        padded: i64 = (captured + 3) & ~3
+        size: i64 = PACKET_MIN + padded
+        options = b""
+        if len(self._lost) > 0:
+            options = self._lost_before(interface)
+            size += len(options)
+        chunk = self._chunk
+        if number != chunk.next or chunk.room - chunk.end < size or time > chunk.until or time < chunk.time:
+            chunk = self._begin_chunk(number, time, size)
+        at: i64 = chunk.end
+        form = self._forms.get(padded)
+        if form is None:
+            form = self._form(padded)
+        form.pack_into(
+            chunk.octets,
+            at,
+            ENHANCED_PACKET,
+            size,
+            self._place,
+            time >> 32,
+            time & 0xFFFFFFFF,
+            captured,
+            wire,
+            buf[start : start + captured],
+            size,
+        )
+        if len(options) > 0:  # they go before the second length
+            chunk.octets[at + 28 + padded : at + size] = (
+                options + chunk.octets[at + 28 + padded : at + 32 + padded]
+            )
+        chunk.last = at
+        chunk.end = at + size
+        chunk.next = number + 1
+        if time > chunk.latest:
+            chunk.latest = time
+        self._newest = time
+        if self._late.octets > _COMMENTS_MIN:
+            self._take_late(number)
+
+    def lost(self, interface: int, count: int) -> None:
+        """`count` packets of an interface were lost before the next one."""
+        if count > 0 and len(self._lost) < MAX_INTERFACES:
+            self._lost[interface] = self._lost.get(interface, 0) + count
+
+    def comment(self, packet: int, text: str) -> None:
+        """A remark on a packet, or, if that is written already, on the newest one."""
+        if self._closed:
+            return
+        chunk = self._chunk_of(packet)
+        if chunk is None:
+            text = f"packet {packet}: {text}"
+            if self._chunk.end == self._chunk.start:
+                self._late.add(plain(text, MAX_COMMENT))
+                return
+            chunk = self._chunk
+            packet = chunk.next - 1
+        if self._comment_octets > MAX_COMMENTS_HELD and self._writing:
+            self._write_until(MAX_TIME)
+            chunk = self._chunk_of(packet)
+            if chunk is None:
+                self._late.add(plain(f"packet {packet}: {text}", MAX_COMMENT))
+                return
+        chunk.commented = True
+        comments = self._comments.get(packet)
+        if comments is None:
+            comments = Comments()
+            self._comments[packet] = comments
+            self._comment_octets += _COMMENTS_MIN
+        if self._comment_octets > MAX_COMMENTS_HELD:
+            comments.more += 1
+        else:
+            self._comment_octets -= comments.octets
+            comments.add(plain(text, MAX_COMMENT))
+            self._comment_octets += comments.octets
+
+    def flush(self, now: int = 0) -> None:
+        """Write what has been in hand long enough: by the packets' times, and by the clock if `now` is given.
+
+        `now` is in nanoseconds since 1970. To be called after each batch of packets, and once in a while when
+        there are none.
+        """
+        if not self._closed:
+            if self._writing:
+                if self._begun:
+                    self._write_descriptions()
+                newest: i64 = self._newest
+                if now > newest:
+                    newest = min(now, MAX_TIME)
+                self._write_until(newest - RECORDING_HOLD)
+            else:
+                self._forget(self._newest - self._before)
+        self._tell()
+
+    def trigger(self, reason: str) -> None:
+        """A flight recorder: write what was kept, and from now on what comes. The file says the reason."""
+        if not self._closed and not self._writing:
+            horizon: i64 = self._newest - self._before
+            self._forget(horizon)
+            if self._cut >= horizon and len(self._chunks) > 0:
+                kept: int = self._newest - self._chunks[0].time
+                reason += f" (memory for only {kept / 1_000_000_000:.3f} s before it)"
+            self._remark = reason
+            self._writing = True
+            self._most = RECORDING_HOLD_OCTETS
+            self._span = RECORDING_SPAN
+        self._tell()
+
+    def finish(self, end: int, received: list[int], dropped: list[int]) -> None:
+        """The capture ended at `end`, in nanoseconds since 1970, 0: with its last packet. Nothing may follow.
+
+        received, dropped: packets of each interface since the start, as far as they are known.
+        """
+        if not self._closed and self._writing:
+            self._write_until(MAX_TIME)
+            chunk = self._chunk
+            if chunk.end > chunk.start:
+                self._put(chunk, chunk.end)
+            if not self._closed:
+                self._finish(end, received, dropped)
+        self._close()
+        self._tell()
+
+    def _finish(self, end: int, received: list[int], dropped: list[int]) -> None:
+        if not self._begun:
+            self._begin(end, 0)
+        self._write_descriptions()
+        if end <= 0:
+            end = self._newest
+        start = self._start
+        if start <= 0:
+            start = self._first_time
+        if start <= 0:
+            start = end
+        remarks = self._late.joined()
+        told: set[int] = set()
+        blocks: list[bytes] = []
+        for place, one in enumerate(self._described):
+            came = gone = -1
+            if one.index not in told:
+                told.add(one.index)
+                came = received[one.index] if 0 <= one.index < len(received) else -1
+                gone = dropped[one.index] if 0 <= one.index < len(dropped) else -1
+            blocks.append(interface_statistics(place, start, end, came, gone, remarks))
+            remarks = b""
+        self._write(b"".join(blocks))
+
+    # Interfaces.
+
+    def _choose(self, interface: i64, link_type: i64) -> bool:
+        """Find the place of an interface, describing it if that was not done. False: there is none left."""
+        place = self._places.get((interface, link_type))
+        if place is None:
+            texts = (b"", b"", b"")
+            for known in self._described:
+                if known.index == interface:
+                    texts = (known.name, known.description, known.filter)
+                    break
+            place = self._describe(interface, link_type, texts)
+            if place < 0:
+                return False
+        self._interface = interface
+        self._link_type = link_type
+        self._place = place
+        return True
+
+    def _describe(self, index: int, link_type: int, texts: tuple[bytes, bytes, bytes]) -> int:
+        place = len(self._described)
+        if place >= MAX_INTERFACES:
+            return -1
+        name, description, its_filter = texts
+        written = link_type if 0 <= link_type <= _HIGHEST_LINK_TYPE else _PRIVATE_LINK_TYPE
+        self._described.append(Described(index, written, name, description, its_filter))
+        self._places[(index, link_type)] = place
+        return place
+
+    # Packets in hand.
+
+    def _form(self, padded: i64) -> Struct:
+        """The shape of a block whose packet takes so many octets: seven words, the packet, its size again."""
+        form = Struct(f"<7I{padded}sI")
+        if len(self._forms) < _MAX_FORMS:
+            self._forms[padded] = form
+        return form
+
+    def _lost_before(self, interface: i64) -> bytes:
+        count = self._lost.pop(interface, 0)
+        return lost_before(count) + end_of_options() if count else b""
+
+    def _begin_chunk(self, number: i64, time: i64, size: i64) -> Chunk:
+        """A chunk for a packet that does not fit into the last one."""
+        room: i64 = min(2 * self._chunk.end, RECORDING_CHUNK)
+        if room < _SMALLEST_CHUNK:
+            room = _SMALLEST_CHUNK
+        if room < size:
+            room = size
+        if self._first_time < 0:
+            self._first_time = time
+        while self._held + room > self._most and len(self._chunks) > 0:
+            if self._writing:
+                self._put(self._chunks[0], self._chunks[0].end)
+                if self._closed:
+                    break
+            else:
+                self._cut = self._chunks[0].latest
+            self._drop_oldest()
+        chunk = Chunk(room, number, time, time + self._span)
+        if not self._closed:
+            self._chunks.append(chunk)
+            self._held += room
+            self._chunk = chunk
+        return chunk
+
+    def _drop_oldest(self) -> None:
+        chunk = self._chunks.popleft()
+        self._held -= chunk.room
+        if chunk.commented:
+            for number in [number for number in self._comments if number < chunk.next]:
+                self._comment_octets -= self._comments.pop(number).octets
+
+    def _forget(self, horizon: i64) -> None:
+        """Let go of what is older, but for the newest chunk."""
+        while len(self._chunks) > 1 and self._chunks[0].latest < horizon:
+            self._drop_oldest()
+
+    def _chunk_of(self, packet: int) -> Chunk | None:
+        """The chunk in hand that has this packet."""
+        number: i64 = packet
+        for chunk in reversed(self._chunks):
+            if number >= chunk.first:
+                return chunk if number < chunk.next else None
+        return None
+
+    def _take_late(self, number: i64) -> None:
+        """Comments that found no packet in hand go to this one."""
+        self._comments[number] = self._late
+        self._comment_octets += self._late.octets
+        self._late = Comments()
+        self._chunk.commented = True
+
+    # Writing.
+
+    def _write_until(self, horizon: i64) -> None:
+        """Write what is not later, except the newest packet (to a pipe that, too)."""
+        while len(self._chunks) > 0 and self._chunks[0].latest <= horizon:
+            chunk = self._chunks[0]
+            if len(self._chunks) == 1:
+                stop: i64 = chunk.last
+                if self._files.pipe:
+                    stop = chunk.end
+                if chunk.start < stop:
+                    self._put(chunk, stop)
+                return
+            self._put(chunk, chunk.end)
+            if self._closed:
+                return
+            self._drop_oldest()
+
+    def _put(self, chunk: Chunk, stop: i64) -> None:
+        """Write the blocks of a chunk that end at `stop` or before it, in as many files as they take."""
+        while chunk.start < stop and not self._closed:
+            if not self._begun:
+                self._begin(chunk.time, chunk.first)
+            self._write_descriptions()
+            until: i64 = stop
+            number: i64 = chunk.next if stop == chunk.end else chunk.next - 1
+            octets = bytes(memoryview(chunk.octets)[chunk.start : stop])
+            if self._rotating and not self._fits(chunk, number, stop - chunk.start):
+                size: i64 = self._fitting(octets, chunk.first)
+                if size == 0:
+                    self._begin(_time(octets, 0), chunk.first)
+                    continue
+                if size < len(octets):
+                    octets = octets[:size]
+                    until = chunk.start + size
+                    number = chunk.first + self._fitting_packets
+            if self._file_packets == 0:
+                self._file_time = _time(octets, 0)
+            self._file_packets += number - chunk.first
+            if chunk.commented:
+                octets = self._with_comments(octets, chunk.first)
+            self._write(octets)
+            chunk.first = number
+            chunk.start = until
+
+    def _fits(self, chunk: Chunk, number: i64, size: i64) -> bool:
+        """Whether a chunk's packets before `number`, `size` octets, surely fit into the file."""
+        return (
+            self._octets + size + self._comment_octets <= self._most_octets
+            and self._file_packets + number - chunk.first <= self._most_packets
+            and self._file_packets > 0
+            and chunk.latest - self._file_time < self._duration
+        )
+
+    def _fitting(self, octets: bytes, number: i64) -> i64:
+        """How many of these octets, blocks of packets from `number` on, fit into the file.
+
+        `_fitting_packets`: how many packets. Into a file without packets at least one fits.
+        """
+        at: i64 = 0
+        packets: i64 = 0
+        taken: i64 = self._octets
+        while at < len(octets):
+            size: i64 = u32le(octets, at + 4)
+            taken += size
+            comments = self._comments.get(number)
+            if comments is not None:
+                taken += comments.octets
+            time = _time(octets, at)
+            if self._file_packets + packets > 0:
+                begun: i64 = self._file_time
+                if self._file_packets == 0:
+                    begun = _time(octets, 0)
+                if (
+                    taken > self._most_octets
+                    or self._file_packets + packets >= self._most_packets
+                    or time - begun >= self._duration
+                ):
+                    break
+            at += size
+            packets += 1
+            number += 1
+        self._fitting_packets = packets
+        return at
+
+    def _with_comments(self, octets: bytes, number: i64) -> bytes:
+        """Blocks of packets, from `number` on, with what is to be said of them."""
+        pieces: list[bytes] = []
+        at: i64 = 0
+        done: i64 = 0
+        while at < len(octets):
+            size: i64 = u32le(octets, at + 4)
+            comments = self._comments.pop(number, None)
+            if comments is not None:
+                self._comment_octets -= comments.octets
+                pieces.append(octets[done:at])
+                pieces.append(with_options(octets, at, comments.joined()))
+                done = at + size
+            at += size
+            number += 1
+        pieces.append(octets[done:])
+        return b"".join(pieces)
+
+    def _begin(self, time: int, number: int) -> None:
+        """Begin the file, or the next one, whose first packet has that time and number; 0: not known yet."""
+        if self._rotating or self._before > 0:
+            try:
+                self._files.begin(time)
+            except CaptureError as error:
+                self._fail(error)
+                return
+        self._begun = True
+        self._descriptions = 0
+        self._octets = 0
+        self._file_packets = 0
+        remarks = [self._remark] if self._remark else []
+        if number > 1:
+            remarks.append(f"packet 1 of this file is packet {number} of the capture")
+        self._write(section_header(self._application, plain("; ".join(remarks), MAX_COMMENT)))
+
+    def _write_descriptions(self) -> None:
+        """Describe the interfaces that the file does not know yet."""
+        if self._descriptions == len(self._described):
+            return
+        blocks = [
+            interface_description(one.link_type, one.name, one.description, one.filter)
+            for one in self._described[self._descriptions :]
+        ]
+        self._descriptions = len(self._described)
+        self._write(b"".join(blocks))
+
+    def _write(self, octets: bytes) -> None:
+        if self._closed:
+            return
+        self._octets += len(octets)
+        try:
+            self._files.write(octets)
+        except CaptureError as error:
+            self._fail(error)
+
+    def _fail(self, error: CaptureError) -> None:
+        self.failed = True
+        self._error = str(error)
+        self._close()
+
+    def _close(self) -> None:
+        """Take no more, and let go of what is in hand."""
+        self._closed = True
+        self._chunks.clear()
+        self._comments.clear()
+        try:
+            self._files.end()
+        except CaptureError as error:
+            if not self._error:
+                self.failed = True
+                self._error = str(error)
+
+    def _tell(self) -> None:
+        """Raise the error that has ended the recording, if there was one; once."""
+        error = self._error
+        if error:
+            self._error = ""
+            raise CaptureError(error)
+
+
+def _time(octets: bytes, at: i64) -> i64:
+    """The time of the packet whose block is there."""
+    return (u32le(octets, at + 12) << 32) | u32le(octets, at + 16)

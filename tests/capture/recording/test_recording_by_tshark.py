@@ -1,0 +1,63 @@
+"""What is recorded is read by Wireshark's programs: packets, times, comments, losses, interfaces."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.capture_files import SECOND, START, packet
+
+from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
+
+pytestmark = pytest.mark.tshark
+
+
+def tshark(path: Path, *fields: str) -> list[list[str]]:
+    wanted = [word for name in fields for word in ("-e", name)]
+    run = subprocess.run(
+        ["tshark", "-n", "-r", str(path), "-T", "fields", *wanted], capture_output=True, text=True, check=True
+    )
+    return [line.split("\t") for line in run.stdout.splitlines()]
+
+
+def capinfos(path: Path) -> str:
+    return subprocess.run(["capinfos", str(path)], capture_output=True, text=True, check=True).stdout
+
+
+def test_tshark_shows_what_was_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.pcapng"
+    recorder = PcapngRecorder(str(path), "amqpscope 9.9")
+    recorder.interface(0, "lo", 1, "127.0.0.1", "tcp port 5672")
+    recorder.interface(1, "tun0", 101, "", "")
+    first, second = packet(b"one"), packet(b"other")[14:]
+    recorder.packet(1, START + 123_456_789, 0, 1, first, 0, len(first), len(first))
+    recorder.lost(1, 12)
+    recorder.packet(2, START + SECOND + 1, 1, 101, second, 0, len(second) - 2, len(second))
+    recorder.comment(2, "amqp10/L-CREDIT: credit → 0")
+    recorder.comment(2, "amqp10/S-WIN-IN: \x1b window")
+    recorder.finish(START + 2 * SECOND, [1, 1], [0, 12])
+    shown = tshark(
+        path,
+        "frame.time_epoch",
+        "frame.cap_len",
+        "frame.len",
+        "frame.interface_name",
+        "frame.drop_count",
+        "tcp.dstport",
+        "frame.comment",
+    )
+    assert shown == [
+        ["1700000000.123456789", str(len(first)), str(len(first)), "lo", "", "5672", ""],
+        [
+            "1700000001.000000001",
+            str(len(second) - 2),
+            str(len(second)),
+            "tun0",
+            "12",
+            "5672",
+            "amqp10/L-CREDIT: credit → 0,amqp10/S-WIN-IN: \\x1b window",
+        ],
+    ]
+    told = capinfos(path)
+    assert "Capture application: amqpscope 9.9" in told
+    assert "Filter string = tcp port 5672" in told
+    assert "Time precision = nanoseconds (9)" in told
