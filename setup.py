@@ -88,6 +88,7 @@ COMPILED = [
     "amqpscope/tracking/inbox.py",
     "amqpscope/tracking/knowledge.py",
     "amqpscope/tracking/pace.py",
+    "amqpscope/tracking/portrait.py",
     "amqpscope/tracking/roll.py",
     "amqpscope/tracking/serial.py",
     "amqpscope/tracking/spans.py",

@@ -232,6 +232,10 @@ class ConnectionTable(SegmentSink):
         self.out.clear()
         return records
 
+    def open(self) -> list[ConnectionAnalysis]:
+        """The connections that are not over, in the order in which they began."""
+        return list(self._forward.values())
+
     def spoken(self) -> int:
         """How many connections had frames so far."""
         return self._spoken + sum(1 for one in self._forward.values() if one.connection.frames > 0)

@@ -333,6 +333,14 @@ MAX_LINK_ACCOUNTS: Final = 4096
 MAX_LEFT: Final = 64
 """Deliveries of one link kept for that: one that is missing is enough. A longer map counts as incomplete."""
 
+MAX_PORTRAYED_LINKS: Final = 256
+"""Links of a connection's portrait, and channels of one of AMQP 0-9-1, and consumers of a channel. Nobody
+reads more at a time."""
+
+MAX_PORTRAYED_DELIVERIES: Final = 65_536
+"""Deliveries of a session that a portrait looks through to tell how many of each link are unsettled; one is
+made every second. Those beyond are only in the session's count."""
+
 # correlation
 
 MAX_CORRELATED_LINKS: Final = 16_384

@@ -102,6 +102,10 @@ class Capture:
         """
         return self._table.connections
 
+    def open_connections(self) -> list[ConnectionAnalysis]:
+        """The TCP connections that are not over yet, in the order in which they began."""
+        return self._table.open()
+
     @property
     def connections_not_kept(self) -> int:
         """How many TCP connections without AMQP are not among `connections`, there being too many."""

@@ -12,6 +12,7 @@ from amqpscope.model import Connection, FrameRecord
 from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import HABITUAL, Profile, recognised, which
+from amqpscope.tracking.portrait import ConnectionPortrait
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.interface import Frame
 from dissectors.wire import i64
@@ -72,6 +73,16 @@ class Judge(ABC):
     def product(self, introduction: object) -> dict[str, str]:
         """What such a frame says: `product`, `version` and the like."""
         return {}
+
+    @abstractmethod
+    def portrait(self) -> ConnectionPortrait:
+        """Both endpoints as they stand now; what they have said counts as if it had arrived."""
+
+    def introduced(self, portrait: ConnectionPortrait, client: object, server: object) -> ConnectionPortrait:
+        """A portrait with who the ends are, by the frames in which they tell of it (None: they did not)."""
+        portrait.client.said = dict(self.product(client))
+        portrait.server.said = dict(self.product(server))
+        return portrait
 
     @abstractmethod
     def dump(self) -> tuple[object, ...]:

@@ -40,8 +40,10 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.chronicle import Chronicle
 from amqpscope.tracking.amqp091.conversation import PeerProperties
 from amqpscope.tracking.amqp091.endpoint import Endpoint, obscure
+from amqpscope.tracking.amqp091.portrait import portray
 from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.pace import Pace
+from amqpscope.tracking.portrait import ConnectionPortrait
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
@@ -378,6 +380,10 @@ class Judge(AnyJudge):
 
     def product(self, introduction: object) -> dict[str, str]:
         return introduction.texts if isinstance(introduction, PeerProperties) else {}
+
+    def portrait(self) -> ConnectionPortrait:
+        portrait = portray(self.client, self.server)
+        return self.introduced(portrait, self.client.view.client, self.server.view.server)
 
     def dump(self) -> tuple[object, ...]:
         return (

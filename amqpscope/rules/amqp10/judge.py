@@ -45,10 +45,12 @@ from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
+from amqpscope.tracking.amqp10.portrait import portray
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.summary import Summary
 from amqpscope.tracking.amqp10.transactions import Ledger, Transaction, opens_ledger
 from amqpscope.tracking.pace import Pace
+from amqpscope.tracking.portrait import ConnectionPortrait
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
@@ -220,6 +222,9 @@ class Judge(AnyJudge):
         if introduction.container_id is not None:
             said["container-id"] = introduction.container_id[:LONGEST]
         return said
+
+    def portrait(self) -> ConnectionPortrait:
+        return self.introduced(portray(self.client, self.server), self.client.open, self.server.open)
 
     def dump(self) -> tuple[object, ...]:
         return (

@@ -181,8 +181,9 @@ class LinkEnd:
         self.received: i64 = 0
         self.receiving: bool = False
         self.current: i64 = UNKNOWN
-        # The most messages that the sending end has told to be available.
+        # The most messages that the sending end has told to be available; as sender: what it told last.
         self.available: i64 = UNKNOWN
+        self.offered: i64 = UNKNOWN
         # As receiver: what it says of deliveries is limited, by its own settle mode or the source's outcomes.
         self.watched: bool = False
         # As receiver: what it lists as unsettled, and the sender's attach, which ends at `orphans_end`, not.
@@ -207,6 +208,7 @@ class LinkEnd:
         self.uncounted = 0
         self.continued = 0
         self.anew = 0
+        self.offered = UNKNOWN
         self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
         self.attach = attach
         self.listed = _listed(attach)
@@ -302,6 +304,8 @@ class LinkEnd:
     def send_flow(self, flow: Flow) -> None:
         """This end sends a flow for the link. A sender may raise its delivery-count by one (drain)."""
         self.echo_end = UNKNOWN
+        if self.sender and flow.available is not None:
+            self.offered = flow.available
         if self.sender and flow.delivery_count is not None:
             count = nearest(flow.delivery_count, self.count)
             if count > self.count:
@@ -413,7 +417,7 @@ class LinkEnd:
             None if self.half_closed is None else self.half_closed.dump(),
             None if self.misanswered is None else self.misanswered.dump(),
             (self.answers, int(self.attach_frame), self.refusal_told, int(self.freed_handle)),
-            (int(self.continued), int(self.bare_limit), int(self.available)),
+            (int(self.continued), int(self.bare_limit), int(self.available), int(self.offered)),
             (int(self.told_count), int(self.told_total), int(self.told_end)),
             (int(self.initial_count), int(self.count), self.limits.dump()),
             (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
@@ -448,7 +452,7 @@ class LinkEnd:
         link.half_closed = None if half_closed is None else Spot.load(half_closed)
         link.misanswered = None if misanswered is None else Spot.load(misanswered)
         link.answers, link.attach_frame, link.refusal_told, link.freed_handle = answers
-        link.continued, link.bare_limit, link.available = counted
+        link.continued, link.bare_limit, link.available, link.offered = counted
         link.told_count, link.told_total, link.told_end = told
         link.initial_count = count[0]
         link.count = count[1]
