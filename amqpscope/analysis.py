@@ -47,7 +47,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis", "Note"]
 
-_DUMP_VERSION = 7
+_DUMP_VERSION = 8
 
 
 class Note:

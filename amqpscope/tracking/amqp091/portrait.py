@@ -8,10 +8,12 @@ deliveries that it has not received yet are in its inbox; with confirms it is th
 
 from amqpscope.limits import MAX_PORTRAYED_DELIVERIES, MAX_PORTRAYED_LINKS
 from amqpscope.model import CLIENT, SERVER
-from amqpscope.tracking.amqp091.channel import UNLIMITED, Channel, Consumer, Request
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.requests import NO_ACK, Request
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.portrait import (
     UNKNOWN,
@@ -208,8 +210,8 @@ def _channel(
     inbound = to_client.channels.get(number) or Underway()
     portrait.client_stopped = client.client_stopped
     portrait.transacted = client.transacted
-    if len(client.windows) > 0 and client.windows.newest() < UNLIMITED:
-        portrait.prefetch = client.windows.newest()
+    if len(client.consumers.windows) > 0 and client.consumers.windows.newest() < UNLIMITED:
+        portrait.prefetch = client.consumers.windows.newest()
     if client.publishes.confirming:
         portrait.confirming = True
         portrait.published = client.publishes.count
@@ -239,7 +241,7 @@ def _channel(
             tag = inbound.tags.pop(0)
             if not request.subject:
                 chosen.append(tag)
-        elif answer == "basic.get-ok" and request.subject == "no-ack":
+        elif answer == "basic.get-ok" and request.subject == NO_ACK:
             inbound.deliveries[_GET] -= 1
     over = Over(queues, cancelled, inbound.cancelled)
     _add_consumers(portrait, client, inbound, over, chosen)
@@ -287,14 +289,14 @@ def _add_consumers(
     consumers: list[Consumer] = []
     tags: list[str] = []
     free: set[str] = set()
-    for tag, consumer in client.consumers.items():
+    for tag, consumer in client.consumers.live.items():
         if consumer.no_ack:
             free.add(tag)
         if not over.has(tag, consumer):
             consumers.append(consumer)
             tags.append(tag)
     at: i64 = 0
-    for consumer in client.nameless:
+    for consumer in client.consumers.nameless:
         tag = ""
         if consumer.waited and at < len(chosen):
             tag = chosen[at]
