@@ -25,6 +25,12 @@ __all__ = ["Detection"]
 _HEADER_ONLY: Final = ("amqp010", "amqp09", "amqp08", "amqp-unknown")
 
 
+_OLDER: Final = "amqp09"
+
+# In so many octets a frame of 0-9-1 shows itself: its header, the class and the method.
+_TELLING: Final = 11
+
+
 class Detection:
     """What is known of one direction's protocol, and its octets as long as they may tell more.
 
@@ -186,7 +192,14 @@ class Detection:
             self.headed += 8
             at += 8
         left = octets[at:]
-        if self.protocol in PROTOCOLS or (len(left) < 8 and b"AMQP".startswith(left[:4])):
+        more = len(left) < 8 and b"AMQP".startswith(left[:4])
+        if left and not more and self.protocol == _OLDER:
+            # Brokers of 0-9-1 take the header of 0-9, and both go on in 0-9-1.
+            found = detect(left)
+            more = found == MORE and len(left) < _TELLING
+            if found == "amqp091":
+                self.protocol = found
+        if more or self.protocol in PROTOCOLS:
             self.held = left
         else:
             self._rest(False)

@@ -17,6 +17,7 @@ from support.openings import (
     KNOWN,
     OPENINGS,
     SERVER_HELLO,
+    START_OK,
     STRANGE,
     method091,
     record,
@@ -72,6 +73,38 @@ def test_ports_do_not_matter(name: str, octets: bytes) -> None:
         drive = Drive(ports)
         drive.send(0, octets)
         assert drive.finish().connection.protocol == name
+
+
+@pytest.mark.parametrize("protocol", ["amqp09", "amqp08", "amqp010", "amqp-unknown"])
+@pytest.mark.parametrize("each", [1, 3, 8, 11, 1000])
+def test_behind_a_header_of_0_9_frames_of_0_9_1_are_read(protocol: str, each: int) -> None:
+    """Brokers take that header. No other one is followed by such frames."""
+    for header in OPENINGS[protocol]:
+        if not header.startswith(b"AMQP"):
+            continue
+        drive = Drive()
+        drive.send(0, header[:8], each=each)
+        drive.send(1, method091(10, 10, b"\0\x09" + bytes(300)), each=each)
+        drive.send(0, START_OK + HEARTBEAT, each=each)
+        drive.finish()
+        kinds = [one.frame.kind for one in drive.out if one.direction == 0]
+        if protocol == "amqp09":
+            assert kinds == ["header", "method", "heartbeat"]
+            assert drive.connection.protocol == "amqp091"
+        else:
+            assert kinds == ["header"]
+
+
+@pytest.mark.parametrize(
+    "strange", [b"\x01\x00\x00\xff", b"\x01" + bytes(30), b"GET / HTTP/1.1\r\n", bytes(40)]
+)
+def test_behind_a_header_of_0_9_nothing_else_is(strange: bytes) -> None:
+    drive = Drive()
+    drive.send(0, OPENINGS["amqp09"][0])
+    drive.send(0, strange, each=1)
+    drive.send(0, START_OK)
+    drive.finish()
+    assert [one.frame.kind for one in drive.out] == ["header"]
 
 
 def test_names_are_those_that_detection_documents() -> None:

@@ -21,6 +21,7 @@ from dissectors.amqp091.methods import (
     BasicReject,
 )
 from dissectors.amqp091.tables import FieldTable
+from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
 __all__ = ["judge_values"]
@@ -215,7 +216,9 @@ def no_reply_text(case: Case) -> None:
 
 
 def _reserved(case: Case, definition: MethodType, field: Field, value: object) -> None:
-    """A field that is to stay zero or empty has a value."""
+    """A field that is to stay zero or empty has a value. Who asked for 0-9 knows it under its old name."""
+    if _asks_for_an_older_version(case):
+        return
     class_id = definition.class_id
     if class_id == _CONNECTION:
         retired_field_of_the_connection(case, field.name)
@@ -227,6 +230,13 @@ def _reserved(case: Case, definition: MethodType, field: Field, value: object) -
         ticket(case, value)
     else:
         cluster_in_get_empty(case)
+
+
+def _asks_for_an_older_version(case: Case) -> bool:
+    for by_client, protocol_id, major, minor, revision in case.view.headers:
+        if by_client and ProtocolHeader(protocol_id, major, minor, revision).protocol() == "AMQP 0-9":
+            return True
+    return False
 
 
 def ticket(case: Case, number: i64) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, without
+from scenarios.pairs import legal, pair, told, without
 from support.dialogue091 import Dialogue091
 
 
@@ -87,13 +87,29 @@ def header_of_a_load_balancer(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@legal("a header of 0-9 that RabbitMQ takes")
-def header_of_0_9(d: Dialogue091) -> None:
+def opened_as_0_9(d: Dialogue091) -> None:
+    """A client that asks for 0-9, which RabbitMQ takes."""
     d.client.header(1, 1, 0, 9)
     d.server.start()
     d.client.start_ok()
     d.server.tune()
     d.client.tune_ok()
-    d.client.open_connection()
+    d.client.open_connection(reserved_1="capabilities", reserved_2=True)
     d.server.connection_open_ok()
+    d.channel(1)
+
+
+@legal("a header of 0-9 that RabbitMQ takes, and what fields were there for that 0-9-1 has reserved")
+def header_of_0_9(d: Dialogue091) -> None:
+    opened_as_0_9(d)
+    d.ask("queue.declare", queue="work", reserved_1=1, answer={"queue": "work"})
+    d.client.method("basic.get", queue="work")
+    d.server.method("basic.get-empty", reserved_1="cluster")
+    d.goodbye()
+
+
+@told("who asks for 0-9, and speaks 0-9-1, is judged like anybody")
+def judged_behind_a_header_of_0_9(d: Dialogue091) -> None:
+    opened_as_0_9(d)
+    d.client.method("basic.ack", delivery_tag=7).breaks("B-ACK-KNOWN")
     d.goodbye()
