@@ -414,7 +414,7 @@ def test_a_conversation_dumped_and_loaded_is_the_same(wire: Wire, data: st.DataO
 def test_a_state_of_another_version_is_refused() -> None:
     drive = Drive()
     state = drive.analysis.dump()
-    assert state[0] == 6
+    assert state[0] == 7
     for other in ((), (state[0] + 1, *state[1:])):
         with pytest.raises(ValueError, match="version"):
             type(drive.analysis).load(other, [], [])
