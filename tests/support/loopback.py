@@ -19,24 +19,32 @@ PATIENCE = 20.0
 
 
 class Segments(SegmentSink):
-    """All segments, as the sender's port, their number, time and octets; and where packets were lost."""
+    """All segments, as the sender's port, their number, time and octets."""
 
     def __init__(self) -> None:
         self.all: list[tuple[int, int, int, bytes]] = []
         self.notes: list[str] = []
+        self._first: dict[int, int] = {}
+        self._streams: dict[int, dict[int, bytes]] = {}
         self.cut = 0
 
     def segment(self, key, reverse, packet, time, seq, ack, flags, buf, start, end, cut):  # type: ignore[no-untyped-def]
         port = int.from_bytes(key[-4:-2], "big")
         self.all.append((port, packet, time, buf[start:end]))
         self.cut += cut
+        place = seq - self._first.setdefault(port, seq + (flags & 2) // 2) & 0xFFFF_FFFF
+        self._streams.setdefault(port, {})[place] = buf[start:end]
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self.notes.append(code)
 
     def octets_from(self, port: int) -> bytes:
-        """What was sent from a port, put together as it came."""
-        return b"".join(octets for sender, _, _, octets in self.all if sender == port)
+        """What was sent from a port, up to the first octet that is missing. Some may be sent again."""
+        stream = b""
+        for place, octets in sorted(self._streams.get(port, {}).items()):
+            if place <= len(stream) < place + len(octets):
+                stream += octets[len(stream) - place :]
+        return stream
 
 
 def refusal(opening: Callable[[], LiveSource]) -> str:

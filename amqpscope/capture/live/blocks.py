@@ -147,7 +147,7 @@ class BlockWalk:
                 else:
                     decoder.packet(self.number, time, LINK_ETHERNET, block, start, start + captured, wire)
             else:
-                inside: i64 = _network(protocol, block, start, start + captured)
+                inside: i64 = _network(protocol, status & _TAGGED != 0, block, start, start + captured)
                 if inside >= 0:
                     self.number += 1
                     decoder.interface = self.place
@@ -176,15 +176,21 @@ class BlockWalk:
         decoder.packet(self.number, time, LINK_ETHERNET, packet, 0, captured + 4, wire + 4)
 
 
-def _network(protocol: i64, block: bytes, start: i64, end: i64) -> i64:
+def _network(protocol: i64, tagged: bool, block: bytes, start: i64, end: i64) -> i64:
     """Octets before the IP header of `block[start:end]`, which is of an ethertype; -1 if it has none.
 
-    A tag that was left in the packet stands before the header when the packet came in; when it goes out, the
-    header comes first, although the type says the same.
+    One tag is taken out by the kernel, which says that there was one; more stand before the header when the
+    packet came in. When it goes out, the header comes first. The type is that of the tag or that behind all
+    tags, as the kernel's version has it.
     """
-    if protocol in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
+    if not tagged and protocol in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         return 0
-    if protocol not in (_ETHERTYPE_TAG, _ETHERTYPE_SERVICE_TAG) or end - start < 9:
+    if end - start < 9 or protocol not in (
+        ETHERTYPE_IPV4,
+        ETHERTYPE_IPV6,
+        _ETHERTYPE_TAG,
+        _ETHERTYPE_SERVICE_TAG,
+    ):
         return -1
     for before in (4, 8):
         inner: i64 = u16(block, start + before - 2)

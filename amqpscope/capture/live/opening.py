@@ -57,6 +57,14 @@ def open_source(
     for alone in (_STANDARD_INPUT, _ANY):
         if alone in names and len(names) > 1:
             raise CaptureError(f"-i {alone} goes with no other interface")
+    if names == [_STANDARD_INPUT]:
+        if filter.strip():
+            raise CaptureError(
+                "a filter is for an interface: what comes from standard input, its sender filters"
+            )
+        from amqpscope.capture.live.pipe import PipeSource
+
+        return PipeSource()
     known = list_interfaces()
     for name in names:
         if name not in [one.name for one in known]:

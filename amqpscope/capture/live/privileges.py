@@ -10,6 +10,7 @@ Sources: capabilities(7), capget(2), PR_SET_NO_NEW_PRIVS(2const).
 
 import ctypes
 import os
+import pwd
 import struct
 import sys
 from typing import Final
@@ -36,11 +37,14 @@ def give_up() -> None:
 
 
 def _become_the_caller() -> None:
-    """Under sudo, the user who called it, with no group but that user's own."""
+    """Under sudo, the user who called it, with that user's groups."""
     user, group = (_number(os.environ.get(name, "")) for name in ("SUDO_UID", "SUDO_GID"))
     if not user or group is None:
         return
-    os.setgroups([group])
+    try:
+        os.initgroups(pwd.getpwuid(user).pw_name, group)
+    except KeyError:  # of whom nobody knows the groups
+        os.setgroups([group])
     os.setresgid(group, group, group)
     os.setresuid(user, user, user)
 

@@ -157,8 +157,8 @@ class RingSource(LiveSource):
                 if self._pending:
                     self._place_drops(self._pending.pop(0))
                     break
-            else:
-                self._meet(int(walk.stranger))
+            elif self._meet(int(walk.stranger)):
+                break
         return self.number - before
 
     def dropped(self) -> int:
@@ -236,21 +236,23 @@ class RingSource(LiveSource):
                 self._dropped.append(0)
             self._dropped[place] += count
 
-    def _meet(self, index: int) -> None:
-        """The next packet is of an interface that is not known."""
+    def _meet(self, index: int) -> bool:
+        """The next packet is of an interface that is not known; whether it is one more of `interfaces`."""
         places = self._walk.places
         if len(places) >= 2 * MAX_INTERFACES:
             places.clear()
         if self._names:
             places[index] = self._indexes.index(index) if index in self._indexes else 0
-            return
+            return False
         name = name_of(index) or f"interface {index}"
         if name not in self._by_name and len(self.interfaces) >= MAX_INTERFACES - 1:
             name = "other interfaces"
-        if name not in self._by_name:
+        new = name not in self._by_name
+        if new:
             self._by_name[name] = len(self.interfaces)
             self.interfaces.append(Interface(name, "", self._link_type, True))
         places[index] = self._by_name[name]
+        return new
 
     def _listen(self) -> None:
         """Take packets from the interfaces that are there."""

@@ -64,7 +64,8 @@ class LiveSource(ABC):
         """Hand on what is there now, but only about `TAKEN_AT_ONCE` octets. How many packets that were.
 
         Where packets are known to be missing it stops in front of the one behind them, with `dropped` grown:
-        what was lost, was lost after the packets handed on so far.
+        what was lost, was lost after the packets handed on so far. It stops, too, in front of the first
+        packet of an interface that it has added to `interfaces`.
         """
 
     @abstractmethod

@@ -33,6 +33,7 @@ def test_every_octet_comes_once_and_in_order(names: list[str], address: str) -> 
     with open_source(names, any_port=True) as source:
         client, server = conversation(said, answered, address=address)
         catch(source, decoder, lambda: len(sink.octets_from(server)) >= len(answered))
+        catch(source, decoder, lambda: len(sink.octets_from(client)) >= len(said))
         assert sink.octets_from(client) == said
         assert sink.octets_from(server) == answered
         assert source.number == decoder.packets
