@@ -414,8 +414,9 @@ def test_a_conversation_dumped_and_loaded_is_the_same(wire: Wire, data: st.DataO
 def test_a_state_of_another_version_is_refused() -> None:
     drive = Drive()
     state = drive.analysis.dump()
-    assert state[0] == 7
-    for other in ((), (state[0] + 1, *state[1:])):
+    version, *rest = state
+    assert isinstance(version, int)
+    for other in ((), (version + 1, *rest), (version - 1, *rest)):
         with pytest.raises(ValueError, match="version"):
             type(drive.analysis).load(other, [], [])
 
