@@ -2,7 +2,7 @@
 
 This is the one place that knows the order of the layers:
 
-    segment -> reassembly -> (transport) -> detection -> dissector -> frames with their evidence
+    segment -> reassembly -> (transport) -> side: detection -> dissector -> frames with their evidence
         -> (judge: endpoint states, rules -> findings)
 
 `ConnectionAnalysis` is fed with the connection's segments in the order of the capture and appends a
@@ -25,16 +25,15 @@ objects do not pickle, and a connection may be continued in another process.
 
 from typing import Final
 
-from amqpscope.detection import Detection
-from amqpscope.evidence import Evidence
 from amqpscope.finding import Finding
-from amqpscope.limits import MAX_NOTES, MAX_WAITING_RECORDS
+from amqpscope.limits import MAX_WAITING_RECORDS
 from amqpscope.model import Connection, Counter, FrameRecord, endpoint
+from amqpscope.note import ConnectionNotes, Note
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
-from amqpscope.reassembly.stream import StreamSink
 from amqpscope.rules.judge import Judge
 from amqpscope.rules.judges import load_judge, new_judge
+from amqpscope.side import FrameSink, Side
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.summaries import load_summary
 from amqpscope.tracking.summary import ConnectionSummary
@@ -42,284 +41,14 @@ from amqpscope.transport.interface import PlainStream
 from dissectors.detect import MORE, UNKNOWN
 from dissectors.interface import Assembler, Frame
 from dissectors.protocols import PROTOCOLS
-from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
 
-__all__ = ["ConnectionAnalysis", "Note"]
+__all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 8
-
-
-class Note:
-    """Something wrong with the capture itself: it accuses no peer.
-
-    code: `capture/...`. packet: the one that showed it, 0 for the file or the connection as a whole.
-    detail: for a person, never octets of the wire. connection: the one concerned, or None.
-    """
-
-    def __init__(self, code: str, packet: i64, time: i64, detail: str, connection: Connection | None) -> None:
-        self.code: str = code
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.detail: str = detail
-        self.connection: Connection | None = connection
+_DUMP_VERSION = 9
 
 
-class _Side(PlainStream):
-    """One direction: which protocol it speaks, its dissector, and the evidence for octets under way."""
-
-    def __init__(self, analysis: "ConnectionAnalysis", direction: i64) -> None:
-        self.analysis: ConnectionAnalysis = analysis
-        self.direction: i64 = direction
-        self.detection: Detection = Detection()
-        self.protocol: str = MORE  # what was told of it
-        self.decoder: StreamDecoder | None = None
-        self.evidence: Evidence = Evidence()
-        self.assembler: Assembler | None = None  # comes with the decoder
-        self.ended: str = ""
-        self.end_packet: i64 = 0
-        self.end_time: i64 = 0
-
-    # From reassembly
-
-    def data(
-        self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
-    ) -> None:
-        decoder = self.decoder
-        if decoder is None:
-            self.undecided(offset, buf, start, end, 0, packet, time, acknowledged)
-            return
-        evidence = self.evidence
-        if decoder.offset == offset:
-            # Nothing is under way: all frames that come of this begin and end in this packet.
-            if len(evidence.offsets) > 0:
-                evidence.clear()
-            decoder.feed(buf, start, end)
-            frames = decoder.frames
-            if frames:
-                decoder.frames = []
-                for frame in frames:
-                    self.give(frame, packet, time, packet, time, acknowledged)
-            if decoder.offset < offset + (end - start):
-                evidence.add(offset, packet, time, acknowledged)
-            return
-        evidence.add(offset, packet, time, acknowledged)
-        decoder.feed(buf, start, end)
-        self.collect(decoder)
-
-    def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
-        decoder = self.decoder
-        if decoder is None:
-            self.undecided(offset, b"", 0, 0, size, packet, time, -1)
-            return
-        self.evidence.add(offset, packet, time, -1)
-        decoder.gap(size)
-        self.collect(decoder)
-
-    def finish(self, reason: str) -> None:
-        if self.ended:
-            return
-        self.ended = reason
-        if self.decoder is None:
-            self.detection.finish()
-            self.look()
-        decoder = self.decoder
-        if decoder is not None:
-            decoder.end(reason)
-            self.collect(decoder)
-
-    # Frames
-
-    def collect(self, decoder: StreamDecoder) -> None:
-        """Give out what the decoder has, with the evidence of each frame's octets."""
-        frames = decoder.frames
-        if frames:
-            decoder.frames = []
-            self.give_all(frames)
-        evidence = self.evidence
-        evidence.forget(decoder.offset)
-        if len(evidence.offsets) > 2:
-            self.thin(decoder)
-
-    def give_all(self, frames: list[Frame]) -> None:
-        """Give these out, with the evidence of each frame's octets."""
-        evidence = self.evidence
-        for frame in frames:
-            first = evidence.find(frame.offset)
-            last = evidence.find(frame.offset + frame.size - 1)
-            self.give(
-                frame,
-                evidence.packets[first],
-                evidence.times[first],
-                evidence.packets[last],
-                evidence.times[last],
-                evidence.acknowledged[first],
-            )
-
-    def thin(self, decoder: StreamDecoder) -> None:
-        """Keep of the octets that can only be the middle of a frame no evidence."""
-        if decoder.lost or decoder.opaque:
-            self.evidence.thin(decoder.offset + decoder.skipped)
-        elif decoder.passed >= 8:
-            self.evidence.thin(decoder.offset + decoder.passed)
-
-    def give(
-        self, frame: Frame, packet: i64, time: i64, last_packet: i64, last_time: i64, acknowledged: i64
-    ) -> None:
-        analysis = self.analysis
-        connection = analysis.connection
-        connection.frames += 1
-        if connection.frames == 1:
-            connection.began = time
-        if frame.kind == "skipped" and frame.name == "tls":
-            connection.encrypted = True
-        counter = analysis.counter
-        if counter is not None and analysis.named and connection.client >= 0:
-            counter.count(frame, self.direction == connection.client)
-            return
-        record = FrameRecord(
-            connection, self.direction, packet, time, last_packet, last_time, acknowledged, frame
-        )
-        assembler = self.assembler
-        if assembler is not None:
-            record.message = assembler.take(frame)
-        record.started = self.detection.whole
-        record.unseen = (analysis.second if self.direction == 0 else analysis.first).unclear()
-        decoder = self.decoder
-        if decoder is not None and decoder.attentive:
-            analysis.heed(frame)
-        if connection.client < 0 and not analysis.settle_client(self.direction, frame):
-            analysis.wait(record)
-        elif not analysis.named and analysis.may_wait():
-            analysis.wait(record)
-        else:
-            analysis.give(record)
-
-    def unclear(self) -> bool:
-        """Whether octets of this direction are missing that no frame given out so far accounts for."""
-        decoder = self.decoder
-        detection = self.detection
-        if decoder is None and not detection.started:
-            # Without its SYN it is not known where it begins, nor what was acknowledged of it.
-            return self.analysis.tcp.stream(self.direction).syn == 0
-        return not detection.whole or (decoder is not None and decoder.lost)
-
-    # While the protocol is not known
-
-    def undecided(
-        self,
-        offset: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        missing: i64,
-        packet: i64,
-        time: i64,
-        acknowledged: i64,
-    ) -> None:
-        """The octets buf[start:end], or so many missing ones, of a direction that is not decoded (yet)."""
-        detection = self.detection
-        if not detection.counts():
-            return
-        if not detection.started and not detection.resting:
-            detection.begin(offset == 0 and self.begins(buf, start, end))
-            if self.analysis.connection.protocol in PROTOCOLS:
-                self.decode(self.analysis.connection.protocol)
-                if missing > 0:
-                    self.gap(offset, missing, packet, time)
-                else:
-                    self.data(offset, buf, start, end, packet, time, acknowledged)
-                return
-        self.evidence.add(offset, packet, time, acknowledged)
-        rested = detection.resting
-        if missing > 0:
-            detection.lose(missing)
-        else:
-            detection.take(offset, buf, start, end)
-        self.look()
-        if self.decoder is None and detection.probes:
-            self.evidence.thin(detection.passed())
-        if detection.resting and not rested:
-            if not detection.probes:
-                self.evidence.clear()
-            self.analysis.rested()
-
-    def look(self) -> None:
-        """See what has become known of the protocol."""
-        detection = self.detection
-        headers = detection.headers
-        if headers:
-            detection.headers = []
-            self.give_all(headers)
-        if detection.protocol != self.protocol:
-            self.protocol = detection.protocol
-            if self.protocol in PROTOCOLS:
-                # First, so that the rules are known by which its frames are judged.
-                self.analysis.name(self.protocol)
-                self.decode(self.protocol)
-            self.analysis.decided(self.direction)
-
-    def begins(self, buf: bytes, start: i64, end: i64) -> bool:
-        """Whether the octets at offset 0 are the stream's first.
-
-        Without its SYN that rests on what the other end acknowledged first, which may be more than SYN.
-        """
-        stream = self.analysis.tcp.stream(self.direction)
-        if stream.syn == 0 and not b"AMQP".startswith(buf[start : min(end, start + 4)]):
-            return False
-        return not stream.midstream
-
-    def decode(self, protocol: str) -> None:
-        """This direction speaks a protocol that is decoded: decode it from where it began."""
-        if self.decoder is not None:
-            return
-        self.protocol = protocol
-        # If nothing has come yet its start will, if that was captured.
-        stream = self.analysis.tcp.stream(self.direction)
-        decoder = self.detection.decoder(protocol, stream.syn != 0 and not stream.midstream)
-        if self.analysis.messages:
-            assembler = PROTOCOLS[protocol].assembler(self.analysis.out is not None)
-            if not self.detection.whole:
-                assembler.joined_midstream()
-            self.assembler = assembler
-        self.decoder = decoder
-        if self.ended:
-            decoder.end(self.ended)
-        self.collect(decoder)
-
-    # Between processes
-
-    def release(self) -> None:
-        """Let go of all that only further octets would need."""
-        self.decoder = None
-        self.assembler = None
-        self.detection.release()
-        self.evidence.clear()
-
-    def dump(self) -> tuple[object, ...]:
-        decoder = self.decoder
-        return (
-            self.detection.dump(),
-            None if decoder is None else decoder.dump(),
-            self.evidence.dump(),
-            None if self.assembler is None else self.assembler.dump(),
-            (self.ended, int(self.end_packet), int(self.end_time)),
-        )
-
-    def restore(self, state: tuple[object, ...]) -> None:
-        detection, decoder, evidence, assembler, ended = state
-        assert isinstance(detection, tuple) and isinstance(evidence, tuple) and isinstance(ended, tuple)
-        self.detection = Detection.load(detection)
-        self.protocol = self.detection.protocol
-        if isinstance(decoder, tuple):
-            self.decoder = PROTOCOLS[self.protocol].load_decoder(decoder)
-        self.evidence = Evidence.load(evidence)
-        if isinstance(assembler, tuple):
-            self.assembler = PROTOCOLS[self.protocol].load_assembler(assembler)
-        self.ended, self.end_packet, self.end_time = ended
-
-
-class ConnectionAnalysis(StreamSink):
+class ConnectionAnalysis(FrameSink):
     """One TCP connection. Feed it with `segment`, end it with `finish`, take the records from `out`.
 
     out: where frame records are appended; may be shared by all connections of a capture. None: only findings
@@ -344,7 +73,7 @@ class ConnectionAnalysis(StreamSink):
         self.connection: Connection = connection
         self.counter: Counter | None = counter
         self.out: list[FrameRecord] | None = out
-        self.notes: list[Note] = notes
+        self.notes: ConnectionNotes = ConnectionNotes(connection, notes)
         self.messages: bool = messages
         self.findings: list[Finding] | None = findings
         # Where findings go at once, too.
@@ -366,12 +95,9 @@ class ConnectionAnalysis(StreamSink):
         self.closing: i64 = 0
         # Records that wait until it is known who the client is.
         self.waiting: list[FrameRecord] = []
-        # How often each code was noted, and the notes of a connection that is not known to be AMQP.
-        self.noted: dict[str, int] = {}
-        self.untold: list[Note] = []
         self.tcp: TcpConnection = TcpConnection(self)
-        self.first: _Side = _Side(self, 0)
-        self.second: _Side = _Side(self, 1)
+        self.first: Side = Side(self, self.tcp.stream(0))
+        self.second: Side = Side(self, self.tcp.stream(1))
         # What reassembly feeds; a layer like TLS would be set in front of a side here.
         self.first_entry: PlainStream = self.first
         self.second_entry: PlainStream = self.second
@@ -408,18 +134,13 @@ class ConnectionAnalysis(StreamSink):
             self.first.detection.looked_at() or self.second.detection.looked_at()
         ):
             connection.protocol = UNKNOWN
-        if connection.protocol.startswith("amqp"):
-            for code, count in self.noted.items():
-                if count > MAX_NOTES:
-                    self.notes.append(Note(code, 0, 0, f"{count - MAX_NOTES} more", connection))
-        self.noted = {}
-        self.untold = []
+        self.notes.finish()
         self.first.release()
         self.second.release()
         # Nothing comes any more. What is let go of goes at once then, not when garbage is looked for.
         self.tcp.release()
-        self.first.analysis = _NOBODY
-        self.second.analysis = _NOBODY
+        self.first.sink = _NOBODY
+        self.second.sink = _NOBODY
 
     # From reassembly
 
@@ -492,20 +213,71 @@ class ConnectionAnalysis(StreamSink):
         self.judge = None
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
-        """The first few of each code are passed on, of a connection that is AMQP; the rest is counted."""
-        count = self.noted.get(code, 0) + 1
-        self.noted[code] = count
-        if count <= MAX_NOTES:
-            note = Note(code, packet, time, detail, self.connection)
-            if self.connection.protocol.startswith("amqp"):
-                self.notes.append(note)
-            else:
-                self.untold.append(note)
+        self.notes.add(code, packet, time, detail)
 
-    # What is known of the connection
+    # From the sides
+
+    def frame(
+        self,
+        direction: i64,
+        frame: Frame,
+        packet: i64,
+        time: i64,
+        last_packet: i64,
+        last_time: i64,
+        acknowledged: i64,
+    ) -> None:
+        connection = self.connection
+        connection.frames += 1
+        if connection.frames == 1:
+            connection.began = time
+        if frame.kind == "skipped" and frame.name == "tls":
+            connection.encrypted = True
+        counter = self.counter
+        if counter is not None and self.named and connection.client >= 0:
+            counter.count(frame, direction == connection.client)
+            return
+        own = self.first if direction == 0 else self.second
+        other = self.second if direction == 0 else self.first
+        record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+        assembler = own.assembler
+        if assembler is not None:
+            record.message = assembler.take(frame)
+        record.started = own.detection.whole
+        record.unseen = other.unclear()
+        decoder = own.decoder
+        if decoder is not None and decoder.attentive:
+            self.heed(frame)
+        if connection.client < 0 and not self.settle_client(direction, frame):
+            self.wait(record)
+        elif not self.named and self.may_wait():
+            self.wait(record)
+        else:
+            self.give(record)
+
+    def heed(self, frame: Frame) -> None:
+        """A frame may tell both decoders how to go on."""
+        for side in (self.first, self.second):
+            decoder = side.decoder
+            if decoder is not None:
+                decoder.heed(frame)
+
+    def assembler(self, protocol: str) -> Assembler | None:
+        return PROTOCOLS[protocol].assembler(self.out is not None) if self.messages else None
+
+    def spoken(self) -> str:
+        protocol = self.connection.protocol
+        return protocol if protocol in PROTOCOLS else ""
+
+    def name(self, protocol: str) -> None:
+        connection = self.connection
+        if not self.named:
+            self.named = True
+            connection.protocol = protocol
+            if connection.client >= 0:
+                self.give_waiting(False)
 
     def decided(self, direction: i64) -> None:
-        """A direction's protocol became known."""
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
         protocol = own.detection.protocol
@@ -518,12 +290,10 @@ class ConnectionAnalysis(StreamSink):
             # Where its stream begins may show only when it does.
             if other.detection.started or self.tcp.stream(1 - direction).syn != 0:
                 other.decode(protocol)
-        if self.untold and connection.protocol.startswith("amqp"):
-            self.notes += self.untold
-            self.untold = []
+        self.notes.tell()
 
     def rested(self) -> None:
-        """A direction is not looked at any more. If both are not, neither are their octets."""
+        # If both are not looked at, neither are their octets.
         if not (self.first.detection.resting and self.second.detection.resting):
             return
         if not self.connection.protocol.startswith("amqp"):
@@ -531,21 +301,7 @@ class ConnectionAnalysis(StreamSink):
             self.first.release()
             self.second.release()
 
-    def name(self, protocol: str) -> None:
-        """A direction speaks a protocol that is decoded: so does the connection, if none was known before."""
-        connection = self.connection
-        if not self.named:
-            self.named = True
-            connection.protocol = protocol
-            if connection.client >= 0:
-                self.give_waiting(False)
-
-    def heed(self, frame: Frame) -> None:
-        """A frame may tell both decoders how to go on."""
-        for side in (self.first, self.second):
-            decoder = side.decoder
-            if decoder is not None:
-                decoder.heed(frame)
+    # Who the client is, and what waits for that
 
     def may_wait(self) -> bool:
         """Whether one more record may wait."""
@@ -610,8 +366,7 @@ class ConnectionAnalysis(StreamSink):
             self.ignored,
             self.closing,
             tuple(record.dump() for record in self.waiting),
-            tuple(self.noted.items()),
-            tuple((note.code, note.packet, note.time, note.detail) for note in self.untold),
+            self.notes.dump(),
             self.tcp.dump(),
             self.first.dump(),
             self.second.dump(),
@@ -632,9 +387,9 @@ class ConnectionAnalysis(StreamSink):
         """
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, messages, ignored, closing, waiting, noted, untold, tcp, first, second, judge, over = state
+        _, about, messages, ignored, closing, waiting, noted, tcp, first, second, judge, over = state
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
-        assert isinstance(waiting, tuple) and isinstance(noted, tuple) and isinstance(untold, tuple)
+        assert isinstance(waiting, tuple) and isinstance(noted, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
         connection = Connection.load(about)
         analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
@@ -642,11 +397,10 @@ class ConnectionAnalysis(StreamSink):
         analysis.ignored = bool(ignored)
         analysis.closing = closing
         analysis.waiting = [FrameRecord.load(record, connection) for record in waiting]
-        analysis.noted = dict(noted)
-        analysis.untold = [
-            Note(code, packet, time, detail, connection) for code, packet, time, detail in untold
-        ]
+        analysis.notes.restore(noted)
         analysis.tcp = TcpConnection.load(tcp, analysis)
+        analysis.first.stream = analysis.tcp.stream(0)
+        analysis.second.stream = analysis.tcp.stream(1)
         analysis.first.restore(first)
         analysis.second.restore(second)
         concluded, left = over

@@ -12,7 +12,7 @@ Wireshark counts up for two ends that are new to it and for a SYN with a new seq
 connection that is only told from an earlier one by a jump: the two share a number.
 """
 
-from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.correlation.correlate import correlate
 from amqpscope.finding import Finding
@@ -30,6 +30,7 @@ from amqpscope.limits import (
     NEW_CONNECTION_SILENCE,
 )
 from amqpscope.model import Connection, Counter, FrameRecord
+from amqpscope.note import Note
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.summary import ConnectionSummary

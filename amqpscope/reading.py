@@ -15,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.source import Source
 from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.model import Counter, FrameRecord
+from amqpscope.note import Note
 from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 

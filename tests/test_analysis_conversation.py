@@ -14,8 +14,8 @@ from support.talk import Talk, by_peer, read, told
 from support.tcp_writer import ACK, PSH, SYN, Capture
 
 import amqpscope
-from amqpscope.analysis import Note
 from amqpscope.model import FrameRecord
+from amqpscope.note import Note
 
 MESSAGE_A = amqp.properties(message_id="a") + amqp.data(bytes(range(256)) * 3)
 MESSAGE_B = amqp.properties(message_id="b") + amqp.amqp_value("second")

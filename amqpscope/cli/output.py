@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from amqpscope.analysis import Note
+from amqpscope.note import Note
 from amqpscope.reading import Capture
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable

@@ -4,9 +4,9 @@ import json
 import sys
 from typing import Any
 
-from amqpscope.analysis import Note
 from amqpscope.cli.output import note_lines, notes_to_stderr, painter
 from amqpscope.finding import Finding
+from amqpscope.note import Note
 from amqpscope.reading import Capture
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json
 from amqpscope.report.painter import Painter

@@ -3,10 +3,10 @@
 import json
 import sys
 
-from amqpscope.analysis import Note
 from amqpscope.census import Census
 from amqpscope.cli.output import note_lines, notes_to_stderr, painter
 from amqpscope.model import Connection, Counter, FrameRecord
+from amqpscope.note import Note
 from amqpscope.reading import Capture
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from amqpscope.analysis import Note
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.connections import ConnectionTable
+from amqpscope.note import Note
 from amqpscope.pipeline.files import Fate, FileReader, file_row, whole
 from amqpscope.pipeline.inputs import CaptureSet, Input
 from amqpscope.pipeline.rows import Recorder, Rows

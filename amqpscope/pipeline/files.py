@@ -9,12 +9,12 @@ with the octets of a record that lies over the border.
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from amqpscope.analysis import Note
 from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.note import Note
 from amqpscope.pipeline.inputs import (
     READ_ERRORS,
     Input,

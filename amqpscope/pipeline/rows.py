@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.connections import ConnectionTable
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.note import Note
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
 from amqpscope.pipeline.deliveries091 import Amqp091Log
 from amqpscope.pipeline.deliveries10 import Amqp10Log

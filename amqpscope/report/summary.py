@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from amqpscope.analysis import ConnectionAnalysis, Note
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.model import Connection, FrameRecord, endpoint
+from amqpscope.note import Note
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.diagnoses import misdirected
 from amqpscope.report.diagnosis import Diagnosed

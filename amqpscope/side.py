@@ -1,0 +1,295 @@
+"""One side of a connection: from the octets of one direction to frames, each with its evidence.
+
+Theory of operation. Which protocol the side speaks is told by its octets (`amqpscope.detection`), or by the
+other side; until then its octets are held, or only counted. From then on its decoder gives frames, and knows
+nothing of packets. So beside the decoder stands the evidence for the octets that belong to no frame yet: of
+which packet, when, and what that acknowledged. With a frame goes that of its first octet and of its last.
+Nearly always a frame begins and ends in the packet at hand; then nothing is kept, and nothing looked up.
+
+What its frames mean for the connection the side does not know: they go, with what it finds out of its
+protocol, to the `FrameSink` that has both sides.
+"""
+
+from abc import ABC, abstractmethod
+
+from amqpscope.detection import Detection
+from amqpscope.evidence import Evidence
+from amqpscope.reassembly.stream import Direction, StreamSink
+from amqpscope.transport.interface import PlainStream
+from dissectors.detect import MORE
+from dissectors.interface import Assembler, Frame
+from dissectors.protocols import PROTOCOLS
+from dissectors.stream_decoder import StreamDecoder
+from dissectors.wire import i64
+
+__all__ = ["FrameSink", "Side"]
+
+
+class FrameSink(StreamSink, ABC):
+    """What has both sides of a connection: their streams come to it, and their frames."""
+
+    @abstractmethod
+    def frame(
+        self,
+        direction: i64,
+        frame: Frame,
+        packet: i64,
+        time: i64,
+        last_packet: i64,
+        last_time: i64,
+        acknowledged: i64,
+    ) -> None:
+        """A side's next frame.
+
+        packet, time (ns): of its first octet; last_packet, last_time: of its last. acknowledged: octets of
+        the other stream that the packet of its first octet acknowledged, -1 unknown.
+        """
+
+    @abstractmethod
+    def spoken(self) -> str:
+        """The protocol of the connection, if that is known and decoded; else ""."""
+
+    @abstractmethod
+    def name(self, protocol: str) -> None:
+        """A side speaks a protocol that is decoded. It has given no frame of it yet."""
+
+    @abstractmethod
+    def decided(self, direction: i64) -> None:
+        """What a side speaks became known, whatever it is."""
+
+    @abstractmethod
+    def rested(self) -> None:
+        """A side is not looked at any more."""
+
+    @abstractmethod
+    def assembler(self, protocol: str) -> Assembler | None:
+        """What puts a side's messages together, None if that is not wanted."""
+
+
+class Side(PlainStream):
+    """One direction: which protocol it speaks, its dissector, and the evidence for octets under way.
+
+    sink: takes its frames. stream: where it begins, by what reassembly knows. ended: the reason for which it
+    is over, "" while it is not; end_packet, end_time (ns): of what showed it.
+    """
+
+    def __init__(self, sink: FrameSink, stream: Direction) -> None:
+        self.sink: FrameSink = sink
+        self.stream: Direction = stream
+        self.direction: i64 = stream.index
+        self.detection: Detection = Detection()
+        self.protocol: str = MORE  # what was told of it
+        self.decoder: StreamDecoder | None = None
+        self.evidence: Evidence = Evidence()
+        self.assembler: Assembler | None = None  # comes with the decoder
+        self.ended: str = ""
+        self.end_packet: i64 = 0
+        self.end_time: i64 = 0
+
+    # From reassembly
+
+    def data(
+        self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
+    ) -> None:
+        decoder = self.decoder
+        if decoder is None:
+            self.undecided(offset, buf, start, end, 0, packet, time, acknowledged)
+            return
+        evidence = self.evidence
+        if decoder.offset == offset:
+            # Nothing is under way: all frames that come of this begin and end in this packet.
+            if len(evidence.offsets) > 0:
+                evidence.clear()
+            decoder.feed(buf, start, end)
+            frames = decoder.frames
+            if frames:
+                decoder.frames = []
+                for frame in frames:
+                    self.sink.frame(self.direction, frame, packet, time, packet, time, acknowledged)
+            if decoder.offset < offset + (end - start):
+                evidence.add(offset, packet, time, acknowledged)
+            return
+        evidence.add(offset, packet, time, acknowledged)
+        decoder.feed(buf, start, end)
+        self.collect(decoder)
+
+    def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
+        decoder = self.decoder
+        if decoder is None:
+            self.undecided(offset, b"", 0, 0, size, packet, time, -1)
+            return
+        self.evidence.add(offset, packet, time, -1)
+        decoder.gap(size)
+        self.collect(decoder)
+
+    def finish(self, reason: str) -> None:
+        if self.ended:
+            return
+        self.ended = reason
+        if self.decoder is None:
+            self.detection.finish()
+            self.look()
+        decoder = self.decoder
+        if decoder is not None:
+            decoder.end(reason)
+            self.collect(decoder)
+
+    # Frames
+
+    def collect(self, decoder: StreamDecoder) -> None:
+        """Give out what the decoder has, with the evidence of each frame's octets."""
+        frames = decoder.frames
+        if frames:
+            decoder.frames = []
+            self.give_all(frames)
+        evidence = self.evidence
+        evidence.forget(decoder.offset)
+        if len(evidence.offsets) > 2:
+            self.thin(decoder)
+
+    def give_all(self, frames: list[Frame]) -> None:
+        """Give these out, with the evidence of each frame's octets."""
+        evidence = self.evidence
+        for frame in frames:
+            first = evidence.find(frame.offset)
+            last = evidence.find(frame.offset + frame.size - 1)
+            self.sink.frame(
+                self.direction,
+                frame,
+                evidence.packets[first],
+                evidence.times[first],
+                evidence.packets[last],
+                evidence.times[last],
+                evidence.acknowledged[first],
+            )
+
+    def thin(self, decoder: StreamDecoder) -> None:
+        """Keep of the octets that can only be the middle of a frame no evidence."""
+        if decoder.lost or decoder.opaque:
+            self.evidence.thin(decoder.offset + decoder.skipped)
+        elif decoder.passed >= 8:
+            self.evidence.thin(decoder.offset + decoder.passed)
+
+    def unclear(self) -> bool:
+        """Whether octets of this direction are missing that no frame given out so far accounts for."""
+        decoder = self.decoder
+        detection = self.detection
+        if decoder is None and not detection.started:
+            # Without its SYN it is not known where it begins, nor what was acknowledged of it.
+            return self.stream.syn == 0
+        return not detection.whole or (decoder is not None and decoder.lost)
+
+    # While the protocol is not known
+
+    def undecided(
+        self,
+        offset: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        missing: i64,
+        packet: i64,
+        time: i64,
+        acknowledged: i64,
+    ) -> None:
+        """The octets buf[start:end], or so many missing ones, of a direction that is not decoded (yet)."""
+        detection = self.detection
+        if not detection.counts():
+            return
+        if not detection.started and not detection.resting:
+            detection.begin(offset == 0 and self.begins(buf, start, end))
+            spoken = self.sink.spoken()
+            if spoken:
+                self.decode(spoken)
+                if missing > 0:
+                    self.gap(offset, missing, packet, time)
+                else:
+                    self.data(offset, buf, start, end, packet, time, acknowledged)
+                return
+        self.evidence.add(offset, packet, time, acknowledged)
+        rested = detection.resting
+        if missing > 0:
+            detection.lose(missing)
+        else:
+            detection.take(offset, buf, start, end)
+        self.look()
+        if self.decoder is None and detection.probes:
+            self.evidence.thin(detection.passed())
+        if detection.resting and not rested:
+            if not detection.probes:
+                self.evidence.clear()
+            self.sink.rested()
+
+    def look(self) -> None:
+        """See what has become known of the protocol."""
+        detection = self.detection
+        headers = detection.headers
+        if headers:
+            detection.headers = []
+            self.give_all(headers)
+        if detection.protocol != self.protocol:
+            self.protocol = detection.protocol
+            if self.protocol in PROTOCOLS:
+                # First, so that the rules are known by which its frames are judged.
+                self.sink.name(self.protocol)
+                self.decode(self.protocol)
+            self.sink.decided(self.direction)
+
+    def begins(self, buf: bytes, start: i64, end: i64) -> bool:
+        """Whether the octets at offset 0 are the stream's first.
+
+        Without its SYN that rests on what the other end acknowledged first, which may be more than SYN.
+        """
+        stream = self.stream
+        if stream.syn == 0 and not b"AMQP".startswith(buf[start : min(end, start + 4)]):
+            return False
+        return not stream.midstream
+
+    def decode(self, protocol: str) -> None:
+        """This direction speaks a protocol that is decoded: decode it from where it began."""
+        if self.decoder is not None:
+            return
+        self.protocol = protocol
+        # If nothing has come yet its start will, if that was captured.
+        stream = self.stream
+        decoder = self.detection.decoder(protocol, stream.syn != 0 and not stream.midstream)
+        assembler = self.sink.assembler(protocol)
+        if assembler is not None:
+            if not self.detection.whole:
+                assembler.joined_midstream()
+            self.assembler = assembler
+        self.decoder = decoder
+        if self.ended:
+            decoder.end(self.ended)
+        self.collect(decoder)
+
+    # Between processes
+
+    def release(self) -> None:
+        """Let go of all that only further octets would need."""
+        self.decoder = None
+        self.assembler = None
+        self.detection.release()
+        self.evidence.clear()
+
+    def dump(self) -> tuple[object, ...]:
+        decoder = self.decoder
+        return (
+            self.detection.dump(),
+            None if decoder is None else decoder.dump(),
+            self.evidence.dump(),
+            None if self.assembler is None else self.assembler.dump(),
+            (self.ended, int(self.end_packet), int(self.end_time)),
+        )
+
+    def restore(self, state: tuple[object, ...]) -> None:
+        detection, decoder, evidence, assembler, ended = state
+        assert isinstance(detection, tuple) and isinstance(evidence, tuple) and isinstance(ended, tuple)
+        self.detection = Detection.load(detection)
+        self.protocol = self.detection.protocol
+        if isinstance(decoder, tuple):
+            self.decoder = PROTOCOLS[self.protocol].load_decoder(decoder)
+        self.evidence = Evidence.load(evidence)
+        if isinstance(assembler, tuple):
+            self.assembler = PROTOCOLS[self.protocol].load_assembler(assembler)
+        self.ended, self.end_packet, self.end_time = ended
