@@ -45,7 +45,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 9
+_DUMP_VERSION = 10
 
 
 class ConnectionAnalysis(FrameSink):

@@ -13,9 +13,10 @@ from amqpscope.limits import MAX_TRANSACTIONS
 from amqpscope.rules.amqp10 import transaction
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.catalogue import severity
+from amqpscope.tracking.amqp10.control import Control, Request
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.transactions import Control, Ledger, Request
+from amqpscope.tracking.amqp10.transactions import Ledger
 from dissectors.amqp10.transactions import Declared
 
 

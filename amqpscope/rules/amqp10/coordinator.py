@@ -2,9 +2,10 @@
 
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.transaction import declared_as_a_state, txn_id_too_long
+from amqpscope.tracking.amqp10.control import Request, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.transactions import Request, Transaction, Work, among_raw
+from amqpscope.tracking.amqp10.work import Work, among_raw
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Accepted, Modified, Rejected, Released
@@ -283,7 +284,7 @@ def _judge_work(case: Case, request: Request, transaction: Transaction) -> None:
     if session is None or not isinstance(body, Disposition) or body.first is None:
         return
     here = (case.peer.peer, int(session.peer_channel))
-    for key, deliveries in case.ledger.work.items():
+    for key, deliveries in case.ledger.work.deliveries.items():
         named: list[int] = []
         if key == here:
             # Stated by this very disposition.

@@ -44,11 +44,13 @@ from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
+from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
 from amqpscope.tracking.amqp10.portrait import portray
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.summary import Summary
-from amqpscope.tracking.amqp10.transactions import Ledger, Transaction, opens_ledger
+from amqpscope.tracking.amqp10.transaction_names import attaches_control
+from amqpscope.tracking.amqp10.transactions import Ledger
 from amqpscope.tracking.pace import Pace
 from amqpscope.tracking.portrait import ConnectionPortrait
 from dissectors.amqp10.frame import ProtocolHeader
@@ -127,7 +129,7 @@ class Judge(AnyJudge):
             for finding in self.made[len(self.made) - case.found :]:
                 reaction.owe_for(case, finding)
         self.saw(record, case.found)
-        if case.ledger.active or opens_ledger(frame.body):
+        if case.ledger.active or attaches_control(frame.body):
             if not case.ledger.active:
                 case.ledger = Ledger()
             case.ledger.apply(me, record)

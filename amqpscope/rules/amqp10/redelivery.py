@@ -9,7 +9,7 @@ from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.passage import passage
 from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count, says_first
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.transactions import named_in
+from amqpscope.tracking.amqp10.transaction_names import named_in
 from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released, Source

@@ -9,9 +9,10 @@ from typing import Final
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.amqp10.types import field_value_that_does_not_provide_its_archetype
+from amqpscope.tracking.amqp10.control import Control, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.transactions import Control, Transaction, asked_of, named_in
+from amqpscope.tracking.amqp10.transaction_names import asked_of, named_in
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Rejected, Source
@@ -232,7 +233,7 @@ def _judge_discharge(case: Case, txn_id: bytes) -> None:
     transaction = ledger.transaction(me.peer, txn_id)
     if transaction is None or case.found > found or not me.whole or ledger.overfull:
         return
-    work = ledger.incomplete(transaction)
+    work = ledger.work.incomplete(transaction)
     if work is not None:
         discharged_while_incomplete(case, transaction, int(work.packet))
     for (peer, channel, name), asked in ledger.asked.items():

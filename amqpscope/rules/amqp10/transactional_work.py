@@ -2,9 +2,11 @@
 
 from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.transactions import Transaction, Work, among_raw, named_in
+from amqpscope.tracking.amqp10.transaction_names import named_in
+from amqpscope.tracking.amqp10.work import Work, among_raw
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.composite import Composite
@@ -96,7 +98,7 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
         return
     if body.aborted or delivery.number == UNKNOWN:
         return
-    work = ledger.work_of(me.peer, session.channel, raw(delivery.number))
+    work = ledger.work.of(me.peer, session.channel, raw(delivery.number))
     if work is None:
         # Of what its receiver has left meanwhile there is no work any more.
         before = named_in(delivery.state)
@@ -269,13 +271,13 @@ def judge_disposition(
     last = first if body.last is None else body.last
     if body.role is False:
         if body.settled:
-            deliveries = ledger.work.get((me.peer, int(session.channel)))
+            deliveries = ledger.work.deliveries.get((me.peer, int(session.channel)))
             for number in among_raw(deliveries, first, last):
-                _judge_settled(case, ledger.work_of(me.peer, session.channel, number))
+                _judge_settled(case, ledger.work.of(me.peer, session.channel, number))
         return
-    deliveries = ledger.work.get((case.peer.peer, int(session.peer_channel)))
+    deliveries = ledger.work.deliveries.get((case.peer.peer, int(session.peer_channel)))
     for number in among_raw(deliveries, first, last):
-        work = ledger.work_of(case.peer.peer, session.peer_channel, number)
+        work = ledger.work.of(case.peer.peer, session.peer_channel, number)
         under = None if work is None else work.transaction
         if work is None or under is None:
             continue
@@ -305,7 +307,7 @@ def _judge_plain_postings(case: Case, session: SessionEnd, body: Disposition) ->
         return
     for delivery in peer.named(theirs, body):
         if delivery.complete and named_in(delivery.state) is None and not delivery.link.coordinator:
-            if case.ledger.work_of(peer.peer, theirs.channel, raw(delivery.number)) is None:
+            if case.ledger.work.of(peer.peer, theirs.channel, raw(delivery.number)) is None:
                 acquired_under_a_transaction_not_asked_for(case)
                 return
 
@@ -336,7 +338,7 @@ def judge_end(case: Case, reason: str) -> None:
         return
     if me.closed or case.peer.closed:
         return
-    for (sender, _), deliveries in case.ledger.work.items():
+    for (sender, _), deliveries in case.ledger.work.deliveries.items():
         if sender != me.peer:
             continue
         for work in deliveries.values():

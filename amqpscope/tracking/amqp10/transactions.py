@@ -1,4 +1,4 @@
-"""Transactions of a connection: control links, what is declared and discharged on them, work under them.
+"""Transactions of a connection: what both peers say of control links, transactions, and work under them.
 
 Theory of operation. A controller attaches a control link to the coordinator of a resource. It declares
 a transaction there, the resource answers with an id, and from then on both say of which transaction a
@@ -13,9 +13,8 @@ end of the frame that said it, in the stream of who said it:
 
 Naming a transaction shows that the frame with its id was read (`Ledger.prove`).
 
-A delivery is kept as `Work` while it is under a transaction, by its sender's word (posted, or acquired by
-the controller) or by its receiver's (retired): until it is settled, its link is detached, or its session
-ended. What is over is forgotten; a transaction is over when its discharge is answered.
+What is over is forgotten; a transaction is over when its discharge is answered. What is kept is in
+`tracking.amqp10.control` and `tracking.amqp10.work`.
 
 Nothing here judges. An id that nobody declared changes nothing.
 
@@ -26,210 +25,21 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_ASKED, MAX_OVER_TRANSACTIONS, MAX_TRANSACTIONS, MAX_WORK
 from amqpscope.model import FrameRecord
+from amqpscope.tracking.amqp10.control import Control, Request, Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transaction_names import asked_of, named_in, request_in
+from amqpscope.tracking.amqp10.work import Asked, Work, Works, among_raw
 from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Received, Rejected, Source
 from dissectors.amqp10.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
-from dissectors.amqp10.portable import dump_value, load_value
-from dissectors.amqp10.transactions import Coordinator, Declare, Declared, Discharge, TransactionalState
+from dissectors.amqp10.transactions import Coordinator, Declare, Declared, Discharge
 from dissectors.wire import i64
 
-__all__ = [
-    "NO_LEDGER",
-    "Asked",
-    "Control",
-    "Ledger",
-    "Request",
-    "Transaction",
-    "Work",
-    "among_raw",
-    "asked_of",
-    "named_in",
-    "opens_ledger",
-    "request_in",
-]
-
-
-class Control:
-    """A control link.
-
-    controller: the peer that attached it as sender. channel, session: of that peer, on which and the number
-    of the session in which it did. offers_rejected: its source lets the outcome be rejected. answer_end: of
-    the resource's attach; capabilities: the coordinator's in that, None if it says none. left, dropped: the
-    ends of the controller's and of the resource's detach (or session end); closed: the first of them did.
-    settled_end: of the last transfer that came settled, in `settled_packet`, till a later one is answered.
-    """
-
-    def __init__(self, controller: str, channel: int, session: int, name: str, packet: i64) -> None:
-        self.controller: str = controller
-        self.channel: int = channel
-        self.session: int = session
-        self.name: str = name
-        self.packet: i64 = packet
-        self.offers_rejected: bool = True
-        self.answer_end: i64 = UNKNOWN
-        self.capabilities: tuple[str, ...] | None = None
-        self.left: i64 = UNKNOWN
-        self.dropped: i64 = UNKNOWN
-        self.closed: bool = False
-        self.settled_end: i64 = UNKNOWN
-        self.settled_packet: i64 = 0
-
-    def over(self) -> bool:
-        """Whether either end has detached it."""
-        return self.left != UNKNOWN or self.dropped != UNKNOWN
-
-    def dump(self) -> tuple[object, ...]:
-        """All of it as plain values."""
-        return (
-            (self.controller, self.channel, self.session, self.name, int(self.packet)),
-            (self.offers_rejected, int(self.answer_end), self.capabilities),
-            (int(self.left), int(self.dropped), self.closed),
-            (int(self.settled_end), int(self.settled_packet)),
-        )
-
-    @staticmethod
-    def load(state: tuple[Any, ...]) -> "Control":
-        """What `dump` gave, as an object again."""
-        about, answer, ends, settled = state
-        control = Control(about[0], about[1], about[2], about[3], about[4])
-        control.offers_rejected, control.answer_end, control.capabilities = answer
-        control.left, control.dropped, control.closed = ends
-        control.settled_end, control.settled_packet = settled
-        return control
-
-
-class Transaction:
-    """One transaction, from the frame that declared it.
-
-    declared_end: of the resource's disposition with its id. discharge_end, fail: of the controller's
-    discharge, and what that asks for. answered_end: of the resource's answer to it; done: that said so.
-    answered_time: when (ns) the controller first spoke after that could be known.
-    partial, mixed: packets in which the controller discharged it while a delivery under it was
-    incomplete, or gave a delivery under it an outcome under another; 0 if it did not. elsewhere: there was
-    work under it on another session than the control link's.
-    """
-
-    def __init__(self, control: Control, txn_id: bytes, declared_end: i64, packet: i64) -> None:
-        self.control: Control = control
-        self.elsewhere: bool = False
-        self.txn_id: bytes = txn_id
-        self.declared_end: i64 = declared_end
-        self.declared_packet: i64 = packet
-        self.discharge_end: i64 = UNKNOWN
-        self.discharge_packet: i64 = 0
-        self.fail: bool = False
-        self.answered_end: i64 = UNKNOWN
-        self.answered_time: i64 = 0
-        self.done: bool = False
-        self.partial: i64 = 0
-        self.mixed: i64 = 0
-
-    def dump(self, controls: Roll) -> tuple[object, ...]:
-        """All of it as plain values, its control link by number."""
-        return (
-            controls.number(self.control),
-            (self.txn_id, int(self.declared_end), int(self.declared_packet)),
-            (int(self.discharge_end), int(self.discharge_packet), self.fail),
-            (int(self.answered_end), int(self.answered_time), self.done),
-            (int(self.partial), int(self.mixed), self.elsewhere),
-        )
-
-    @staticmethod
-    def load(state: tuple[Any, ...], controls: list[Control]) -> "Transaction":
-        """What `dump` gave, as an object again, of one of these control links."""
-        control, declared, discharge, answered, faults = state
-        transaction = Transaction(controls[control], declared[0], declared[1], declared[2])
-        transaction.discharge_end, transaction.discharge_packet, transaction.fail = discharge
-        transaction.answered_end, transaction.answered_time, transaction.done = answered
-        transaction.partial, transaction.mixed, transaction.elsewhere = faults
-        return transaction
-
-
-class Request:
-    """A declare or a discharge on a control link.
-
-    kind: `declare`, `discharge`, or "" if it is neither or was not seen whole. end: of its last transfer, in
-    `packet`. transaction: that is discharged, None if there is none of that id. answered: the resource has
-    stated an outcome.
-    """
-
-    def __init__(
-        self, control: Control, end: i64, packet: i64, kind: str, transaction: Transaction | None
-    ) -> None:
-        self.control: Control = control
-        self.end: i64 = end
-        self.packet: i64 = packet
-        self.kind: str = kind
-        self.transaction: Transaction | None = transaction
-        self.answered: bool = False
-
-
-class Work:
-    """A delivery under a transaction.
-
-    link: its name. packet: of the frame that brought it under one. transaction: by its sender's word;
-    complete, settled: so too. odd: a later transfer of it named another one, or only that did. retired: the
-    transaction under which its receiver gave it an outcome. outcome: that it stated last. stated_end: of that
-    disposition.
-    """
-
-    def __init__(self, link: str, packet: i64, transaction: Transaction | None) -> None:
-        self.link: str = link
-        self.packet: i64 = packet
-        self.transaction: Transaction | None = transaction
-        self.complete: bool = False
-        self.settled: bool = False
-        self.odd: bool = False
-        self.retired: Transaction | None = None
-        self.outcome: object = None
-        self.stated_end: i64 = UNKNOWN
-
-
-class Asked:
-    """A receiving link on which a controller asked for messages under transactions.
-
-    transactions, ends: those that it named, and the ends of the flows that did. limit: the delivery-count
-    that its credit ends at, as its newest flow has it. odd: since then a delivery came outside of any.
-    """
-
-    def __init__(self) -> None:
-        self.transactions: list[Transaction] = []
-        self.ends: list[int] = []
-        self.limit: i64 = UNKNOWN
-        self.odd: bool = False
-
-
-def asked_of(flow: Flow) -> object:
-    """The txn-id in the properties of a flow, None if there is none."""
-    properties = flow.properties
-    if properties is None or len(properties.pairs) == 0:
-        return None
-    for key, value in properties.pairs:
-        if key == "txn-id":
-            return value
-    return None
-
-
-def named_in(state: object) -> bytes | None:
-    """The txn-id in a delivery state, None if it is no transactional one, or its id is none."""
-    if isinstance(state, TransactionalState) and isinstance(state.txn_id, bytes):
-        return state.txn_id
-    return None
-
-
-def request_in(message: Message) -> object:
-    """The Declare or Discharge in a message's only amqp-value section, None if there is none."""
-    for section in message.sections():
-        if section.name == "amqp-value":
-            value = section.value
-            if isinstance(value, (Declare, Discharge)):
-                return value
-    return None
+__all__ = ["NO_LEDGER", "Ledger"]
 
 
 class Ledger:
@@ -248,10 +58,9 @@ class Ledger:
         self.finished: list[tuple[str, bytes]] = []
         # Those whose answer their controllers have not shown to have received.
         self.unread: list[Transaction] = []
+        self.work: Works = Works()
         # By the sender of the deliveries and its channel: by delivery-id.
         self.requests: dict[tuple[str, int], dict[int, Request]] = {}
-        self.work: dict[tuple[str, int], dict[int, Work]] = {}
-        self.works: i64 = 0
         # By the controller, its channel and the link's name.
         self.asked: dict[tuple[str, int, str], Asked] = {}
 
@@ -286,20 +95,6 @@ class Ledger:
         """A delivery on a control link."""
         requests = self.requests.get((controller, int(channel)))
         return None if requests is None else requests.get(number)
-
-    def work_of(self, sender: str, channel: i64, number: i64) -> Work | None:
-        """A delivery under a transaction, by its raw delivery-id."""
-        work = self.work.get((sender, int(channel)))
-        return None if work is None else work.get(int(number))
-
-    def incomplete(self, transaction: Transaction) -> Work | None:
-        """A delivery that the controller posts under its transaction and has not finished."""
-        for (sender, _), deliveries in self.work.items():
-            if sender == transaction.control.controller:
-                for work in deliveries.values():
-                    if work.transaction is transaction and not work.complete:
-                        return work
-        return None
 
     def prove(self, me: Endpoint, body: object) -> None:
         """Who names a transaction has read its id; who answers a discharge has read that."""
@@ -412,10 +207,10 @@ class Ledger:
                 settled = body.settled is True or (delivery is not None and delivery.settled)
                 self._request(me, key, identity, link, settled, record)
             return
-        work = self.work_of(me.peer, session.channel, identity)
+        work = self.work.of(me.peer, session.channel, identity)
         if delivery is None and work is not None:
             # The id of an earlier one, used again.
-            self._drop(key, identity)
+            self.work.drop(key, identity)
             work = None
         named = named_in(body.state)
         if named is None:
@@ -440,11 +235,11 @@ class Ledger:
         if body.settled:
             work.settled = True
         if body.aborted:
-            self._drop(key, identity)
+            self.work.drop(key, identity)
         elif body.more is not True:
             work.complete = True
             if work.settled:
-                self._drop(key, identity)
+                self.work.drop(key, identity)
 
     def _meant(self, me: Endpoint, session: SessionEnd, named: bytes) -> Transaction | None:
         """The transaction that one of the two names, as controller or as resource."""
@@ -488,7 +283,7 @@ class Ledger:
                     transaction.discharge_end = end
                     transaction.discharge_packet = record.packet
                     transaction.fail = value.fail is True
-                    if self.incomplete(transaction) is not None:
+                    if self.work.incomplete(transaction) is not None:
                         transaction.partial = record.packet
         if settled:
             return
@@ -509,8 +304,8 @@ class Ledger:
         if body.role is False:
             if body.settled:
                 key = (me.peer, int(session.channel))
-                for number in among_raw(self.work.get(key), first, last):
-                    self._drop(key, number)
+                for number in self.work.among(key, first, last):
+                    self.work.drop(key, number)
                 requests = self.requests.get(key)
                 if requests:
                     for number in among_raw(requests, first, last):
@@ -535,7 +330,7 @@ class Ledger:
         named = named_in(state)
         if named is not None:
             self._retire(me, session, key, body, named, record)
-        deliveries = self.work.get(key)
+        deliveries = self.work.deliveries.get(key)
         if deliveries:
             for number in among_raw(deliveries, first, last):
                 work = deliveries[number]
@@ -546,7 +341,7 @@ class Ledger:
                         # Decided anew, outside any transaction.
                         work.retired = None
                 if body.settled:
-                    self._drop(key, number)
+                    self.work.drop(key, number)
 
     def answer(self, request: Request, state: object, end: i64, record: FrameRecord) -> None:
         """The resource states the outcome of a request."""
@@ -617,7 +412,7 @@ class Ledger:
         number = first
         while number <= last:
             identity = int(raw(number))
-            work = self.work_of(key[0], key[1], identity)
+            work = self.work.of(key[0], key[1], identity)
             if work is None and not body.settled and identity not in self.requests.get(key, {}):
                 work = self._add(key, identity, "", record.packet)
                 if work is not None:
@@ -669,8 +464,8 @@ class Ledger:
         if link.sender:
             control = self.control(me.peer, session.channel, link.name)
             if control is not None and link.coordinator:
-                _leave(control, end, body.closed is True)
-            self._gone((me.peer, int(session.channel)), link.name)
+                control.leave(end, body.closed is True)
+            self.work.leave_link((me.peer, int(session.channel)), link.name)
             key = (_other(me), int(session.peer_channel), link.name)
             asked = self.asked.get(key)
             if asked is not None and asked.ends[len(asked.ends) - 1] <= me.knowledge.could:
@@ -678,43 +473,28 @@ class Ledger:
         else:
             control = self.answered_control(_other(me), session.peer_channel, link.name, True)
             if control is not None:
-                _drop_control(control, end, body.closed is True)
+                control.drop(end, body.closed is True)
             # What it asked for may still be on its way; that ends with the other end's detach.
-            self._gone((_other(me), int(session.peer_channel)), link.name)
+            self.work.leave_link((_other(me), int(session.peer_channel)), link.name)
 
     def _end(self, me: Endpoint, session: SessionEnd, record: FrameRecord) -> None:
         end = record.frame.offset + record.frame.size
         other = _other(me)
         for control in self.controls:
             if control.controller == me.peer and control.channel == session.channel:
-                _leave(control, end, False)
+                control.leave(end, False)
             elif control.controller == other and control.channel == session.peer_channel:
-                _drop_control(control, end, False)
+                control.drop(end, False)
         self._forget_deliveries(me.peer, int(session.channel))
         self._forget(other, int(session.peer_channel))
 
     # What is kept
 
     def _add(self, key: tuple[str, int], identity: int, link: str, packet: i64) -> Work | None:
-        if self.works >= MAX_WORK:
+        work = self.work.add(key, identity, link, packet)
+        if work is None:
             self.overfull = True
-            return None
-        work = Work(link, packet, None)
-        self.work.setdefault(key, {})[identity] = work
-        self.works += 1
         return work
-
-    def _drop(self, key: tuple[str, int], identity: int) -> None:
-        deliveries = self.work.get(key)
-        if deliveries is not None and deliveries.pop(identity, None) is not None:
-            self.works -= 1
-
-    def _gone(self, key: tuple[str, int], link: str) -> None:
-        """A link is detached: of its deliveries nothing follows any more. Of some the link is not known."""
-        deliveries = self.work.get(key)
-        if deliveries:
-            for number in [number for number, work in deliveries.items() if work.link in (link, "")]:
-                self._drop(key, number)
 
     def _forget(self, sender: str, channel: int) -> None:
         """A session is over for both, or begun anew."""
@@ -723,9 +503,7 @@ class Ledger:
             del self.asked[key]
 
     def _forget_deliveries(self, sender: str, channel: int) -> None:
-        deliveries = self.work.pop((sender, channel), None)
-        if deliveries is not None:
-            self.works -= len(deliveries)
+        self.work.leave_session((sender, channel))
         self.requests.pop((sender, channel), None)
 
     # Between processes
@@ -738,38 +516,11 @@ class Ledger:
             controls.number(control)
         names = tuple((peer, txn, transactions.number(one)) for (peer, txn), one in self.transactions.items())
         requests = tuple(
-            (
-                sender,
-                channel,
-                tuple(
-                    (
-                        number,
-                        controls.number(one.control),
-                        int(one.end),
-                        int(one.packet),
-                        one.kind,
-                        None if one.transaction is None else transactions.number(one.transaction),
-                        one.answered,
-                    )
-                    for number, one in some.items()
-                ),
-            )
-            for (sender, channel), some in self.requests.items()
+            (key, tuple((number, one.dump(controls, transactions)) for number, one in some.items()))
+            for key, some in self.requests.items()
         )
-        work = tuple(
-            (sender, channel, tuple((number, _dump_work(one, transactions)) for number, one in some.items()))
-            for (sender, channel), some in self.work.items()
-        )
-        asked = tuple(
-            (
-                key,
-                tuple(transactions.number(one) for one in some.transactions),
-                tuple(some.ends),
-                int(some.limit),
-                some.odd,
-            )
-            for key, some in self.asked.items()
-        )
+        work = self.work.dump(transactions)
+        asked = tuple((key, some.dump(transactions)) for key, some in self.asked.items())
         unread = tuple(transactions.number(one) for one in self.unread)
         dumped: list[tuple[object, ...]] = []
         for one in transactions.objects:
@@ -803,24 +554,12 @@ class Ledger:
         ledger.transactions = {(peer, txn): known[at] for peer, txn, at in names}
         ledger.finished = [(peer, txn) for peer, txn in finished[0]]
         ledger.unread = [known[at] for at in finished[1]]
-        for sender, channel, some in requests:
-            loaded: dict[int, Request] = {}
-            for number, control, end, packet, kind, at, answered in some:
-                discharged = None if at is None else known[at]
-                request = Request(all_controls[control], end, packet, kind, discharged)
-                request.answered = answered
-                loaded[number] = request
+        for (sender, channel), some in requests:
+            loaded = {number: Request.load(one, all_controls, known) for number, one in some}
             ledger.requests[sender, channel] = loaded
-        for sender, channel, some in work:
-            ledger.work[sender, channel] = {number: _load_work(one, known) for number, one in some}
-            ledger.works += len(some)
-        for key, numbers, ends, limit, odd in asked:
-            one = Asked()
-            one.transactions = [known[at] for at in numbers]
-            one.ends = list(ends)
-            one.limit = limit
-            one.odd = odd
-            ledger.asked[key[0], key[1], key[2]] = one
+        ledger.work = Works.load(work, known)
+        for (controller, channel, name), one in asked:
+            ledger.asked[controller, channel, name] = Asked.load(one, known)
         return ledger
 
 
@@ -828,56 +567,5 @@ NO_LEDGER: Final = Ledger()
 """Of a connection without transactions. Nobody writes to it."""
 
 
-def opens_ledger(body: object) -> bool:
-    """Whether a frame attaches a control link: from then on there is something to keep."""
-    return isinstance(body, Attach) and body.role is False and isinstance(body.target, Coordinator)
-
-
-def among_raw(numbers: dict[int, Work] | dict[int, Request] | None, first: i64, last: i64) -> list[int]:
-    """Those raw delivery-ids that lie from `first` to `last`, in serial order."""
-    if not numbers:
-        return []
-    if first == last:
-        return [int(first)] if int(first) in numbers else []
-    size = (last - first) & 0xFFFFFFFF
-    return [number for number in numbers if (number - first) & 0xFFFFFFFF <= size]
-
-
 def _other(me: Endpoint) -> str:
     return "server" if me.peer == "client" else "client"
-
-
-def _leave(control: Control, end: i64, closed: bool) -> None:
-    """The controller detaches its control link."""
-    if control.left == UNKNOWN:
-        control.left = end
-        if control.dropped == UNKNOWN:
-            control.closed = closed
-
-
-def _drop_control(control: Control, end: i64, closed: bool) -> None:
-    """The resource detaches a control link."""
-    if control.dropped == UNKNOWN:
-        control.dropped = end
-        if control.left == UNKNOWN:
-            control.closed = closed
-
-
-def _dump_work(work: Work, transactions: Roll) -> tuple[object, ...]:
-    return (
-        (work.link, int(work.packet), int(work.stated_end)),
-        None if work.transaction is None else transactions.number(work.transaction),
-        None if work.retired is None else transactions.number(work.retired),
-        (work.complete, work.settled, work.odd),
-        dump_value(work.outcome),
-    )
-
-
-def _load_work(state: tuple[Any, ...], transactions: list[Transaction]) -> Work:
-    about, transaction, retired, flags, outcome = state
-    work = Work(about[0], about[1], None if transaction is None else transactions[transaction])
-    work.stated_end = about[2]
-    work.retired = None if retired is None else transactions[retired]
-    work.complete, work.settled, work.odd = flags
-    work.outcome = load_value(outcome)
-    return work
