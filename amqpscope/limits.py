@@ -232,6 +232,16 @@ LIVE_TICK: Final = 1_000_000_000
 MAX_OVERDUE: Final = 4096
 """Silent peers that are remembered as told. More of them are one fault: of the network, or of the capture."""
 
+LIVE_BEHIND: Final = 0.25
+"""Share of the kernel's buffer that waits from which on frames of a live capture are not shown any more: what
+it takes to show one is many times what it takes to judge it."""
+
+OUTLET_OCTETS: Final = 4 * 1024 * 1024
+"""Octets of text that wait for a slow terminal or pipe: some 40,000 lines, more than anybody scrolls back."""
+
+OUTLET_PATIENCE: Final = 2.0
+"""Seconds that a command which ends waits for its last text to be taken."""
+
 # report
 
 MAX_NAMED_DELIVERIES: Final = 65_536

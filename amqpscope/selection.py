@@ -153,6 +153,12 @@ class Selection:
         """The capture's first frame has this time."""
         self._origin = time
 
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._connections.pop(connection, None)
+        if self._going_on:
+            self._going_on = {place for place in self._going_on if place[0] is not connection}
+
     def takes(self, record: FrameRecord, link: LinkOf | None) -> bool:
         """Whether this frame, of this link, is asked for."""
         if self.everything:

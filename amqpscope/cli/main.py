@@ -12,6 +12,7 @@ from amqpscope.cli import check as check_command
 from amqpscope.cli import pipeline as pipeline_command
 from amqpscope.cli import read as read_command
 from amqpscope.cli import rules as rules_command
+from amqpscope.cli import sniff as sniff_command
 from amqpscope.cli import summary as summary_command
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.status import Status
@@ -46,6 +47,11 @@ app.command(
     epilog=check_command.EPILOG,
     short_help="Who broke which rule, where, and in which state.",
 )(check_command.check)
+app.command(
+    cls=HelpfulCommand,
+    epilog=sniff_command.EPILOG,
+    short_help="What is said now on an interface, with verdicts.",
+)(sniff_command.sniff)
 app.add_typer(rules_command.app, name="rules", short_help="What is checked; a rule explained.")
 app.add_typer(pipeline_command.app, name="pipeline", short_help="Many captures into tables, on Spark.")
 

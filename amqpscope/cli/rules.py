@@ -9,6 +9,7 @@ import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.output import painter, say
+from amqpscope.cli.rule_names import nearest, rule_named
 from amqpscope.cli.status import Status
 from amqpscope.coverage import (
     CHECKED,
@@ -78,7 +79,6 @@ broken, but the product is known for it. Who a peer is only its open says.
 Exit status: 0 fine, 2 a failure (unknown option).
 """
 
-_NEAREST = 5
 """Ids that are told beside one that is none."""
 
 _WIDEST = 100
@@ -170,9 +170,9 @@ def explain(
     result = Status.FINE
     shown = False
     for given in rules:
-        row = _named(given)
+        row = rule_named(given)
         if row is None:
-            say(f"{given}: there is no such rule; {_nearest(given)}")
+            say(f"{given}: there is no such rule; {nearest(given)}")
             result = Status.FAILURE
             continue
         if shown:
@@ -297,35 +297,6 @@ def _proof_object(proof: Proof) -> dict[str, Any]:
         "reason": proof.rule.reason or None,
         "failures": list(proof.failures),
     }
-
-
-def _known() -> dict[str, Rule]:
-    """Rules and guards by the ids that people may type, in capitals."""
-    known = {}
-    for name, row in {**catalogue(), **guards()}.items():
-        known[name.upper()] = row
-        known[name.partition("/")[2].upper()] = row
-    return known
-
-
-def _named(given: str) -> Rule | None:
-    return _known().get(given.strip().upper())
-
-
-def _nearest(given: str) -> str:
-    """Rules whose ids hold what was asked for, or are like it."""
-    import difflib
-
-    known = _known()
-    wanted = given.strip().upper()[:64]
-    if "/" not in wanted:
-        known = {name: row for name, row in known.items() if "/" not in name}
-    near = [name for name in known if wanted and wanted in name]
-    near += difflib.get_close_matches(wanted, known, n=_NEAREST, cutoff=0.5)
-    if not near:
-        return "`amqpscope rules list` has them all"
-    ids = list(dict.fromkeys(known[name].id for name in near))
-    return f"near it: {', '.join(ids[:_NEAREST])}"
 
 
 def _explain(row: Rule, pairs: Pairs) -> None:

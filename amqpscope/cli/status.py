@@ -13,6 +13,7 @@ class Status(enum.IntEnum):
     FAILURE = 2
     NO_AMQP = 3
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 # With several inputs the status of the first of these that occurred is the whole run's.

@@ -124,6 +124,10 @@ class Timeline:
         shown += [(each, INDENT + 4) for each in below]
         return shown
 
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._seen.discard(connection)
+
     def _head(self, record: FrameRecord, tells: Telling) -> tuple[Line, int]:
         """The columns before the details, and how wide they are."""
         frame = record.frame

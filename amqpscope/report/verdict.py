@@ -27,13 +27,14 @@ from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.profiles import habit_of, profile, weight
 
-__all__ = ["Tally", "Verdicts", "why_possible"]
+__all__ = ["STYLES", "Tally", "Verdicts", "answer", "headline", "kind", "why_possible"]
 
 _INDENT = "    "
 _LABEL = 10
 _MARK = 4  # columns before a frame's line: the mark of the offending one
 
-_STYLES = {"error": "problem", "warning": "note", "note": "dim"}
+STYLES = {"error": "problem", "warning": "note", "note": "dim"}
+"""How a finding is painted, by its weight."""
 
 _KINDS = tuple(f"{how}{level}" for level in ("error", "warning", "note") for how in ("", "possible "))
 
@@ -169,8 +170,8 @@ class Tally:
 
     def add(self, finding: Finding) -> None:
         """One more."""
-        kind = _kind(finding)
-        self.counts[kind] = self.counts.get(kind, 0) + 1
+        what = kind(finding)
+        self.counts[what] = self.counts.get(what, 0) + 1
 
     def merge(self, other: "Tally") -> None:
         """Those of another capture, too."""
@@ -235,13 +236,7 @@ class Verdicts:
     def _finding(self, finding: Finding, timeline: Timeline, again: bool) -> list[tuple[Line, int]]:
         """One finding. again: the rule is explained already."""
         row = rule(finding.rule, finding.edition)
-        head: Line = [
-            (_STYLES[weight(finding)], f"{_kind(finding)} {finding.rule}"),
-            ("", " by the "),
-            (finding.peer, finding.peer),
-            ("", f" in packet {finding.packet}: {_short(message_of(finding))}"),
-        ]
-        shown: list[tuple[Line, int]] = [([], -1), (head, 4)]
+        shown: list[tuple[Line, int]] = [([], -1), (headline(finding), 4)]
         if not finding.certain and not again:
             shown.append(_labelled("possible", why_possible(finding)))
         if finding.profile and not again:
@@ -252,7 +247,7 @@ class Verdicts:
         for label, text in (("where", _where(finding)), ("before", _before(finding))):
             if text:
                 shown.append(_labelled(label, text))
-        shown.append(_labelled("answer", _answer(finding)))
+        shown.append(_labelled("answer", answer(finding)))
         for record in finding.around:
             lines = timeline.lines(record, None)
             # The connection has its heading already; what is wrong with the frame is the finding itself.
@@ -273,7 +268,17 @@ class Verdicts:
         return [mark, ("dim", columns), (finding.peer, way), ("", "   "), ("end", _END)]
 
 
-def _kind(finding: Finding) -> str:
+def headline(finding: Finding) -> Line:
+    """Who broke which rule where, in one line."""
+    return [
+        (STYLES[weight(finding)], f"{kind(finding)} {finding.rule}"),
+        ("", " by the "),
+        (finding.peer, finding.peer),
+        ("", f" in packet {finding.packet}: {_short(message_of(finding))}"),
+    ]
+
+
+def kind(finding: Finding) -> str:
     return ("" if finding.certain else "possible ") + weight(finding)
 
 
@@ -335,7 +340,7 @@ def _value(value: object) -> str:
     return _short(str(value))
 
 
-def _answer(finding: Finding) -> str:
+def answer(finding: Finding) -> str:
     """What the other peer did, and what a correct one answers."""
     expected, named = expected_condition(finding)
     other = _other(finding)

@@ -1,0 +1,210 @@
+"""One run of `amqpscope sniff`: steps of a watch until something ends it, and what is said at the end.
+
+It ends with what comes first: Ctrl-C or a signal, the time or the number of packets that was asked for, the
+finding that was waited for, or the end of the pipe. A second Ctrl-C does not wait for anything.
+"""
+
+import signal
+import time as clock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from amqpscope.cli.live_writers import LiveWriter
+from amqpscope.cli.output import say
+from amqpscope.cli.recording import Recording
+from amqpscope.cli.status import Status
+from amqpscope.finding import Finding
+from amqpscope.limits import LIVE_BEHIND
+from amqpscope.report.rule_counts import RuleCounts
+from amqpscope.report.summary_text import count
+from amqpscope.rules.profiles import weight
+from amqpscope.watching import Batch, Watch
+from dissectors.protocols import PROTOCOLS
+
+__all__ = ["LiveSession", "Stop"]
+
+_STEP = 0.25
+"""Seconds to wait for packets, after which the clock is looked at."""
+
+_LOT = 0.1
+"""Seconds after which the kernel has handed over any packet."""
+
+_DRAINED = 5.0
+"""Seconds at most to take what waits at the end."""
+
+_AFTER = 1_000_000_000
+"""Nanoseconds that are captured behind the finding waited for, so that the other peer's reaction is there."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stop:
+    """When a run ends by itself: after `duration` ns, so many packets, or when one of `rules` is broken.
+
+    0, or no rules: never for that. possible: also if that is only possible.
+    """
+
+    def __init__(self, duration: int, packets: int, rules: frozenset[str], possible: bool) -> None:
+        self.duration = duration
+        self.packets = packets
+        self.rules = rules
+        self.possible = possible
+
+    def awaits(self, finding: Finding) -> bool:
+        """Whether this finding is waited for."""
+        return finding.rule in self.rules and (finding.certain or self.possible)
+
+
+class LiveSession:
+    """Takes what a watch brings to the writer and the recording.
+
+    counting, possible: which findings count for the exit status: of these weights, and also if they are only
+    possible.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        writer: LiveWriter,
+        recording: Recording | None,
+        stop: Stop,
+        counting: tuple[str, ...],
+        possible: bool,
+    ) -> None:
+        self.watch = watch
+        self.counts = RuleCounts()
+        self.frames = 0
+        self.failed = False
+        self._writer = writer
+        self._recording = recording
+        self._stop = stop
+        self._counting = counting
+        self._possible = possible
+        self._signal = 0
+        self._began = clock.monotonic_ns()
+        self._breach = 0  # when (by the clock that runs on) the finding waited for was made
+        self._awaited = ""
+
+    def run(self) -> None:
+        """Until it ends, and is told how. Raises CaptureError when the source fails."""
+        with self._signals():
+            try:
+                while not self._over():
+                    self._take(self.watch.step(_STEP))
+                self._drain()
+            finally:
+                self._finish()
+
+    def _finish(self) -> None:
+        """Bring everything to its end: open connections, the recording, the text."""
+        now = self.watch.now
+        self._take(self.watch.finish())
+        if self._recording is not None:
+            self._recording.finish(now)
+        self._writer.end()
+        self._writer.report(self.conclusion(), self.counts)
+        self._tell()
+        self._writer.outlet.close()
+
+    def status(self, allow_empty: bool) -> int:
+        """The exit status."""
+        if self._signal == signal.SIGINT:
+            return Status.INTERRUPTED
+        if self._signal:
+            return Status.TERMINATED
+        if self._recording is not None and self._recording.failed:
+            return Status.FAILURE
+        if self.failed:
+            return Status.FINDINGS
+        if allow_empty or any(self.watch.table.protocols.get(name) for name in PROTOCOLS):
+            return Status.FINE
+        seen = count(self.watch.packets, "packet")
+        say(f"{self.watch.source.name}: no AMQP 1.0 or 0-9-1 was seen in {seen}")
+        return Status.NO_AMQP
+
+    def conclusion(self) -> str:
+        """What there was, in one line."""
+        watch = self.watch
+        seconds = (clock.monotonic_ns() - self._began) / 1_000_000_000
+        what = self.counts.tally.text() or "nothing wrong found"
+        where = f"{count(watch.table.frames(), 'frame')} on {count(watch.table.spoken(), 'connection')}"
+        taken = f"{count(watch.packets, 'packet')} in {seconds:.1f} s"
+        text = f"{watch.source.name}: {what} in {where}; {taken}"
+        if watch.dropped:
+            text += f", {watch.dropped} more were lost by this machine"
+        return text
+
+    def _take(self, batch: Batch) -> None:
+        for finding in batch.complete:
+            self.counts.add(finding)
+            if weight(finding) in self._counting and (finding.certain or self._possible):
+                self.failed = True
+        recording = self._recording
+        if recording is not None:
+            recording.take(batch, self.watch.now)
+        self._await(batch)
+        self._writer.write(batch, self.watch.source.fill() > LIVE_BEHIND)
+
+    def _drain(self) -> None:
+        """Take what had come by now, too: the kernel hands packets over in lots, a little later."""
+        began = clock.monotonic()
+        passed = 0.0
+        while not self.watch.over and (passed < _LOT or (passed < _DRAINED and self.watch.source.fill() > 0)):
+            self._take(self.watch.step(_LOT - passed if passed < _LOT else 0))
+            passed = clock.monotonic() - began
+
+    def _await(self, batch: Batch) -> None:
+        """Look for the finding that ends the run."""
+        if self._breach or not self._stop.rules:
+            return
+        found = [f"{one.rule} in packet {one.packet}" for one in batch.found if self._stop.awaits(one)]
+        found += [f"{one.rule}: silence" for one in batch.overdue if one.rule in self._stop.rules]
+        if found:
+            self._awaited = found[0]
+            self._breach = clock.monotonic_ns()
+            if self._recording is not None:
+                self._recording.trigger(found[0])
+
+    def _over(self) -> bool:
+        now = clock.monotonic_ns()
+        stop = self._stop
+        return bool(
+            self.watch.over
+            or self._signal
+            or self._writer.outlet.error is not None
+            or (stop.duration and now - self._began >= stop.duration)
+            or (stop.packets and self.watch.packets >= stop.packets)
+            or (self._breach and now - self._breach >= _AFTER)
+        )
+
+    def _tell(self) -> None:
+        """On standard error, what is to be known beside what was shown."""
+        writer = self._writer
+        if self._awaited:
+            say(f"ended by {self._awaited}")
+        elif self._stop.rules and not self._signal:
+            say("what --until waits for was not seen")
+        if writer.left_out:
+            say(f"{count(writer.left_out, 'frame')} not shown: they came faster than they could be written")
+        if writer.verdicts_left_out:
+            say(f"{count(writer.verdicts_left_out, 'verdict')} not shown: nobody read them in time")
+        if self._recording is not None and self._recording.files:
+            files = self._recording.files
+            say(f"recorded: {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else ""))
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Signals that end a program end the run; the second of them at once."""
+        before = {number: signal.signal(number, self._stopped) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stopped(self, number: int, frame: FrameType | None) -> None:
+        if self._signal:
+            raise KeyboardInterrupt
+        self._signal = number
+        self.watch.source.wake()

@@ -1,0 +1,280 @@
+"""The forms in which `amqpscope sniff` writes what it sees: a timeline with verdicts in it, or JSON.
+
+A verdict stands below the frame that it is about, as soon as there is one; what the other peer did then
+follows when it has. Text goes through an `Outlet`: what a slow reader does not take in time is left out and
+counted. Frames are left out too while the capture has more than can be written; verdicts are not, until the
+outlet is full.
+"""
+
+import json
+import os
+from abc import ABC, abstractmethod
+
+from amqpscope.cli.outlet import Outlet
+from amqpscope.cli.output import painter, say
+from amqpscope.finding import Finding
+from amqpscope.model import Connection, FrameRecord
+from amqpscope.note import Note
+from amqpscope.report.findings import finding_object
+from amqpscope.report.json_form import FrameForm
+from amqpscope.report.line import INDENT, Line
+from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.moment import iso
+from amqpscope.report.printable import printable
+from amqpscope.report.rule_counts import RuleCounts
+from amqpscope.report.timeline import Clock, Timeline, heading
+from amqpscope.report.verdict import answer, headline, kind
+from amqpscope.rules.overdue import Overdue
+from amqpscope.selection import Selection
+from amqpscope.watching import Batch
+
+__all__ = ["LiveJson", "LiveText", "LiveWriter"]
+
+_SECOND = 1_000_000_000
+
+
+class LiveWriter(ABC):
+    """Writes what a watch brings, batch by batch. name: of the source. quiet: no frames.
+
+    left_out: frames, and verdicts, that were not written since nobody could have read them in time.
+    """
+
+    def __init__(self, name: str, selection: Selection, quiet: bool, outlet: Outlet) -> None:
+        self.name = name
+        self.outlet = outlet
+        self.left_out = 0
+        self.verdicts_left_out = 0
+        self._selection = selection
+        self._quiet = quiet
+        self._names = LinkNames()
+        self._skipped = 0  # frames, since the last line
+
+    def write(self, batch: Batch, behind: bool) -> None:
+        """What one step has brought. behind: packets wait meanwhile, so frames are left out."""
+        below: dict[tuple[int, int, int], list[Finding]] = {}
+        for finding in batch.found:
+            below.setdefault(_place(finding), []).append(finding)
+        for record in batch.records:
+            self._record(record, below, behind)
+        for findings in below.values():
+            for finding in findings:
+                self._verdict(self.verdict_text(finding))
+        for finding in batch.settled:
+            self._verdict(self.settled_text(finding))
+        for overdue in batch.overdue:
+            self._verdict(self.overdue_text(overdue))
+        for note in batch.notes:
+            self._verdict(self.note_text(note))
+        for event in batch.events:
+            say(event)
+        for analysis in batch.ended:
+            self._names.forget(analysis.connection)
+            self._selection.forget(analysis.connection)
+            self.forget(analysis.connection)
+
+    def _record(
+        self, record: FrameRecord, below: dict[tuple[int, int, int], list[Finding]], behind: bool
+    ) -> None:
+        place = (id(record.connection), int(record.direction), int(record.frame.offset))
+        findings = below.pop(place, []) if below else []
+        if not self._quiet:
+            link = self._names.of(record)
+            if self._selection.takes(record, link):
+                text = ""
+                if not behind and self.outlet.room:
+                    text = self.frame_text(record, link)
+                if text and self._skipped:
+                    self._verdict(self.skipped_text(self._skipped))
+                    self._skipped = 0
+                if not text or not self.outlet.offer(text):
+                    self._skipped += 1
+                    self.left_out += 1
+        for finding in findings:
+            self._verdict(self.verdict_text(finding))
+
+    def _verdict(self, text: str) -> None:
+        if text and not self.outlet.offer(text):
+            self.verdicts_left_out += 1
+
+    def end(self) -> None:
+        """Nothing more comes: what was left out last is told."""
+        if self._skipped:
+            self._verdict(self.skipped_text(self._skipped))
+            self._skipped = 0
+
+    @abstractmethod
+    def report(self, conclusion: str, counts: RuleCounts) -> None:
+        """At the end: what there was, and the findings counted."""
+
+    @abstractmethod
+    def forget(self, connection: Connection) -> None:
+        """A connection is over."""
+
+    @abstractmethod
+    def frame_text(self, record: FrameRecord, link: LinkOf | None) -> str:
+        """A frame of this link, with its line end."""
+
+    @abstractmethod
+    def verdict_text(self, finding: Finding) -> str:
+        """A finding just made."""
+
+    @abstractmethod
+    def settled_text(self, finding: Finding) -> str:
+        """A finding made before, now that the other peer has reacted to it, or will not."""
+
+    @abstractmethod
+    def overdue_text(self, overdue: Overdue) -> str:
+        """A peer that is silent for too long."""
+
+    @abstractmethod
+    def note_text(self, note: Note) -> str:
+        """Something about the capture."""
+
+    @abstractmethod
+    def skipped_text(self, count: int) -> str:
+        """So many frames were left out."""
+
+
+class LiveText(LiveWriter):
+    """Lines for people.
+
+    time_format, verbosity: as of `Timeline`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        selection: Selection,
+        quiet: bool,
+        outlet: Outlet,
+        time_format: str,
+        verbosity: int,
+    ) -> None:
+        super().__init__(name, selection, quiet, outlet)
+        self._clock = Clock(time_format)
+        self._timeline = Timeline(self._clock, verbosity, self._names)
+        self._painter, self._width = painter()
+        self._headed: Connection | None = None
+
+    def write(self, batch: Batch, behind: bool) -> None:
+        self._look_at_width()
+        super().write(batch, behind)
+
+    def forget(self, connection: Connection) -> None:
+        self._timeline.forget(connection)
+        if self._headed is connection:
+            self._headed = None
+
+    def report(self, conclusion: str, counts: RuleCounts) -> None:
+        lines: list[tuple[Line, int]] = [([], -1), ([("rule", printable(conclusion))], 4)]
+        lines += [(line, 4) for line in counts.lines()]
+        self._verdict(self._paint(lines))
+
+    def frame_text(self, record: FrameRecord, link: LinkOf | None) -> str:
+        self._headed = record.connection
+        return self._paint(self._timeline.lines(record, link))
+
+    def verdict_text(self, finding: Finding) -> str:
+        lines: list[tuple[Line, int]] = []
+        if self._headed is not finding.connection:
+            # Without its frame it would not be known whose verdict it is.
+            self._headed = finding.connection
+            lines.append((heading(finding.connection), INDENT))
+        lines.append(([("problem", "  !! "), *headline(finding)], INDENT + 4))
+        return self._paint(lines)
+
+    def settled_text(self, finding: Finding) -> str:
+        if not finding.reaction:
+            return ""
+        text = f"packet {finding.packet}, {kind(finding)} {finding.rule}: {answer(finding)}"
+        return self._paint([([("note", "  -> "), ("", text)], INDENT + 4)])
+
+    def overdue_text(self, overdue: Overdue) -> str:
+        text = (
+            f"connection {overdue.connection.stream}: the {overdue.peer} has said nothing since "
+            f"{self._clock.show(int(overdue.since))}, {overdue.agreed / _SECOND:g} s are agreed "
+            f"({overdue.rule}, if it goes on)"
+        )
+        return self._paint([([("problem", "  !! "), ("note", "overdue "), ("", text)], INDENT + 4)])
+
+    def note_text(self, note: Note) -> str:
+        where = f"packet {note.packet}: " if note.packet else ""
+        which = "" if note.connection is None else f"connection {note.connection.stream}: "
+        text = f"note: {note.code}: {where}{which}{printable(note.detail)}"
+        return self._paint([([("note", text)], INDENT)])
+
+    def skipped_text(self, count: int) -> str:
+        text = f"... {count} frames not shown: there are more than can be written"
+        return self._paint([([("note", text)], INDENT)])
+
+    def _paint(self, lines: list[tuple[Line, int]]) -> str:
+        paint = self._painter.paint
+        return "".join([paint(line, hang) + "\n" for line, hang in lines])
+
+    def _look_at_width(self) -> None:
+        """The terminal may have been made wider or narrower."""
+        if self._width is None:
+            return
+        try:
+            width = os.get_terminal_size(1).columns
+        except OSError:
+            return
+        if width != self._width:
+            self._painter, self._width = painter()
+
+
+class LiveJson(LiveWriter):
+    """One JSON object a line: frames as `read` writes them, findings as `check` does.
+
+    A finding that was written before comes again with `"amended": true` when the other peer has reacted.
+    bodies: with the bodies of messages.
+    """
+
+    def __init__(self, name: str, selection: Selection, quiet: bool, outlet: Outlet, bodies: bool) -> None:
+        super().__init__(name, selection, quiet, outlet)
+        self._form = FrameForm(name, bodies, self._names)
+
+    def forget(self, connection: Connection) -> None:
+        pass
+
+    def report(self, conclusion: str, counts: RuleCounts) -> None:
+        say(conclusion)
+
+    def frame_text(self, record: FrameRecord, link: LinkOf | None) -> str:
+        return self._form.line(record, link) + "\n"
+
+    def verdict_text(self, finding: Finding) -> str:
+        return json.dumps(finding_object(finding, self.name)) + "\n"
+
+    def settled_text(self, finding: Finding) -> str:
+        if not finding.reaction:
+            return ""
+        return json.dumps({**finding_object(finding, self.name), "amended": True}) + "\n"
+
+    def overdue_text(self, overdue: Overdue) -> str:
+        silent = {
+            "rule": overdue.rule,
+            "connection": overdue.connection.id,
+            "peer": overdue.peer,
+            "since": iso(int(overdue.since)),
+            "agreed_seconds": int(overdue.agreed) / _SECOND,
+        }
+        return json.dumps({"overdue": silent}) + "\n"
+
+    def note_text(self, note: Note) -> str:
+        connection = None if note.connection is None else note.connection.id
+        told = {
+            "code": note.code,
+            "packet": int(note.packet),
+            "connection": connection,
+            "detail": note.detail,
+        }
+        return json.dumps({"note": told}) + "\n"
+
+    def skipped_text(self, count: int) -> str:
+        return json.dumps({"not_shown": {"frames": count}}) + "\n"
+
+
+def _place(finding: Finding) -> tuple[int, int, int]:
+    """The frame that a finding is about: connection, direction, offset."""
+    return id(finding.connection), int(finding.spot.direction), int(finding.offset)

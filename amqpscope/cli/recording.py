@@ -1,0 +1,107 @@
+"""`-w` of `amqpscope sniff`: what is captured, in files, with the findings as comments on their packets."""
+
+from collections.abc import Callable
+
+from amqpscope import __version__
+from amqpscope.capture.live.source import LiveSource
+from amqpscope.capture.recording.output import Rotation
+from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
+from amqpscope.cli.output import say
+from amqpscope.errors import CaptureError, FilterError
+from amqpscope.report.findings import message_of
+from amqpscope.report.verdict import answer, kind
+from amqpscope.watching import Batch
+
+__all__ = ["Recording", "rotation_of"]
+
+
+def rotation_of(limits: list[tuple[str, int]], files: int) -> Rotation | None:
+    """The rotation that options ask for, None without any. Raises FilterError on what contradicts itself."""
+    if not limits:
+        if files:
+            raise FilterError("--files: needs --rotate, which says when the next file begins")
+        return None
+    found = dict(limits)
+    if len(found) < len(limits):
+        raise FilterError("--rotate: of each kind (size, duration, packets) only one")
+    return Rotation(found.get("size", 0), found.get("duration", 0), found.get("packets", 0), files)
+
+
+class Recording:
+    """Records what a source takes. before: ns that a flight recorder keeps; 0: everything is written.
+
+    failed: it had to be given up, which was said.
+    """
+
+    def __init__(
+        self, path: str, source: LiveSource, filter: str, rotation: Rotation | None, before: int
+    ) -> None:
+        self.recorder = PcapngRecorder(path, f"amqpscope {__version__}", 0, rotation, before)
+        self.failed = False
+        self._source = source
+        self._filter = filter
+        self._described = 0
+        self._dropped: list[int] = []
+        self.describe()
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the files that there are."""
+        return self.recorder.files
+
+    def describe(self) -> None:
+        """Before packets are taken: what interfaces there are by now."""
+        interfaces = self._source.interfaces
+        for index in range(self._described, len(interfaces)):
+            one = interfaces[index]
+            self.recorder.interface(index, one.name, one.link_type, one.description, self._filter)
+        self._described = len(interfaces)
+
+    def take(self, batch: Batch, now: int) -> None:
+        """What is to be said of the packets just taken, and of some before. now: by their clock."""
+        self._guard(lambda: self._take(batch, now))
+
+    def _take(self, batch: Batch, now: int) -> None:
+        recorder = self.recorder
+        self.describe()
+        for finding in batch.found:
+            recorder.comment(
+                finding.packet, f"{kind(finding)} {finding.rule} by the {finding.peer}: {message_of(finding)}"
+            )
+        for finding in batch.settled:
+            if finding.reaction:
+                recorder.comment(
+                    int(finding.reaction_packet),
+                    f"{finding.rule} by the {finding.peer} in packet {finding.packet}: {answer(finding)}",
+                )
+        if batch.dropped:
+            for index, before in enumerate(self._dropped_before()):
+                dropped = self._source.drops(index)
+                if dropped > before:
+                    recorder.lost(index, dropped - before)
+                    self._dropped[index] = dropped
+        recorder.flush(now)
+
+    def trigger(self, reason: str) -> None:
+        """The flight recorder is to write what it has kept."""
+        self._guard(lambda: self.recorder.trigger(reason))
+
+    def finish(self, end: int) -> None:
+        """The capture is over, at this time (ns); 0: with its last packet."""
+        interfaces = len(self._source.interfaces)
+        received = [self._source.number] if interfaces == 1 else []
+        dropped = [self._source.drops(index) for index in range(interfaces)]
+        self._guard(lambda: self.recorder.finish(end, received, dropped))
+
+    def _dropped_before(self) -> list[int]:
+        self._dropped += [0] * (len(self._source.interfaces) - len(self._dropped))
+        return self._dropped
+
+    def _guard(self, work: Callable[[], None]) -> None:
+        if self.failed:
+            return
+        try:
+            work()
+        except CaptureError as error:
+            self.failed = True
+            say(f"{error}; nothing more is recorded")

@@ -1,0 +1,59 @@
+"""Rules as people name them on a command line: with the namespace or without, in any case, by patterns."""
+
+import difflib
+import fnmatch
+import re
+
+from amqpscope.errors import FilterError
+from amqpscope.rules.catalogue import Rule, catalogue, guards
+
+__all__ = ["nearest", "rule_named", "rules_like"]
+
+_NEAREST = 5
+
+
+def _known() -> dict[str, Rule]:
+    """Rules and guards by the ids that people may type, in capitals."""
+    known = {}
+    for name, row in {**catalogue(), **guards()}.items():
+        known[name.upper()] = row
+        known[name.partition("/")[2].upper()] = row
+    return known
+
+
+def rule_named(given: str) -> Rule | None:
+    """The rule or guard of this id, None if there is none."""
+    return _known().get(given.strip().upper())
+
+
+def rules_like(option: str, given: str) -> frozenset[str]:
+    """The ids of the rules that fit one of several patterns between commas, in which `*` and `?` are special.
+
+    Raises FilterError, which names the option, if none fits a pattern.
+    """
+    found: set[str] = set()
+    for part in given.split(","):
+        pattern = re.compile(fnmatch.translate(part.strip().upper().replace("[", "[[]")))
+        fitting = {
+            name
+            for name in catalogue()
+            if pattern.match(name.upper()) or pattern.match(name.partition("/")[2].upper())
+        }
+        if not fitting:
+            raise FilterError(f"{option} {part.strip()}: there is no such rule; {nearest(part)}")
+        found |= fitting
+    return frozenset(found)
+
+
+def nearest(given: str) -> str:
+    """Rules whose ids hold what was asked for, or are like it."""
+    known = _known()
+    wanted = given.strip().upper()[:64]
+    if "/" not in wanted:
+        known = {name: row for name, row in known.items() if "/" not in name}
+    near = [name for name in known if wanted and wanted in name]
+    near += difflib.get_close_matches(wanted, known, n=_NEAREST, cutoff=0.5)
+    if not near:
+        return "`amqpscope rules list` has them all"
+    ids = list(dict.fromkeys(known[name].id for name in near))
+    return f"near it: {', '.join(ids[:_NEAREST])}"

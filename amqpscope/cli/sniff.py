@@ -1,0 +1,304 @@
+"""`amqpscope sniff`: what is said on an interface, as it is said, with verdicts."""
+
+import enum
+import sys
+from typing import Annotated
+
+import typer
+
+from amqpscope.capture.live.opening import list_interfaces, open_source
+from amqpscope.capture.live.privileges import give_up
+from amqpscope.cli import quantities
+from amqpscope.cli.check import (
+    COUNTING,
+    STATUS_PANEL,
+    FailOn,
+    FailOnOption,
+    FailOnPossible,
+    ProfileOption,
+    Spec,
+    SpecOption,
+)
+from amqpscope.cli.live_session import LiveSession, Stop
+from amqpscope.cli.live_writers import LiveJson, LiveText, LiveWriter
+from amqpscope.cli.outlet import Outlet
+from amqpscope.cli.output import say
+from amqpscope.cli.read import TimeFormat
+from amqpscope.cli.recording import Recording, rotation_of
+from amqpscope.cli.rule_names import rules_like
+from amqpscope.cli.status import Status
+from amqpscope.errors import FilterError
+from amqpscope.report.printable import printable
+from amqpscope.report.timeline import TIME_FORMATS
+from amqpscope.rules.profiles import AUTO, valid
+from amqpscope.selection import Selection, parse_names
+from amqpscope.watching import Watch
+
+__all__ = ["EPILOG", "sniff"]
+
+
+class Format(enum.StrEnum):
+    """Forms of output."""
+
+    text = "text"
+    ndjson = "ndjson"
+
+
+_STEP = 0.25
+"""Seconds to wait for packets, after which the clock is looked at."""
+
+_BEFORE = 10
+"""Seconds that are kept before the finding that --until waits for."""
+
+_AFTER = 1_000_000_000
+"""Nanoseconds that are captured behind it, so that the other peer's reaction is there."""
+
+_FROM = "Where packets come from"
+_SHOWN = "What is shown"
+_FILES = "What is recorded"
+_END = "When it ends"
+
+_TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
+
+EPILOG = """\b
+The timeline is that of `read`. Below a frame stands, behind !!, what is wrong
+with it, as soon as that is definite; what the other peer did about it follows
+behind ->. A peer that is silent for too long is told while it is.
+
+\b
+What the machine could not take in time is counted and told. Frames are left
+out of the timeline, never out of what is judged or recorded, when they come
+faster than they can be shown.
+
+\b
+Examples:
+  amqpscope sniff                           all interfaces, AMQP's ports
+  amqpscope sniff -i lo --quiet             only what is wrong
+  amqpscope sniff -i eth0 --filter 'host 10.0.0.7' -w seen.pcapng
+  amqpscope sniff -w day.pcapng --rotate 1h --rotate 500MB --files 24
+  amqpscope sniff --until amqp10/L-CREDIT -w breach.pcapng --before 30s
+  ssh broker tcpdump -U -w - port 5672 | amqpscope sniff -i -
+
+\b
+Exit status: 0 fine, 1 findings that count, 2 a failure (no permission, no
+such interface), 3 no AMQP 1.0 or 0-9-1 was seen, or only encrypted,
+130 interrupted (Ctrl-C), 143 terminated.
+"""
+
+
+def sniff(
+    interfaces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--interface",
+            "-i",
+            metavar="NAME",
+            rich_help_panel=_FROM,
+            show_default=False,
+            help="This interface, or several (-i lo -i eth0); any: all (the default); -: a capture from "
+            "standard input.",
+        ),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", rich_help_panel=_FROM, help="List the interfaces, and end.")
+    ] = False,
+    packet_filter: Annotated[
+        str,
+        typer.Option(
+            "--filter",
+            "-f",
+            metavar="EXPRESSION",
+            rich_help_panel=_FROM,
+            show_default=False,
+            help="Only packets that fit this expression of tcpdump's (needs scapy and libpcap); without it "
+            "those of AMQP's ports.",
+        ),
+    ] = "",
+    any_port: Annotated[
+        bool, typer.Option("--any-port", rich_help_panel=_FROM, help="TCP of all ports.")
+    ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            rich_help_panel=_SHOWN,
+            show_default=False,
+            help="Frames with these names, of these kinds or classes, as `read --only`.",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=_SHOWN,
+            show_default=False,
+            help="Frames about this address (exchange, queue), as `read --address`.",
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="No frames, only verdicts.")
+    ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            rich_help_panel=_SHOWN,
+            help="All fields; -vv also message bodies.",
+        ),
+    ] = 0,
+    time: Annotated[
+        TimeFormat,
+        typer.Option(
+            "--time",
+            "-t",
+            metavar="r|d|a|ad|e",
+            show_default=False,
+            rich_help_panel=_SHOWN,
+            help=f"{_TIMES}.",
+        ),
+    ] = TimeFormat.a,
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            metavar="text|ndjson",
+            show_default=False,
+            rich_help_panel=_SHOWN,
+            help="text; ndjson: one JSON object a line, frames as of `read`, findings as of `check`.",
+        ),
+    ] = Format.text,
+    path: Annotated[
+        str | None,
+        typer.Option(
+            "--write",
+            "-w",
+            metavar="FILE",
+            rich_help_panel=_FILES,
+            show_default=False,
+            help="Record the packets as pcapng, findings as comments on them; -: to standard output.",
+        ),
+    ] = None,
+    rotate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rotate",
+            metavar="LIMIT",
+            rich_help_panel=_FILES,
+            show_default=False,
+            help="Begin another file behind so much: 100MB, 15min, 100000packets. May be given for each.",
+        ),
+    ] = None,
+    files: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            rich_help_panel=_FILES,
+            show_default=False,
+            help="Keep only the newest N files.",
+        ),
+    ] = 0,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE,...",
+            rich_help_panel=_END,
+            show_default=False,
+            help="When this rule is broken, * and ? standing for any characters. With -w only what came "
+            "shortly before is recorded.",
+        ),
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            rich_help_panel=_END,
+            show_default=False,
+            help=f"How much before that, {_BEFORE}s if not said. It is kept in memory, at most 256 MiB.",
+        ),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", rich_help_panel=_END, show_default=False, help="After this time: 90s, 15min, 2h."
+        ),
+    ] = None,
+    most: Annotated[
+        int,
+        typer.Option(
+            "--count",
+            "-c",
+            metavar="N",
+            min=0,
+            rich_help_panel=_END,
+            show_default=False,
+            help="After so many packets.",
+        ),
+    ] = 0,
+    spec: SpecOption = Spec.final,
+    fail_on: FailOnOption = FailOn.error,
+    fail_on_possible: FailOnPossible = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", rich_help_panel=STATUS_PANEL, help="As --fail-on warning --fail-on-possible."
+        ),
+    ] = False,
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty", rich_help_panel=STATUS_PANEL, help="Exit with 0 also if no AMQP was seen."
+        ),
+    ] = False,
+    profile: ProfileOption = AUTO,
+) -> int:
+    """Watch what is said on network interfaces, and who breaks which rule, as it happens."""
+    if listed:
+        return _list()
+    if strict and fail_on is not FailOn.note:
+        fail_on = FailOn.warning
+    possible = fail_on_possible or strict
+    valid(profile)
+    selection = Selection(address=address, only=parse_names(only) if only is not None else None)
+    rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files)
+    if rotation is not None and path is None:
+        raise FilterError("--rotate: needs -w, the file to be split")
+    awaited: frozenset[str] = rules_like("--until", until) if until is not None else frozenset()
+    if before is not None and (until is None or path is None or rotation is not None):
+        raise FilterError("--before: needs --until and -w, and goes without --rotate")
+    kept = quantities.duration("--before", before) if before is not None else _BEFORE * 1_000_000_000
+    if until is None or rotation is not None:
+        kept = 0
+    limit = quantities.duration("--duration", duration) if duration is not None else 0
+    stop = Stop(limit, most, awaited, possible)
+    with open_source(interfaces or ["any"], packet_filter, any_port) as source:
+        give_up()
+        recording = None
+        if path is not None:
+            recording = Recording(path, source, packet_filter, rotation, kept)
+        # What is recorded to standard output has it for itself.
+        outlet = Outlet(2 if path == "-" else 1, sys.stdout.encoding)
+        writer: LiveWriter
+        if form is Format.ndjson:
+            writer = LiveJson(source.name, selection, quiet, outlet, verbose >= 2)
+        else:
+            writer = LiveText(source.name, selection, quiet, outlet, time.value, verbose)
+        recorder = None if recording is None else recording.recorder
+        watch = Watch(source, records=not quiet, recorder=recorder, profile=profile, spec=spec)
+        session = LiveSession(watch, writer, recording, stop, COUNTING[fail_on], possible)
+        say(f"listening on {source.name}, Ctrl-C ends")
+        session.run()
+    return session.status(allow_empty)
+
+
+def _list() -> int:
+    """The interfaces there are, one a line."""
+    interfaces = list_interfaces()
+    width = max(len(one.name) for one in interfaces)
+    for one in interfaces:
+        state = "" if one.up else " (down)"
+        print(f"{printable(one.name):<{width}}  {printable(one.description)}{state}".rstrip())
+    return Status.FINE

@@ -1,0 +1,73 @@
+"""What was recorded, said once more over real sockets: in the same order, piece by piece."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from amqpscope.capture.reader import for_magic
+from amqpscope.capture.sink import SegmentSink
+
+__all__ = ["replay", "replayable"]
+
+PATIENCE = 20.0
+"""Seconds after which a test has failed. Nothing takes so long."""
+
+
+class _Pieces(SegmentSink):
+    """What the two ends of one connection say, in order: who, and the octets."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[bytes, bytes]] = []
+        self.sequences: dict[bytes, int] = {}
+        self.sound = True
+
+    def segment(self, key, reverse, packet, time, seq, ack, flags, buf, start, end, cut):  # type: ignore[no-untyped-def]
+        known = (key, reverse) if key in self.sequences else (reverse, key)
+        if self.sequences and not any(one in self.sequences for one in known):
+            self.sound = False  # another connection
+        if flags & 2:
+            seq += 1
+        expected = self.sequences.get(key, seq)
+        if seq != expected or cut:
+            self.sound = False
+        if end > start:
+            self.pieces.append((key, buf[start:end]))
+        self.sequences[key] = seq + end - start
+
+
+def _pieces(path: Path) -> _Pieces:
+    sink = _Pieces()
+    content = path.read_bytes()
+    reader = for_magic(content, sink)
+    assert reader is not None
+    reader.feed(content)
+    return sink
+
+
+def replayable(path: Path) -> bool:
+    """Whether it holds one connection, complete and in order."""
+    sink = _pieces(path)
+    return sink.sound and len(sink.sequences) == 2
+
+
+def replay(path: Path, address: str = "127.0.0.1", port: int = 5672) -> None:
+    """Say it all over one connection: each piece when the other end has read what came before it."""
+    pieces = _pieces(path).pieces
+    client_key = next(iter(_pieces(path).sequences))
+    with socket.create_server((address, port)) as listening:
+        listening.settimeout(PATIENCE)
+        with socket.create_connection((address, port), timeout=PATIENCE) as client:
+            server, _ = listening.accept()
+            server.settimeout(PATIENCE)
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with server:
+                for key, octets in pieces:
+                    speaker, listener = (client, server) if key == client_key else (server, client)
+                    speaker.sendall(octets)
+                    missing = len(octets)
+                    while missing > 0:
+                        got = listener.recv(missing)
+                        assert got, "the other end has gone"
+                        missing -= len(got)
