@@ -23,7 +23,7 @@ __all__ = ["app", "main", "run"]
 
 _ABOUT = (
     "See what AMQP peers really say to each other, and who breaks the protocol: decodes and judges "
-    "recorded AMQP 1.0 and 0-9-1 traffic."
+    "AMQP 1.0 and 0-9-1 traffic, recorded or on an interface."
 )
 
 app = typer.Typer(
