@@ -98,6 +98,8 @@ class Channel:
         self.ticketed: bool = False
         self.client_stopped: bool = False
         self.server_stopped: bool = False
+        # The offset behind the last basic.recover-async that the server has not shown to have read, or -1.
+        self.recovering: i64 = -1
         # The last basic.publish of the client's: its exchange, the offset behind it, its packet and time.
         self.publish_exchange: str = ""
         self.published_elsewhere: bool = False  # to another than the default exchange
@@ -211,6 +213,8 @@ class Channel:
         del queue[at]
         if not by_client:
             self._took(request.end)
+            if self.recovering < request.end:
+                self.recovering = -1
         return request
 
     def _pend(self, exchange: str, end: i64, packet: i64, time: i64) -> None:
@@ -285,8 +289,11 @@ class Channel:
             self.deliveries.commit()
         elif isinstance(method, TxRollback):
             self.deliveries.roll_back()
-        elif isinstance(method, (BasicRecover, BasicRecoverAsync)):
+        elif isinstance(method, BasicRecover):
             self.deliveries.recover()
+        elif isinstance(method, BasicRecoverAsync):
+            self.deliveries.recover()
+            self.recovering = end
         elif isinstance(method, ChannelFlowOk):
             self.client_stopped = not method.active
         self._ask(True, method, end, packet, time)
@@ -321,7 +328,7 @@ class Channel:
             self._ask(False, method, end, packet, time)
         elif isinstance(method, BasicGetOk):
             no_ack = answered is not None and answered.subject == NO_ACK
-            self.deliveries.add(Delivery(method.delivery_tag, None, end, packet, time), no_ack)
+            self._add(Delivery(method.delivery_tag, None, end, packet, time), no_ack)
             self.delivering = method.delivery_tag
         elif isinstance(method, QueueDeclareOk):
             if answered is None or answered.end == self.declared_end:
@@ -356,8 +363,14 @@ class Channel:
             self.beginning = tag
         if no_ack and consumer is not None and consumer.queue == REPLIES:
             return
-        self.deliveries.add(Delivery(method.delivery_tag, tag, end, packet, time), no_ack)
+        self._add(Delivery(method.delivery_tag, tag, end, packet, time), no_ack)
         self.delivering = method.delivery_tag
+
+    def _add(self, delivery: Delivery, no_ack: bool) -> None:
+        self.deliveries.add(delivery, no_ack)
+        if self.recovering >= 0:
+            # Whether basic.recover-async, which nothing answers, came before it or sent it back is not known.
+            self.deliveries.whole = False
 
     def content(self, header: ContentHeader) -> None:
         """The server's content header: how large the delivery is that has just begun."""
@@ -416,7 +429,7 @@ class Channel:
             (self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
             (self.delivering, self.beginning, self.returning),
             (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
-            (self.published_elsewhere, tuple(self.pending.items())),
+            (self.published_elsewhere, tuple(self.pending.items()), int(self.recovering)),
             self.deliveries.dump(),
             self.consumers.dump(),
             self.publishes.dump(),
@@ -440,7 +453,7 @@ class Channel:
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
         channel.delivering, channel.beginning, channel.returning = delivering
         channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
-        channel.published_elsewhere, pending = elsewhere
+        channel.published_elsewhere, pending, channel.recovering = elsewhere
         channel.pending = dict(pending)
         channel.deliveries = Deliveries.load(deliveries)
         channel.consumers = Consumers.load(consumers, channel.deliveries)

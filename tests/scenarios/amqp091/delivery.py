@@ -344,6 +344,40 @@ def deliveries_before_qos_ok(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@told("what was delivered before basic.recover-async was done goes back, too; when that was, nothing tells")
+def deliveries_before_recover_async(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.qos(2)
+    d.consume("q")
+    d.server.deliver()
+    d.server.deliver()
+    d.client.ack(1)
+    d.client.method("basic.recover-async", requeue=True).breaks("B-RECOVER-ASYNC-OLD")
+    d.server.deliver()
+    d.server.deliver(redelivered=True)
+    d.server.deliver(redelivered=True)
+    d.client.ack(5)
+    d.goodbye()
+
+
+@told("what is answered behind basic.recover-async shows that it was done")
+def deliveries_after_recover_async(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.qos(2)
+    d.consume("q")
+    d.server.deliver()
+    d.client.method("basic.recover-async", requeue=True).breaks("B-RECOVER-ASYNC-OLD")
+    d.declare("other")
+    d.server.deliver(redelivered=True)
+    d.server.deliver()
+    d.server.deliver().breaks("B-QOS-COUNT")
+    d.goodbye()
+
+
 @legal("what was delivered before basic.recover was done goes back, too")
 def deliveries_before_recover_ok(d: Dialogue091) -> None:
     d.opened()

@@ -129,6 +129,21 @@ def request_discarded(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@told("basic.recover is answered, and so waited for; basic.recover-async is not")
+def recover_waited_for(d: Dialogue091) -> None:
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.client.method("queue.declare", queue="q")
+    d.client.method("basic.recover-async", requeue=True).breaks("B-RECOVER-ASYNC-OLD")
+    d.server.method("queue.declare-ok", queue="q")
+    d.client.method("queue.declare", queue="q")
+    d.client.method("basic.recover", requeue=True).breaks("CH-SYNC-WAIT")
+    d.server.method("queue.declare-ok", queue="q")
+    d.server.method("basic.recover-ok")
+    d.goodbye()
+
+
 @told("what a server had to answer when the client's close reached its host; it may answer it")
 def answered_behind_the_close(d: Dialogue091) -> None:
     d.opened(start={"product": "Other Broker"})
