@@ -3,7 +3,7 @@
 import difflib
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
@@ -22,17 +22,23 @@ _ANY: Final = "any"
 _STANDARD_INPUT: Final = "-"
 _NAMES_TOLD: Final = 12
 
+# What a kernel says that has packet sockets without this kind of ring.
+_NO_RING: Final = (errno.EINVAL, errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.ENOSYS)
+
 
 def list_interfaces() -> list[Interface]:
-    """The interfaces that can be named, and `any`. Raises CaptureError."""
-    if sys.platform != "linux":
-        raise CaptureError("interfaces are only listed on Linux")
-    from amqpscope.capture.live.links import linux_interfaces
+    """The interfaces that can be named, and `any`. It takes no privilege. Raises CaptureError."""
+    if sys.platform == "linux":
+        from amqpscope.capture.live.links import linux_interfaces
 
-    try:
-        interfaces = list(linux_interfaces().values())
-    except OSError as error:
-        raise CaptureError(f"the interfaces cannot be listed: {error.strerror or error}") from error
+        try:
+            interfaces = list(linux_interfaces().values())
+        except OSError as error:
+            raise CaptureError(f"the interfaces cannot be listed: {error.strerror or error}") from error
+    else:
+        from amqpscope.capture.live.scapy_source import scapy_interfaces
+
+        interfaces = scapy_interfaces()
     return [*interfaces, Interface(_ANY, "all interfaces", LINK_RAW, True)]
 
 
@@ -69,7 +75,6 @@ def open_source(
     for name in names:
         if name not in [one.name for one in known]:
             raise CaptureError(_no_such_interface(name, known))
-    from amqpscope.capture.live.ring import RingSource
 
     def program(link_type: int) -> Sequence[Instruction]:
         if filter.strip():
@@ -79,16 +84,50 @@ def open_source(
         return ports_program([] if any_port else ports, snaplen, link_type == LINK_ETHERNET)
 
     shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    try:
+        if sys.platform == "linux":
+            try:
+                return _ring(shown, [] if names == [_ANY] else names, program, buffer_octets, promiscuous)
+            except OSError as error:
+                if error.errno not in _NO_RING:
+                    raise
+        from amqpscope.capture.live.scapy_source import ScapySource
+
+        if names == [_ANY]:
+            names = [one.name for one in known if one.up and one.name != _ANY]
+        text = filter.strip() or _filter_text([] if any_port else ports)
+        return ScapySource(shown, names, text, program, snaplen, buffer_octets, promiscuous)
+    except PermissionError:
+        raise CaptureError(_no_permission(shown, names[0])) from None
+    except OSError as error:
+        raise CaptureError(f"{shown}: cannot be captured from: {error.strerror or error}") from error
+
+
+def _ring(
+    shown: str,
+    names: Sequence[str],
+    program: Callable[[int], Sequence[Instruction]],
+    buffer_octets: int,
+    promiscuous: bool,
+) -> LiveSource:
+    """The kernel's ring, as large as it can be had. Raises OSError."""
+    from amqpscope.capture.live.ring import RingSource
+
     while True:
         try:
-            return RingSource(shown, [] if names == [_ANY] else names, program, buffer_octets, promiscuous)
-        except PermissionError:
-            raise CaptureError(_no_permission(shown)) from None
+            return RingSource(shown, names, program, buffer_octets, promiscuous)
         except OSError as error:
-            if error.errno == errno.ENOMEM and buffer_octets > _LEAST_BUFFER:
-                buffer_octets //= 2
-                continue
-            raise CaptureError(f"{shown}: cannot be captured from: {error.strerror or error}") from error
+            if error.errno != errno.ENOMEM or buffer_octets <= _LEAST_BUFFER:
+                raise
+            buffer_octets //= 2
+
+
+def _filter_text(ports: Sequence[int]) -> str:
+    """What `ports_program` lets pass, in libpcap's language."""
+    if not ports:
+        return "tcp"
+    of_ports = " or ".join(f"port {port}" for port in ports)
+    return f"(tcp and ({of_ports})) or (ip proto 6 and ip[6:2] & 0x1fff != 0)"
 
 
 def _no_such_interface(name: str, known: Sequence[Interface]) -> str:
@@ -100,9 +139,9 @@ def _no_such_interface(name: str, known: Sequence[Interface]) -> str:
     return f"no interface {name}: there are {', '.join(told)}{more}"
 
 
-def _no_permission(name: str) -> str:
+def _no_permission(shown: str, name: str) -> str:
     return (
-        f"{name}: no permission to capture; it takes the capability cap_net_raw on the Python interpreter or "
+        f"{shown}: no permission to capture; it takes the capability cap_net_raw on the Python interpreter or "
         "a copy of it (setcap cap_net_raw+ep PYTHON), or sudo, or a pipe "
         f"(tcpdump -U -w - -i {name} port 5672 | amqpscope sniff -i -)"
     )
