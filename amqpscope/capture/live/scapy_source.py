@@ -1,9 +1,10 @@
 """Capturing with scapy's live sockets, for systems without the ring.
 
-They are used raw: scapy hands over the octets of a packet and its time, and takes nothing apart. Each packet takes
-a call of its own even so. Measured over loopback on Linux (tests/bench/live.py), a packet takes some thirty times
-the processor time it takes with the ring, and a rate at which the ring loses nothing loses half; so the ring is
-what is used where there is one. The time comes in floating point, exact to less than a microsecond.
+They are used raw: scapy hands over the octets of a packet and its time, and takes nothing apart. Each packet
+takes a call of its own even so. Measured over loopback on Linux (tests/bench/live.py), a packet takes some
+thirty times the processor time it takes with the ring, and at rates at which the ring loses nothing half are
+lost; so the ring is what is used where there is one. The time comes in floating point, exact to less than a
+microsecond.
 
 An interface that goes away is not listened to again: opening a socket takes a privilege that is given up.
 """
@@ -72,8 +73,8 @@ class _Receiver:
 
 
 class ScapySource(LiveSource):
-    """Captures from `names`. filter: in libpcap's language, for where no program can be attached; program: the
-    filter for a link type, for Linux. snaplen: octets kept of a packet.
+    """Captures from `names`. filter: in libpcap's language, for where no program can be attached; program:
+    the filter for a link type, for Linux. snaplen: octets kept of a packet.
 
     Raises OSError, PermissionError among them, and CaptureError.
     """

@@ -53,8 +53,8 @@ def test_every_octet_comes(address: str, names: list[str]) -> None:
         assert source.interfaces[decoder.interface].link_type == 1
         assert source.dropped() == 0
     assert all(before - 1000 < time <= time_ns() for _, _, time, _ in sink.all)
-    octets = [(port, octets) for port, _, _, octets in sink.all if octets]
-    assert len(octets) < 2 * len({piece for piece in octets}), "each packet is seen once"
+    # Each packet is seen once; some may be sent again.
+    assert sum(len(octets) for port, _, _, octets in sink.all if port == client) < len(said) * 1.5
 
 
 def time_ns() -> int:
