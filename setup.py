@@ -51,6 +51,7 @@ COMPILED = [
     "amqpscope/correlation/entities.py",
     "amqpscope/correlation/intermediary.py",
     "amqpscope/correlation/resumption.py",
+    "amqpscope/correlation/virtual_host.py",
     "amqpscope/tracking/summaries.py",
     "amqpscope/tracking/summary.py",
     "amqpscope/detection.py",
