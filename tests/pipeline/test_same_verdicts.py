@@ -96,6 +96,20 @@ def test_with_one_core(tmp_path: Path, plan: str, told: Told) -> None:
     told.compare(lake)
 
 
+FILES = 3
+"""Into so many a capture is cut, to be a rotated set."""
+
+
+def _places(row: dict[str, Any]) -> list[tuple[str, int]]:
+    """The packets of a finding by file and number; those of a whole capture as if it had been rotated."""
+    packets = [(Path(packet["capture"]).name, packet["packet"]) for packet in row["packets"]]
+    assert packets[0] == (Path(row["capture"]).name, row["packet"])
+    if packets[0][0] != "all.pcap":
+        return packets
+    each = -(-_packets(CAPTURES / f"{row['capture_set']}.pcap") // FILES)
+    return [(f"{'zyx'[(packet - 1) // each]}.pcap", (packet - 1) % each + 1) for _, packet in packets]
+
+
 def _without_place(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Rows without what tells the file and its own numbers."""
     places = ("capture", "packet", "packets", "last_packet", "settled_packet", "notes", "message", "errors")
@@ -106,7 +120,9 @@ def _without_place(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict
             row["reaction"] = {**row["reaction"], "packet": 0}
         return row
 
-    return {name: ordered(map(without, kept)) for name, kept in rows.items() if name != "files"}
+    kept = {name: ordered(map(without, kept)) for name, kept in rows.items() if name != "files"}
+    kept["findings"] = ordered({**without(row), "places": _places(row)} for row in rows["findings"])
+    return kept
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +146,7 @@ def _comparable(rows: dict[str, list[dict[str, Any]]], folder: Path) -> Any:
 def test_rotated_set(spark: Any, tmp_path: Path, plan: str, merged: Any) -> None:
     """Connections run through the files of a set, which follow one another by time, not by name."""
     for path in REAL:
-        rotated(path, tmp_path / path.stem, 3)
+        rotated(path, tmp_path / path.stem, FILES)
 
     rows = written(spark, tmp_path / "lake", [tmp_path / path.stem for path in REAL], plan=plan)
 
