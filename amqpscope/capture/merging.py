@@ -30,7 +30,10 @@ _PROBE: Final = 8 * 1024  # to see the first packet
 
 
 class Waiting:
-    """A packet of a file, as `PacketDecoder.packet` takes it; or with a code, a note."""
+    """A packet of a file, as `PacketDecoder.packet` takes it; or with a code, a note.
+
+    lost: packets that the capture lost before it; of number 0, and with a code, nobody knows where.
+    """
 
     def __init__(
         self,
@@ -53,6 +56,7 @@ class Waiting:
         self.wire_length = wire_length
         self.code = code
         self.detail = detail
+        self.lost: i64 = 0
 
 
 class Part(SegmentSink):
@@ -65,15 +69,19 @@ class Part(SegmentSink):
         self.reader: CaptureReader | None = None
         self.waiting: list[Waiting] = []
         self.ahead: list[Waiting] = []  # notes on the packet that comes next
+        self.lost: i64 = 0  # packets before the one that comes next
         self.at: i64 = 0  # of the first that waits
         self.last: i64 = 0  # number in the file of the last packet that came
         self.taken: i64 = 0  # number in the file of the last packet that went on
         self.number: i64 = 0  # and its number among all
         self.ended = False
+        self.end_time: i64 = 0
         self.counted = False  # among the files that are open
 
     def packet(self, one: Waiting) -> None:
         """The next packet."""
+        one.lost = self.lost
+        self.lost = 0
         self.waiting.append(one)
         self.last = one.number
         if self.ahead:
@@ -88,6 +96,14 @@ class Part(SegmentSink):
         else:
             self.waiting.append(one)
 
+    def dropped(self, packet: i64, time: i64, count: i64) -> None:
+        if packet > 0:
+            self.lost += count
+        else:
+            one = Waiting(0, time, 0, b"", 0, 0, 0, "capture/dropped", "")
+            one.lost = count
+            self.waiting.append(one)
+
     def read(self, octets: int) -> None:
         """Something more of the file, up to so many octets, or find that it has ended."""
         if self.reader is None:
@@ -98,6 +114,7 @@ class Part(SegmentSink):
             reader.feed(block)
             return
         reader.finish()
+        self.end_time = reader.end_time
         if self.source.growing:
             self.note("capture/growing", reader.number, 0, self.source.growing)
         if self.source.damage:
@@ -123,6 +140,7 @@ class Part(SegmentSink):
         self.reader = None
         self.waiting = []
         self.ahead = []
+        self.lost = 0
         self.last = 0
 
 
@@ -142,14 +160,16 @@ class PacketQueue(PacketDecoder):
 class Merge:
     """Reads several files as one capture, whose segments and notes go to a sink.
 
-    `begin`, then `advance` until it is False. `number`: packets so far. `delivering`: in the middle of
-    handing on. Both raise CaptureError when a file cannot be read or is no capture.
+    `begin`, then `advance` until it is False. `number`: packets so far. `end_time`: the latest of the files
+    that are over (`CaptureReader.end_time`). `delivering`: in the middle of handing on. Both raise
+    CaptureError when a file cannot be read or is no capture.
     """
 
     def __init__(self, sources: list[Source], sink: SegmentSink) -> None:
         self.sink = sink
         self.decoder = PacketDecoder(sink)
         self.number: i64 = 0
+        self.end_time: i64 = 0
         self.delivering = False
         self._parts = [Part(source, index) for index, source in enumerate(sources)]
         self._open = 0
@@ -189,6 +209,7 @@ class Merge:
                 return True
             else:
                 self._open -= part.counted
+                self.end_time = max(self.end_time, part.end_time)
         self.decoder.finish()
         return False
 
@@ -208,6 +229,10 @@ class Merge:
         at: i64 = part.at
         while at < len(waiting):
             one = waiting[at]
+            if one.code and one.lost > 0:
+                self.sink.dropped(0, one.time, one.lost)
+                at += 1
+                continue
             if one.code:
                 self.sink.note(one.code, self._numbered(part, one.number), one.time, one.detail)
                 at += 1
@@ -220,6 +245,8 @@ class Merge:
             part.taken = one.number
             part.number = self.number
             at += 1
+            if one.lost > 0:
+                self.sink.dropped(self.number, one.time, one.lost)
             decoder.packet(self.number, one.time, one.link_type, one.buf, one.start, one.end, one.wire_length)
         part.waiting = []
         part.at = 0

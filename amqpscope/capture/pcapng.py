@@ -2,8 +2,12 @@
 
 Source: draft-ietf-opsawg-pcapng, sections 3 and 4. Each section has its own byte order and its own list of
 interfaces; an interface its own link type, snapshot length and unit of time. Packets are in enhanced, simple
-and obsolete packet blocks. All other blocks are passed over; those that Wireshark shows as a line of their
+and obsolete packet blocks. Of the statistics of an interface the end of the capture and the packets that it
+lost are read. All other blocks are passed over; those that Wireshark shows as a line of their
 own (custom, systemd journal, sysdig) take a packet number, so that numbers agree with it.
+
+Packets that were lost are told twice: in the block of the next one that was not, and in the statistics, in
+all. What those have more was lost nobody knows where. An option that cannot be read says nothing.
 
 When the two lengths of a block differ, the block behind it decides which to believe: if there is a whole one,
 the second length was wrong and the block is read; otherwise the first, and the search begins.
@@ -23,6 +27,7 @@ BYTE_ORDER: Final = 0x1A2B3C4D
 INTERFACE_DESCRIPTION: Final = 1
 OBSOLETE_PACKET: Final = 2
 SIMPLE_PACKET: Final = 3
+INTERFACE_STATISTICS: Final = 5
 ENHANCED_PACKET: Final = 6
 SYSTEMD_JOURNAL: Final = 9
 CUSTOM: Final = 0x00000BAD
@@ -34,10 +39,16 @@ SYSDIG_EVENT_2_LARGE: Final = 0x221
 OPTION_END: Final = 0
 OPTION_TIME_UNIT: Final = 9  # if_tsresol
 OPTION_TIME_OFFSET: Final = 14  # if_tsoffset
+OPTION_LOST: Final = 4  # epb_dropcount
+OPTION_END_TIME: Final = 3  # isb_endtime
+OPTION_INTERFACE_LOST: Final = 5  # isb_ifdrop
+OPTION_SYSTEM_LOST: Final = 7  # isb_osdrop
 
 _FRAMING: Final = 12  # type, length and length again
 _SECTION_MIN: Final = 28
 _PACKET_MIN: Final = 32  # of enhanced and obsolete packet blocks
+_LOST_UNKNOWN: Final = 0xFFFF  # in an obsolete packet block
+_MAX_LOST: Final = 1 << 40  # handed on at a time
 _SEARCH_OPTIONS: Final = 4096  # octets of options of a packet found behind damage
 _SEARCH_BLOCK: Final = MAX_PACKET + _SEARCH_OPTIONS
 _NEVER_QUICK: Final = -1
@@ -53,7 +64,8 @@ class Interface:
     """One interface of a section: what its packets are, and the unit and zero of their times.
 
     `unit` is the if_tsresol octet: 10 to the minus n, or with the high bit set 2 to the minus n, seconds.
-    `offset` (if_tsoffset) is in seconds.
+    `offset` (if_tsoffset) is in seconds. `lost`: packets that were lost before others; `lost_in_all`: those
+    that the statistics tell of.
     """
 
     def __init__(self, link_type: i64, snaplen: i64, unit: i64, offset: int) -> None:
@@ -61,6 +73,8 @@ class Interface:
         self.snaplen = snaplen
         self.unit = unit
         self.offset = offset
+        self.lost = 0
+        self.lost_in_all = 0
         # Where the time fits into 63 bits by one multiplication and one addition, it is done that way: for
         # decimal units down to the nanosecond, and high words of the time stamp up to `quick_high`.
         self.nanoseconds: i64 = 0
@@ -98,6 +112,10 @@ class PcapngReader(CaptureReader):
         self.interfaces: list[Interface] = []
         self._big = False
         self._chain_big = False  # byte order at the place a chain being judged has come to
+        # Packets that were lost: before others, and before how many; nobody knows where (of past sections).
+        self._lost = 0
+        self._lost_places: i64 = 0
+        self._lost_somewhere = 0
         self._wanted: i64 = 0  # position up to which _step wants octets when INCOMPLETE
 
     def _start(self, buf: bytes, at: i64, end: i64) -> i64:
@@ -177,6 +195,12 @@ class PcapngReader(CaptureReader):
                     self._time = time
                     if wire < captured:
                         wire = self._odd_wire(captured, wire)
+                    if kind == OBSOLETE_PACKET:
+                        lost: i64 = u16(buf, at + 10) if big else u16le(buf, at + 10)
+                        if lost > 0 and lost != _LOST_UNKNOWN:
+                            self._lost_before(interface, lost)
+                    elif length - _PACKET_MIN - captured > 3:
+                        self._packet_options(buf, at + 28 + ((captured + 3) & ~3), at + length - 4, interface)
                     decoder.interface = index
                     decoder.packet(
                         self.number, time, interface.link_type, buf, at + 28, at + 28 + captured, wire
@@ -217,6 +241,7 @@ class PcapngReader(CaptureReader):
 
     def _section(self, buf: bytes, at: i64) -> None:
         """A new section: nothing of the last one holds in it."""
+        self._lost_somewhere = self._all_lost_somewhere()
         self.interfaces = []
         version: i64 = u16(buf, at + 12) if self._big else u16le(buf, at + 12)
         if version != 1:
@@ -227,6 +252,8 @@ class PcapngReader(CaptureReader):
             self._simple_packet(buf, at, length)
         elif kind == INTERFACE_DESCRIPTION:
             self._interface(buf, at, length)
+        elif kind == INTERFACE_STATISTICS:
+            self._statistics(buf, at, length)
         elif kind in (ENHANCED_PACKET, OBSOLETE_PACKET):
             self.number += 1
             self._note("capture/corrupt", f"at offset {self._origin + at}: a packet block of {length} octets")
@@ -302,6 +329,84 @@ class PcapngReader(CaptureReader):
             place += (size + 3) & ~3
         self.interfaces.append(Interface(link_type, snaplen, unit, offset))
 
+    def _statistics(self, buf: bytes, at: i64, length: i64) -> None:
+        """How the capture on an interface went so far; of several about one the largest numbers count.
+
+        A block too short for it has no options either.
+        """
+        big = self._big
+        index: i64 = u32(buf, at + 8) if big else u32le(buf, at + 8)
+        if index >= len(self.interfaces):
+            return
+        interface = self.interfaces[index]
+        limit: i64 = at + length - 4
+        place = self._option(buf, at + 20, limit, OPTION_END_TIME)
+        if place >= 0:
+            high: i64 = u32(buf, place) if big else u32le(buf, place)
+            low: i64 = u32(buf, place + 4) if big else u32le(buf, place + 4)
+            time: int = interface.time(high, low)
+            known: int = self.end_time  # an int: with an i64 on either side `time` would have to be one
+            if known < time <= MAX_TIME:
+                self.end_time = time
+        lost: int = self._long(buf, self._option(buf, at + 20, limit, OPTION_INTERFACE_LOST))
+        lost += self._long(buf, self._option(buf, at + 20, limit, OPTION_SYSTEM_LOST))
+        if lost > interface.lost_in_all:
+            interface.lost_in_all = lost
+
+    def _packet_options(self, buf: bytes, at: i64, limit: i64, interface: Interface) -> None:
+        lost: int = self._long(buf, self._option(buf, at, limit, OPTION_LOST))
+        if lost > 0:
+            self._lost_before(interface, lost)
+
+    def _option(self, buf: bytes, at: i64, limit: i64, wanted: i64) -> i64:
+        """Where the first option `wanted` of 8 octets or more has its value, -1 if there is none."""
+        big = self._big
+        while limit - at >= 4:
+            code: i64 = u16(buf, at) if big else u16le(buf, at)
+            size: i64 = u16(buf, at + 2) if big else u16le(buf, at + 2)
+            at += 4
+            if code == OPTION_END or size > limit - at:
+                break
+            if code == wanted and size >= 8:
+                return at
+            at += (size + 3) & ~3
+        return -1
+
+    def _long(self, buf: bytes, at: i64) -> int:
+        """The 64 bits there; 0 if `at` is negative."""
+        if at < 0:
+            return 0
+        high: int = u32(buf, at) if self._big else u32le(buf, at + 4)
+        low: int = u32(buf, at + 4) if self._big else u32le(buf, at)
+        return (high << 32) | low
+
+    def _lost_before(self, interface: Interface, count: int) -> None:
+        """Packets of an interface were lost before the one that is to be handed on next."""
+        interface.lost += count
+        self._lost += count
+        self._lost_places += 1
+        if self._lost_places == 1:
+            self._note("capture/dropped", f"packets that the capture lost before this one: {count}")
+        self.sink.dropped(self.number, self._time, min(count, _MAX_LOST))
+
+    def _all_lost_somewhere(self) -> int:
+        """How many packets were lost so far that were not lost before one that is in the file."""
+        count = self._lost_somewhere
+        for interface in self.interfaces:
+            if interface.lost_in_all > interface.lost:
+                count += interface.lost_in_all - interface.lost
+        return count
+
+    def _end(self) -> None:
+        somewhere = self._all_lost_somewhere()
+        if somewhere > 0:
+            self.sink.dropped(0, self._time, min(somewhere, _MAX_LOST))
+        if somewhere > 0 or self._lost_places > 1:
+            detail = f"packets that the capture lost in all: {self._lost + somewhere}"
+            if somewhere > 0:
+                detail += f"; where {somewhere} of them were is not told"
+            self.decoder.notes.add("capture/dropped", 0, 0, detail)
+
     def _clamped(self, time: int) -> i64:
         """A time of any size, made to fit."""
         if 0 <= time <= MAX_TIME:
@@ -368,16 +473,30 @@ class PcapngReader(CaptureReader):
         return (
             super().dump(),
             self._big,
-            tuple([(each.link_type, each.snaplen, each.unit, each.offset) for each in self.interfaces]),
+            tuple(
+                [
+                    (each.link_type, each.snaplen, each.unit, each.offset, each.lost, each.lost_in_all)
+                    for each in self.interfaces
+                ]
+            ),
+            self._lost,
+            self._lost_places,
+            self._lost_somewhere,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], sink: SegmentSink) -> "PcapngReader":
         """A reader that goes on where the one that gave `state` by `dump` was, with another sink."""
-        common, big, interfaces = state
+        common, big, interfaces, lost, lost_places, lost_somewhere = state
         reader = PcapngReader(sink)
         reader._restore(common)
         reader._big = big
-        for link_type, snaplen, unit, offset in interfaces:
-            reader.interfaces.append(Interface(link_type, snaplen, unit, offset))
+        for link_type, snaplen, unit, offset, its_lost, its_lost_in_all in interfaces:
+            interface = Interface(link_type, snaplen, unit, offset)
+            interface.lost = its_lost
+            interface.lost_in_all = its_lost_in_all
+            reader.interfaces.append(interface)
+        reader._lost = lost
+        reader._lost_places = lost_places
+        reader._lost_somewhere = lost_somewhere
         return reader

@@ -33,14 +33,15 @@ STOPPED: Final = 3
 NOT_CREDIBLE: Final = -1
 INCOMPLETE: Final = -2
 
-_VERSION: Final = 3  # of the state that `dump` gives
+_VERSION: Final = 4  # of the state that `dump` gives
 
 
 class CaptureReader(ABC):
     """Reads a capture file that is fed to it from its first octet and hands its packets to a decoder.
 
     `number`: packets so far, counted as Wireshark does. `decoder`: its counters. `offset`: octets of the
-    file that are dealt with.
+    file that are dealt with. `end_time`: when the capture ended, if the file has said it by now, else 0;
+    nobody vouches for its being later than the packets.
     """
 
     def __init__(self, sink: SegmentSink, decoder: PacketDecoder | None = None) -> None:
@@ -48,6 +49,7 @@ class CaptureReader(ABC):
         self.sink = sink
         self.number: i64 = 0
         self.offset: i64 = 0
+        self.end_time: i64 = 0
         self._origin: i64 = 0  # file offset of index 0 of the buffer in hand
         self._carry = bytearray()
         self._need: i64 = 1
@@ -108,6 +110,7 @@ class CaptureReader(ABC):
                 f"the file ends inside the record at offset {self.offset}: "
                 f"{left} octets of it lost, at least {self._need - left} more are missing",
             )
+        self._end()
         self.decoder.finish()
 
     def dump(self) -> tuple[Any, ...]:
@@ -116,6 +119,7 @@ class CaptureReader(ABC):
             _VERSION,
             self.number,
             self.offset,
+            self.end_time,
             bytes(self._carry),
             self._need,
             self._final,
@@ -132,9 +136,25 @@ class CaptureReader(ABC):
         """Take over what `dump` gave. Raises ValueError on another version's state."""
         if not state or state[0] != _VERSION:
             raise ValueError(f"state of a capture reader in version {state[:1]}, not {_VERSION}")
-        _, number, offset, carry, need, final, mode, time, damage, reach, steps, reason, decoder = state
+        (
+            _,
+            number,
+            offset,
+            end_time,
+            carry,
+            need,
+            final,
+            mode,
+            time,
+            damage,
+            reach,
+            steps,
+            reason,
+            decoder,
+        ) = state
         self.number = number
         self.offset = offset
+        self.end_time = end_time
         self._carry = bytearray(carry)
         self._need = need
         self._final = final
@@ -145,6 +165,9 @@ class CaptureReader(ABC):
         self._steps = steps
         self._reason = reason
         self.decoder = PacketDecoder.load(decoder, self.sink)
+
+    def _end(self) -> None:  # noqa: B027 - most formats have nothing to say at their end
+        """All that the file has is dealt with: say what is known only now."""
 
     def _advance(self, buf: bytes, at: i64, end: i64) -> i64:
         """Deal with `buf[at:end]`, the octets from file offset `offset` on; gives back where it stopped."""

@@ -43,3 +43,6 @@ class SegmentSink:
 
         `detail` is made of numbers and fixed words: nothing of it comes from the file as text.
         """
+
+    def dropped(self, packet: i64, time: i64, count: i64) -> None:
+        """The capture lost `count` packets before `packet`, of that time; packet 0: nobody knows where."""

@@ -11,6 +11,7 @@ from support.capture_files import (
     Record,
     Recorder,
     block,
+    count_option,
     enhanced,
     interface,
     obsolete,
@@ -18,6 +19,8 @@ from support.capture_files import (
     pcap,
     section,
     simple,
+    statistics,
+    time_option,
 )
 
 from amqpscope.capture.pcap import PcapReader
@@ -27,6 +30,7 @@ from amqpscope.limits import MAX_BLOCK, MAX_LINK_TYPES, MAX_NOTES
 
 CODES = {
     "capture/corrupt",
+    "capture/dropped",
     "capture/interface",
     "capture/ip-fragment",
     "capture/ip-header",
@@ -59,6 +63,8 @@ def good_files() -> dict[str, bytes]:
             + obsolete(packet(seq=n), 5, order)
             + simple(packet(seq=n), order)
             + block(4, bytes(8), order)
+            + enhanced(packet(seq=n), START // 1000, order, options=count_option(4, n, order))
+            + statistics(time_option(3, START // 1000 + n, order) + count_option(7, 3 * n, order), order)
         )
         if n % 4 == 0
         else enhanced(packet(bytes(n), seq=n), START // 1000 + n, order)
@@ -138,6 +144,7 @@ def test_octet_by_octet_is_the_same_as_whole(name: str) -> None:
     single, other = read(data, list(range(1, len(data))))
     assert single.segments == whole.segments
     assert single.notes == whole.notes
+    assert single.lost == whole.lost
     assert other.dump() == reader.dump()
     assert reader.offset == len(data)
     assert len(whole.segments) >= 24
@@ -165,6 +172,7 @@ def test_any_chunking_of_any_damage_is_the_same(name: str, seed: int, data: st.D
     pieces, other = read(octets, cuts)
     assert pieces.segments == whole.segments
     assert pieces.notes == whole.notes
+    assert pieces.lost == whole.lost
     assert other.dump() == reader.dump()
     bounded(whole)
 
@@ -183,7 +191,7 @@ def test_any_octets_behind_any_magic(magic: bytes, rest: bytes) -> None:
 def test_state_moves_at_any_place(name: str, seed: int, place: int) -> None:
     octets = damage(FILES[name], seed) if seed % 3 else FILES[name]
     place %= len(octets)
-    whole, _ = read(octets, [])
+    whole, one = read(octets, [])
     sink = Recorder()
     first = start(octets, sink)
     first.feed(octets[:place])
@@ -197,6 +205,8 @@ def test_state_moves_at_any_place(name: str, seed: int, place: int) -> None:
     second.finish()
     assert sink.segments == whole.segments
     assert sink.notes == whole.notes
+    assert sink.lost == whole.lost
+    assert second.end_time == one.end_time
 
 
 def plain(value: object) -> bool:

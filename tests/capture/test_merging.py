@@ -16,6 +16,7 @@ from support.capture_files import (
     START,
     Record,
     Recorder,
+    count_option,
     enhanced,
     ethernet,
     interface,
@@ -24,6 +25,8 @@ from support.capture_files import (
     pcap_header,
     pcap_record,
     section,
+    statistics,
+    time_option,
 )
 
 from amqpscope.capture.merging import Merge
@@ -127,6 +130,31 @@ def test_what_is_wrong_with_a_file_names_it_and_its_packet() -> None:
     assert [(n.code, n.packet, n.detail.split(":")[0]) for n in sink.notes] == [
         ("capture/length", 4, "file 1"),
         ("capture/truncated", 9, "file 1"),
+    ]
+
+
+def test_packets_that_were_lost_and_when_the_capture_ended() -> None:
+    """What was lost is lost before the packet that its file says, wherever that comes to stand."""
+    lost = [count_option(4, count) for count in (2, 3)]
+    first = section() + interface() + enhanced(packet(seq=1), START // 1000)
+    first += enhanced(packet(seq=3), (START + 2 * SECOND) // 1000, options=lost[0])
+    first += enhanced(packet(seq=4), (START + 3 * SECOND) // 1000, interface_id=7)  # cannot be read
+    first += enhanced(packet(seq=5), (START + 4 * SECOND) // 1000, options=lost[1])
+    first += statistics(count_option(7, 9) + time_option(3, (START + 9 * SECOND) // 1000))
+    second = pcap([Record(START + n * SECOND, packet(seq=n + 1)) for n in (1, 5)])
+    third = section() + interface() + statistics(time_option(3, (START + 8 * SECOND) // 1000))
+    sink = Recorder()
+    files = [first, second, third]
+    one = Merge([Source(io.BytesIO(octets), f"file {n}") for n, octets in enumerate(files)], sink)
+    one.begin()
+    while one.advance():
+        pass
+    assert [(s.packet, s.seq) for s in sink.segments] == [(1, 1), (2, 2), (3, 3), (5, 5), (6, 6)]
+    assert sink.lost == [(3, START + 2 * SECOND, 2), (5, START + 4 * SECOND, 3), (0, START + 4 * SECOND, 4)]
+    assert one.end_time == START + 9 * SECOND
+    assert [n.detail for n in sink.notes if n.code == "capture/dropped"] == [
+        "file 0: packets that the capture lost before this one: 2",
+        "file 0: packets that the capture lost in all: 9; where 4 of them were is not told",
     ]
 
 

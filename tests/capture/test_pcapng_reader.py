@@ -2,6 +2,7 @@
 
 import struct
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from support.capture_files import (
     START,
     Recorder,
     block,
+    count_option,
     enhanced,
     interface,
     obsolete,
@@ -18,6 +20,8 @@ from support.capture_files import (
     packet,
     section,
     simple,
+    statistics,
+    time_option,
 )
 
 from amqpscope.capture.pcapng import PcapngReader
@@ -325,3 +329,136 @@ def test_other_octets_than_the_reader_was_chosen_for() -> None:
     reader.feed(b"x" * 100)
     reader.finish()
     assert sink.codes() == ["capture/corrupt"]
+
+
+LOST = "packets that the capture lost before this one: "
+IN_ALL = "packets that the capture lost in all: "
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_packets_lost_before_others(order: str) -> None:
+    comment = option(1, b"between", order)
+    data = (
+        section(order)
+        + interface(order=order)
+        + enhanced(packet(seq=1), MICROSECONDS, order, options=comment)
+        + enhanced(packet(seq=2), MICROSECONDS + 1, order, options=comment + count_option(4, 65535, order))
+        + obsolete(packet(seq=3), MICROSECONDS + 2, order, lost=9)
+        + obsolete(packet(seq=4), MICROSECONDS + 3, order, lost=65535)  # not known
+        + enhanced(packet(seq=5), MICROSECONDS + 4, order, options=count_option(4, 0, order))
+        + enhanced(packet(seq=6), MICROSECONDS + 5, order, options=count_option(4, 2**64 - 1, order))
+    )
+    sink, _ = read(data)
+    assert [s.seq for s in sink.segments] == [1, 2, 3, 4, 5, 6]
+    assert sink.lost == [(2, START + 1000, 65535), (3, START + 2000, 9), (6, START + 5000, 1 << 40)]
+    assert [(n.code, n.packet, n.detail) for n in sink.notes] == [
+        ("capture/dropped", 2, LOST + "65535"),
+        ("capture/dropped", 0, IN_ALL + str(65535 + 9 + 2**64 - 1)),
+    ]
+
+
+def test_packets_lost_are_told_before_the_packet_after_them() -> None:
+    order: list[int] = []
+
+    class Order(Recorder):
+        def dropped(self, packet: int, time: int, count: int) -> None:
+            order.append(-packet)
+
+        def segment(self, key: bytes, reverse: bytes, packet: int, *rest: Any) -> None:
+            order.append(packet)
+
+    data = section() + interface() + enhanced(packet()) + enhanced(packet(), options=count_option(4, 1))
+    reader = PcapngReader(Order())
+    reader.feed(data)
+    assert order == [1, -2, 2]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_statistics_of_interfaces(order: str) -> None:
+    nanoseconds = option(9, b"\x09", order)
+    data = (
+        section(order)
+        + interface(order=order)
+        + interface(order=order, options=nanoseconds)
+        + enhanced(packet(seq=1), MICROSECONDS, order, options=count_option(4, 5, order))
+        + statistics(time_option(3, MICROSECONDS + 9, order) + count_option(7, 2, order), order)
+        + statistics(count_option(5, 6, order) + option(1, b"x", order) + count_option(7, 4, order), order)
+        + statistics(count_option(5, 1, order), order)
+        + statistics(count_option(4, 99, order) + count_option(6, 99, order), order, 1)
+        + statistics(time_option(3, START + 7, order) + count_option(7, 1, order), order, 1)
+        + statistics(time_option(3, MICROSECONDS * 2, order) + count_option(7, 100, order), order, 2)
+    )
+    sink, reader = read(data)
+    # The first interface lost 10, five of them before packet 1; the second one.
+    assert sink.lost == [(1, START, 5), (0, START, 6)]
+    assert [n.detail for n in sink.notes] == [LOST + "5", IN_ALL + "11; where 6 of them were is not told"]
+    assert reader.end_time == START + 9000
+
+
+def test_statistics_of_sections_add_up() -> None:
+    one = section() + interface() + enhanced(packet(), options=count_option(4, 3))
+    sink, reader = read(
+        one
+        + statistics(count_option(7, 5) + time_option(3, 7))
+        + one
+        + statistics(count_option(7, 3) + time_option(3, 6))
+    )
+    assert sink.lost == [(1, 0, 3), (2, 0, 3), (0, 0, 2)]
+    assert [n.detail for n in sink.notes] == [LOST + "3", IN_ALL + "8; where 2 of them were is not told"]
+    assert reader.end_time == 7000
+
+
+def test_state_moves_between_losses() -> None:
+    blocks = [
+        section() + interface(),
+        enhanced(packet(seq=1), options=count_option(4, 1)),
+        statistics(count_option(7, 8) + time_option(3, 5)),
+        enhanced(packet(seq=2), options=count_option(4, 2)),
+        section() + interface(),
+        enhanced(packet(seq=3)),
+    ]
+    whole, one = read(b"".join(blocks))
+    sink = Recorder()
+    reader = PcapngReader(sink)
+    for octets in blocks:
+        reader.feed(octets)
+        reader = PcapngReader.load(reader.dump(), sink)
+    reader.finish()
+    assert (sink.lost, sink.notes) == (whole.lost, whole.notes)
+    assert sink.lost == [(1, 0, 1), (2, 0, 2), (0, 0, 5)]
+    assert reader.end_time == one.end_time == 5000
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        statistics(b""),
+        statistics(option(3, b"1234567") + option(7, b"1234")),
+        statistics(option(0, b"") + time_option(3, 5) + count_option(7, 5)),
+        statistics(struct.pack("<HH", 7, 9) + b"lost" * 2),  # an option longer than the block
+        statistics(struct.pack("<HH", 1, 65535) + count_option(7, 5)),
+        statistics(b"\x07\x00"),
+        statistics(time_option(3, MAX_TIME // 1000 + 1) + count_option(7, 0)),
+        statistics(time_option(3, 2**64 - 1)),
+        statistics(time_option(3, 0)),
+        block(5, bytes(8)),
+        block(5, bytes(4)),
+        block(5, b""),
+        enhanced(packet(), options=struct.pack("<HH", 4, 9) + b"lost" * 2),
+        enhanced(packet(), options=option(4, b"1234567")),
+        enhanced(packet(), options=option(0, b"") + count_option(4, 5)),
+        enhanced(packet(), options=b"\x04"),
+    ],
+)
+def test_statistics_and_options_that_say_nothing(bad: bytes) -> None:
+    sink, reader = read(section() + interface() + bad + enhanced(packet(seq=7)))
+    assert sink.segments[-1].seq == 7
+    assert (sink.lost, sink.notes, reader.end_time) == ([], [], 0)
+
+
+def test_options_do_not_reach_beyond_their_block() -> None:
+    """What follows is another block, whose octets are no option."""
+    long = enhanced(packet(), options=struct.pack("<HH", 1, 0))
+    behind = block(4, count_option(4, 7))
+    sink, _ = read(section() + interface() + long + behind + enhanced(packet()))
+    assert (sink.lost, sink.notes) == ([], [])

@@ -155,11 +155,23 @@ def simple(data: bytes, order: str = "<", wire: int | None = None) -> bytes:
     return block(3, struct.pack(order + "I", len(data) if wire is None else wire) + data, order)
 
 
-def obsolete(data: bytes, ticks: int = 0, order: str = "<", interface_id: int = 0) -> bytes:
+def obsolete(data: bytes, ticks: int = 0, order: str = "<", interface_id: int = 0, lost: int = 0) -> bytes:
     fixed = struct.pack(
-        order + "HHIIII", interface_id, 3, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data)
+        order + "HHIIII", interface_id, lost, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data)
     )
     return block(2, fixed + padded(data), order)
+
+
+def statistics(options: bytes, order: str = "<", interface_id: int = 0) -> bytes:
+    return block(5, struct.pack(order + "III", interface_id, 0, 0) + options, order)
+
+
+def time_option(code: int, ticks: int, order: str = "<") -> bytes:
+    return option(code, struct.pack(order + "II", ticks >> 32, ticks & 0xFFFFFFFF), order)
+
+
+def count_option(code: int, count: int, order: str = "<") -> bytes:
+    return option(code, struct.pack(order + "Q", count), order)
 
 
 class Segment(NamedTuple):
@@ -187,6 +199,7 @@ class Recorder(SegmentSink):
     def __init__(self) -> None:
         self.segments: list[Segment] = []
         self.notes: list[Note] = []
+        self.lost: list[tuple[int, int, int]] = []  # packet, time, count
 
     def segment(
         self,
@@ -207,6 +220,9 @@ class Recorder(SegmentSink):
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self.notes.append(Note(code, packet, time, detail))
+
+    def dropped(self, packet: int, time: int, count: int) -> None:
+        self.lost.append((packet, time, count))
 
     def payloads(self) -> list[bytes]:
         return [segment.payload for segment in self.segments]
