@@ -5,8 +5,11 @@ the packets of file `position` are counted from `position << 40` on: the reader 
 all that comes out of the analysis is split again into the file and the number that Wireshark shows for it.
 """
 
+import re
+
 __all__ = ["MAX_FILES", "first_number", "in_text", "split"]
 
+_NAMED = re.compile("(?<=packet )[0-9]+")
 _BITS = 40  # 2**40 packets of 16 octets are more than any file holds
 MAX_FILES = 1 << (62 - _BITS)
 
@@ -21,10 +24,16 @@ def split(packet: int) -> tuple[int, int]:
     return packet >> _BITS, packet & ((1 << _BITS) - 1)
 
 
-def in_text(text: str, packets: list[int]) -> str:
-    """A sentence that names some of these packets, with their numbers in their files."""
+def in_text(text: str, packets: list[int], captures: list[str]) -> str:
+    """A sentence that names some of these packets, with their numbers in their files.
+
+    Of packets in another file than the first one's it says in which. captures: the files, by their places.
+    """
+    numbers: dict[str, str] = {}
     for packet in packets:
         position, number = split(packet)
-        if position:
-            text = text.replace(str(packet), str(number))
-    return text
+        other = position != split(packets[0])[0]
+        numbers[str(packet)] = (
+            f"{number} of {captures[position].rpartition('/')[2]}" if other else str(number)
+        )
+    return _NAMED.sub(lambda found: numbers.get(found[0], found[0]), text)

@@ -320,7 +320,9 @@ class Recorder:
         told |= {
             "capture_set": self._set,
             "packet": packet,
-            "message": in_text(told["message"], [int(one["packet"]) for one in told["packets"]]),
+            "message": in_text(
+                told["message"], [int(one["packet"]) for one in told["packets"]], self._captures
+            ),
             "packets": [{"capture": self._captures[of], "packet": number} for of, number in packets],
             "time": time // 1000,
             "time_ns": time,

@@ -41,9 +41,9 @@ def packets_of(finding: Finding) -> list[int]:
 
 
 def in_their_file(sentence: str, packets: list[int]) -> str:
-    """A sentence with these packets as they are numbered in their file."""
+    """A sentence with these packets as they are numbered in their file. It calls each `packet N`."""
     numbers = {str(packet): str(packet - BEFORE) for packet in packets}
-    return re.sub(r"[0-9]+", lambda found: numbers.get(found[0], found[0]), sentence)
+    return re.sub(r"(?<=packet )[0-9]+", lambda found: numbers.get(found[0], found[0]), sentence)
 
 
 def compare(path: Path) -> int:
