@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.rules.amqp10 import resuming
+from amqpscope.rules.amqp10 import resumed_state, resuming
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.amqp10.settlement import changes, sender_changes_its_outcome
@@ -328,7 +328,7 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     if isinstance(body.state, Received) and link.whole and (delivery is not None or not body.resume):
         resuming.received_state_from_sender(case)
     if not body.more and not body.aborted and (body.resume or (delivery is not None and delivery.resumed)):
-        resuming.judge_completion(case, link, body)
+        resumed_state.judge_completion(case, link, body)
     settled_on_unsettled_link(case, link, body)
     unsettled_on_settled_link(case, link, body)
     settle_mode_raised(case, link, body)

@@ -23,11 +23,12 @@ from amqpscope.rules.amqp10 import (
     link,
     message,
     negotiation,
+    not_resumed,
     outcome,
     reaction,
     redelivery,
     refusal,
-    resuming,
+    resumed_receipt,
     sasl,
     session,
     settlement,
@@ -319,7 +320,7 @@ class Judge(AnyJudge):
                 case.session = ends
                 session.judge_attach(case, ends, body)
                 link.judge_attach(case, ends, body)
-                resuming.judge_attach(case, ends, body)
+                resumed_receipt.judge_attach(case, ends, body)
                 terminus.judge_request(case, ends, body)
                 terminus.judge_kept(case, ends, body)
         elif isinstance(body, Detach):
@@ -329,7 +330,7 @@ class Judge(AnyJudge):
                 if body.handle is not None and body.handle not in ends.handles:
                     link.detach_on_unattached_handle(case, ends, body.handle)
                 elif body.error is None and body.closed and body.handle is not None:
-                    resuming.judge_leaving(case, ends, body.handle)
+                    not_resumed.judge_leaving(case, ends, body.handle)
                 elif body.error is not None and body.handle is not None:
                     refusal.judge_detach(case, ends, ends.handles[body.handle], body.error)
                 attachment.judge_detach(case, ends, body)

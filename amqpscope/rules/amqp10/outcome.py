@@ -2,7 +2,7 @@
 
 from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.resuming import is_outcome
+from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE

@@ -1,6 +1,6 @@
 """What both ends say of deliveries after them: dispositions (transport.xml, "Transferring a Message")."""
 
-from amqpscope.rules.amqp10 import outcome, resuming
+from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.session import SessionEnd, among
@@ -253,7 +253,7 @@ def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Non
         return
     if body.role:
         if session.resuming:
-            resuming.judge_disposition(case, session, body)
+            resumed_receipt.judge_disposition(case, session, body)
         if case.found == 0:
             _judge_as_receiver(case, session, body)
     elif body.role is False:

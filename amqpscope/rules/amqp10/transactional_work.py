@@ -2,6 +2,7 @@
 
 from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -9,9 +10,8 @@ from amqpscope.tracking.amqp10.transaction_names import named_in
 from amqpscope.tracking.amqp10.work import Work, among_raw
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import raw
-from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Disposition, Transfer
-from dissectors.amqp10.transactions import Declared, TransactionalState
+from dissectors.amqp10.transactions import TransactionalState
 from dissectors.wire import i64
 
 __all__ = ["judge_disposition", "judge_end", "judge_transfer"]
@@ -204,14 +204,6 @@ def settled_after_the_rollback(case: Case, work: Work) -> None:
     )
 
 
-def _is_outcome(state: object) -> bool:
-    return (
-        isinstance(state, Composite)
-        and "outcome" in state.definition().provides
-        and not isinstance(state, Declared)
-    )
-
-
 def _judge_as_controller(case: Case, work: Work, under: Transaction, body: Disposition) -> bool:
     """An outcome of a delivery that was acquired. Gives whether something was found."""
     if under.discharge_end != UNKNOWN or under.control.over():
@@ -220,7 +212,7 @@ def _judge_as_controller(case: Case, work: Work, under: Transaction, body: Dispo
     if named is not None and named != under.txn_id:
         outcome_under_another_transaction(case, work, under)
         return True
-    if named is None and _is_outcome(body.state):
+    if named is None and is_outcome(body.state):
         outcome_outside_its_transaction(case, work, under)
         return True
     return False
@@ -237,7 +229,7 @@ def _judge_as_resource(case: Case, work: Work, under: Transaction, body: Disposi
             outcome_that_does_not_name_its_transaction(case, work)
             return True
         return False
-    if not _is_outcome(state):
+    if not is_outcome(state):
         return False
     if under.discharge_end == UNKNOWN or under.discharge_end > case.me.knowledge.could:
         if under.control.over():
@@ -250,7 +242,7 @@ def _judge_as_resource(case: Case, work: Work, under: Transaction, body: Disposi
         outcome_after_the_rollback(case, work)
         return True
     before = work.outcome
-    if isinstance(before, TransactionalState) and _is_outcome(before.outcome) and before.outcome != state:
+    if isinstance(before, TransactionalState) and is_outcome(before.outcome) and before.outcome != state:
         another_outcome_after_the_commit(case, work)
         return True
     return False

@@ -1,0 +1,35 @@
+"""What a delivery state says: an outcome, or how far a message came (messaging.xml, "delivery-state")."""
+
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.messaging import Received
+from dissectors.amqp10.transactions import Declared
+
+__all__ = ["is_outcome", "position", "state_name", "told"]
+
+
+def is_outcome(state: object) -> bool:
+    """Whether a delivery state is a terminal one of messaging.xml."""
+    return (
+        isinstance(state, Composite)
+        and "outcome" in state.definition().provides
+        and not isinstance(state, Declared)
+    )
+
+
+def position(state: object) -> tuple[int, int] | None:
+    """Where a delivery state says that a message goes on; None if it says something else."""
+    if state is None:
+        return (0, 0)
+    if isinstance(state, Received) and state.section_number is not None and state.section_offset is not None:
+        return (int(state.section_number), int(state.section_offset))
+    return None
+
+
+def told(place: tuple[int, int]) -> str:
+    """A position, for a message."""
+    return f"section {place[0]}, octet {place[1]}"
+
+
+def state_name(state: object) -> str:
+    """The name of a state, for a message."""
+    return state.definition().name if isinstance(state, Composite) else "no state"

@@ -1,0 +1,113 @@
+"""What a receiver says of deliveries that are resumed (transport.xml, "Resuming Deliveries")."""
+
+from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.delivery_state import is_outcome, state_name
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.tracking.serial import nearest, raw
+from dissectors.amqp10.performatives import Attach, Disposition
+from dissectors.wire import i64
+
+__all__ = ["RULES", "judge_attach", "judge_disposition"]
+
+
+def listed_again_though_only_here(case: Case, tag: bytes, certainty: i64) -> None:
+    """A receiver lists a delivery again of which the sender had no record when the link was attached before.
+
+    Why it matters: it counts as settled since then; the receiver would keep it for ever.
+    Silent when: one of the attaches was not captured, the sender's map was null or incomplete, or a delivery
+    with that tag came since. Possible when the sender's attach may not have been read.
+    """
+    case.report(
+        "amqp10/D-RESUME-TGTONLY",
+        "a delivery is listed as unsettled again, of which the sender's attach before had no record",
+        certainty,
+        {"delivery_tag": tag[:32].hex()},
+    )
+
+
+def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
+    """The rules about what a receiver lists when it attaches a link again."""
+    if body.role is not True or body.name is None or body.unsettled is None:
+        return
+    link = session.links.get((body.name, False))
+    if link is None or not link.orphans or not link.whole:
+        return
+    for tag, _ in body.unsettled.pairs:
+        if isinstance(tag, bytes) and tag in link.orphans:
+            listed_again_though_only_here(case, tag, case.me.knowledge.certainty(link.orphans_end))
+            return
+
+
+def outcome_of_what_is_to_be_ignored(case: Case, number: i64) -> None:
+    """A receiver speaks of a resumed delivery that its own attach does not list.
+
+    Why it matters: it is to ignore the delivery; so it may have it twice.
+    Silent when: one of the attaches was not captured, the map is incomplete, or other deliveries are spoken
+    of, too.
+    """
+    case.report(
+        "amqp10/D-RESUME-IGNORE",
+        f"delivery {raw(number)} was resumed, its receiver had no record of it; it is not ignored",
+        CERTAIN,
+        {"delivery_id": int(raw(number))},
+    )
+
+
+def outcome_not_echoed(case: Case, number: i64, own: object, state: object) -> None:
+    """A receiver does not repeat the sender's outcome of a resumed delivery of which it had another one.
+
+    Why it matters: the sender's is what took effect; the two ends go on disagreeing.
+    Silent when: one of the attaches was not captured, or nothing is said.
+    """
+    said = "is repeated, and not settled"
+    if state != own:
+        said = f"is {state_name(own)}, its receiver says {state_name(state)}"
+    case.report(
+        "amqp10/M-RES-DIFFER-ECHO",
+        f"the sender's outcome of delivery {raw(number)} {said}",
+        CERTAIN,
+        {"delivery_id": int(raw(number)), "sender_state": state_name(own)},
+    )
+
+
+def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+    """The rules about what a receiver says of resumed deliveries."""
+    first = body.first
+    theirs = case.peer.sessions.get(int(session.peer_channel))
+    if first is None or theirs is None or not session.whole or not case.me.whole or not case.peer.whole:
+        return
+    ignored: i64 = 0
+    last = first if body.last is None else nearest(body.last, first)
+    for delivery in case.peer.named(theirs, body):
+        if not delivery.resumed or delivery.tag is None:
+            return
+        link = session.links.get((delivery.link.name, False))
+        if link is None or not link.whole:
+            return
+        own = link.listed
+        sent = link.peer_listed
+        if own is None or not sent or delivery.tag not in sent:
+            return
+        case.link = link
+        if delivery.tag not in own:
+            if link.attach is None or link.attach.incomplete_unsettled:
+                return
+            ignored += 1
+            if ignored == last - first + 1:
+                outcome_of_what_is_to_be_ignored(case, delivery.number)
+                return
+            continue
+        mine = own[delivery.tag]
+        outcome = sent[delivery.tag]
+        if is_outcome(mine) and is_outcome(outcome) and mine != outcome and delivery.state == outcome:
+            if body.state is not None and (body.state != outcome or not body.settled):
+                outcome_not_echoed(case, delivery.number, outcome, body.state)
+                return
+
+
+RULES = {
+    "amqp10/D-RESUME-TGTONLY": listed_again_though_only_here,
+    "amqp10/D-RESUME-IGNORE": outcome_of_what_is_to_be_ignored,
+    "amqp10/M-RES-DIFFER-ECHO": outcome_not_echoed,
+}
