@@ -24,11 +24,12 @@ _STYLES = {
     "key": "dim",
     "address": "green",
     "error": "red",
+    "selected": "reverse",
 }
 
 # Our own signs, for outputs that cannot show them. What the wire sent is escaped by the output itself.
 _ASCII = str.maketrans(
-    {"→": ">", "←": "<", "─": "-", "═": "=", "…": "~", "–": "-", "×": "x", "│": "|", "»": ">"}
+    {"→": ">", "←": "<", "─": "-", "═": "=", "…": "~", "–": "-", "×": "x", "│": "|", "»": ">", "▌": ">"}
 )
 
 _NARROWEST = 20
@@ -74,12 +75,12 @@ class Painter:
         """The parts with their styles; spaces at the end belong to no line."""
         styles = self._styles
         last = len(line) - 1
-        while last >= 0 and not line[last][1].rstrip(" "):
+        while last >= 0 and not line[last][1].rstrip(" ") and line[last][0] != "selected":
             last -= 1
         parts = []
         for index in range(last + 1):
             name, text = line[index]
-            if index == last:
+            if index == last and name != "selected":
                 text = text.rstrip(" ")
             style = styles.get(name)
             parts.append(text if style is None else f"{style[0]}{text}{style[1]}")

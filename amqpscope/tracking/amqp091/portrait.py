@@ -6,6 +6,8 @@ what is on its way to that one is added: the client's acknowledgements are in th
 deliveries that it has not received yet are in its inbox; with confirms it is the other way round.
 """
 
+from typing import Final
+
 from amqpscope.limits import MAX_PORTRAYED_DELIVERIES, MAX_PORTRAYED_LINKS
 from amqpscope.model import CLIENT, SERVER
 from amqpscope.tracking.amqp091.channel import Channel
@@ -41,10 +43,10 @@ from dissectors.wire import i64
 
 __all__ = ["portray"]
 
-_SECOND = 1_000_000_000
+_SECOND: Final = 1_000_000_000
 
 # A delivery that was asked for by basic.get.
-_GET = "\0get"
+_GET: Final = "\0get"
 
 
 class Underway:

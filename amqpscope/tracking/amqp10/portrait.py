@@ -10,6 +10,8 @@ and opposite roles. All of it is bounded: of a connection with more links than a
 shown and the others counted.
 """
 
+from typing import Final
+
 from amqpscope.limits import MAX_PORTRAYED_DELIVERIES, MAX_PORTRAYED_LINKS
 from amqpscope.model import CLIENT, SERVER
 from amqpscope.tracking.amqp10.link import LinkEnd
@@ -51,7 +53,7 @@ from dissectors.wire import i64
 
 __all__ = ["portray"]
 
-_MILLISECOND = 1_000_000
+_MILLISECOND: Final = 1_000_000
 
 
 class OnLink:

@@ -1,0 +1,446 @@
+"""The pages of the full-screen view: lines out of the model, each as wide as it may be."""
+
+from amqpscope.model import CLIENT
+from amqpscope.report.line import Line
+from amqpscope.report.moment import iso
+from amqpscope.report.printable import cells, cut, printable, word, wrap
+from amqpscope.report.summary import protocol_name
+from amqpscope.report.top.layout import (
+    Column,
+    amount,
+    fill,
+    head,
+    in_columns,
+    octets,
+    selected,
+    spark,
+    tail,
+)
+from amqpscope.report.top.model import Row, Told, TopModel
+from amqpscope.report.top.pains import duration
+from amqpscope.tracking.portrait import (
+    UNKNOWN,
+    ChannelPortrait,
+    ConnectionPortrait,
+    EndPortrait,
+    LinkPortrait,
+    SessionEndPortrait,
+    SessionPortrait,
+)
+
+__all__ = [
+    "connection_table",
+    "connections",
+    "details",
+    "finding_line",
+    "finding_lines",
+    "findings",
+    "help_lines",
+    "inside",
+    "title",
+]
+
+_HELP = (
+    ("↑ ↓  j k", "one line up, down"),
+    ("PgUp PgDn", "a page up, down"),
+    ("Home End  g G", "to the first line, the last"),
+    ("Enter  →", "look inside the connection, and into its last frames"),
+    ("Esc  ←  h", "back"),
+    ("t", "the last frames of the connection"),
+    ("f", "the last findings: of the connection, or of all"),
+    ("s", "sort by what hurts, frames/s, unsettled, newest, name"),
+    ("/", "show only what has this in its address, names or rules"),
+    ("p  Space", "hold the picture still; the rules miss nothing meanwhile"),
+    ("q", "quit"),
+    ("", ""),
+    ("WHAT HURTS", "first proven errors, then what is overdue, then what is"),
+    ("", "blocked (no credit, no window, prefetch used up, stopped by"),
+    ("", "channel.flow), then what is only possible, then what is much"),
+    ("UNSETTLED", "deliveries that nobody has settled yet; of AMQP 0-9-1 also"),
+    ("", "messages published that are not confirmed"),
+    ("CREDIT", "deliveries that the receiver still allows; WAITING: messages"),
+    ("", "that the sender has, as it said last"),
+)
+
+_WIDE = 110
+_WIDEST = 150
+
+_WEIGHTS = {"error": "problem", "warning": "note", "note": "dim"}
+
+
+def title(model: TopModel, source: str, width: int) -> list[Line]:
+    """What is told of the whole capture: two lines."""
+    rate = f"{amount(model.frame_rate)} frames/s  {octets(model.octet_rate)}/s"
+    first: Line = [
+        ("name", "amqpscope "),
+        ("", f"{cut(printable(source), max(width // 4, 8))}  "),
+        ("dim", f"{duration(model.now - model.began)}  "),
+        ("", f"{model.open} open"),
+        ("dim", f", {model.over} over" if model.over else ""),
+        ("", f"  {rate}  "),
+    ]
+    if model.dropped:
+        first.append(("problem", f"{amount(model.dropped)} packets dropped"))
+    elif width >= _WIDE:
+        first.append(("dim", f"{amount(model.packets)} packets, none dropped"))
+    overdue, blocked = model.hurting()
+    second: Line = []
+    for count, one, many, style in (
+        (model.errors, "error", "errors", "problem"),
+        (model.warnings, "warning", "warnings", "note"),
+        (model.possible, "possible", "possible", "note"),
+        (model.notes, "note", "notes", "dim"),
+        (overdue, "connection overdue", "connections overdue", "error"),
+        (blocked, "blocked", "blocked", "note"),
+    ):
+        if count:
+            second.append((style, f"{amount(count)} {one if count == 1 else many}"))
+            second.append(("dim", " · "))
+    second = second[:-1] if second else [("dim", "no findings")]
+    return [first, second]
+
+
+def connection_table(rows: list[Row], width: int) -> list[Column]:
+    """The columns of the table of connections for these rows and so wide a screen."""
+    longest = max((cells(_short(row.name)) for row in rows), default=0)
+    name = min(max(longest, 20), 30 if width < _WIDE else 44)
+    columns = [Column(" CONNECTION", name + 1), Column("AMQP", 5)]
+    if width >= _WIDE:
+        columns.append(Column("STATE", 10))
+    columns.append(Column("FRM/S", 6, right=True))
+    if width >= _WIDE:
+        columns.append(Column("OCTETS/S", 8, right=True))
+    columns.append(Column("UNSET" if width < _WIDE else "UNSETTLED", 6 if width < _WIDE else 9, right=True))
+    if width >= _WIDEST:
+        columns.append(Column("LAST 30 s", 30))
+    taken = sum(column.width + 1 for column in columns)
+    columns.append(Column("WHAT HURTS", max(width - taken, 10)))
+    return columns
+
+
+def connections(
+    columns: list[Column], rows: list[Row], picked: Row | None, now: int, width: int
+) -> list[Line]:
+    """One line a connection."""
+    lines = []
+    wide = width >= _WIDE
+    for row in rows:
+        mark = "▌" if row is picked else " "
+        name_width = columns[0].width - 1
+        style = "dim" if row.over_since else "name" if row.rank >= 3 else ""
+        version = {"amqp10": "1.0", "amqp091": "0-9-1"}.get(row.connection.protocol, "draft")
+        parts = [(style, mark + tail(_short(row.name), name_width)), ("dim", version)]
+        if wide:
+            parts.append(("dim" if row.over_since else "", row.state))
+        parts.append(("dim" if row.frame_rate == 0 else "", amount(row.frame_rate)))
+        if wide:
+            parts.append(("dim" if row.octet_rate == 0 else "", octets(row.octet_rate)))
+        parts.append(("dim" if row.unsettled == 0 else "", amount(row.unsettled)))
+        if width >= _WIDEST:
+            parts.append(("flow", spark(list(row.trend), 30)))
+        line = in_columns(columns[:-1], parts)
+        line.append(("", " "))
+        if row is picked:
+            line += _hurts(row, now)
+            lines.append(selected(line, width))
+        else:
+            line += _hurts(row, now)
+            lines.append(line)
+    return lines
+
+
+def _short(name: str) -> str:
+    """A connection's id without the number of the first between its ends."""
+    return name[:-2] if name.endswith("#0") else name
+
+
+def _hurts(row: Row, now: int) -> Line:
+    line: Line = []
+    for pain in row.pains:
+        if line:
+            line.append(("dim", "; "))
+        line.append((pain.style, pain.text))
+    if row.over_since:
+        line.append(("dim", f"{'; ' if line else ''}over for {duration(now - row.over_since)}"))
+    elif not line and now - row.changed >= 5_000_000_000:
+        line.append(("dim", f"quiet for {duration(now - row.changed)}"))
+    return line
+
+
+def details(row: Row, width: int, most: int) -> list[Line]:
+    """What else is to be told of the connection that is picked: who they are, and all that hurts."""
+    lines: list[Line] = []
+    if row.portrait is not None:
+        who: Line = [("", " ")]
+        for end in (row.portrait.client, row.portrait.server):
+            who += [(end.peer, f"{end.peer} "), ("", f"{_who(end)}   ")]
+        if row.portrait.virtual_host:
+            who += [("key", "virtual host "), ("", word(row.portrait.virtual_host, 40))]
+        lines.append(who)
+    text = "; ".join(pain.text for pain in row.pains)
+    if text:
+        room = max(width - 2, 10)
+        lines += [[("", f" {piece}")] for piece in wrap(text, room, room)]
+    return lines[:most]
+
+
+def _who(end: EndPortrait) -> str:
+    """What an end says it is."""
+    said = end.said
+    product = said.get("product", "")
+    texts = [
+        word(cut(printable(text), 32)) if " " not in text else cut(printable(text), 32)
+        for text in (product, said.get("version", ""))
+        if text
+    ]
+    container = said.get("container-id", "")
+    if container:
+        texts.append(word(container, 32))
+    return " ".join(texts) or "unknown"
+
+
+def finding_line(told: Told, width: int, picked: bool) -> Line:
+    """A finding in one line."""
+    kind = told.weight if told.certain else f"possible {told.weight}"
+    line: Line = [
+        ("", "▌" if picked else " "),
+        ("dim", f"{iso(told.time)[11 : 19 if width < _WIDE else 23]} "),
+        (_WEIGHTS[told.weight] if told.certain else "note", f"{kind} "),
+        ("name", f"{told.rule} "),
+        (told.peer, f"{told.peer}"),
+        ("", f": {told.message}"),
+    ]
+    return selected(line, width) if picked else line
+
+
+def findings(told: list[Told], picked: Told | None, width: int) -> list[Line]:
+    """Findings, one a line."""
+    return [finding_line(one, width, one is picked) for one in told]
+
+
+def finding_lines(told: Told, width: int, most: int) -> list[Line]:
+    """A finding in full."""
+    room = max(width - 2, 10)
+    lines: list[Line] = [
+        [
+            ("", " "),
+            ("name", told.rule),
+            ("", f" by the {told.peer} in packet {told.packet}, connection {_short(told.row.name)}"),
+        ]
+    ]
+    lines += [[("", f" {piece}")] for piece in wrap(told.message, room, room)]
+    return lines[:most]
+
+
+# One connection
+
+
+def inside(row: Row, now: int, width: int) -> list[Line]:
+    """How a connection stands: its ends, what hurts, its sessions and links or channels and consumers."""
+    since = row.over_since or now
+    first: Line = [
+        ("name", f"{_short(row.name)}  "),
+        ("", f"{protocol_name(row.connection.protocol)}  "),
+        ("dim", "over" if row.over_since else ""),
+        ("dim", f" after {duration(since - row.began)}" if row.over_since else ""),
+        ("dim", "" if row.over_since else f"for {duration(since - row.began)}"),
+        ("", f"  {amount(row.frames)} frames, {amount(row.frame_rate)}/s"),
+        ("dim", f"  {octets(row.octets)}, {octets(row.octet_rate)}/s"),
+    ]
+    lines = [first]
+    portrait = row.portrait
+    if portrait is None:
+        lines.append([("dim", "nothing is known of its state")])
+        return lines
+    if row.over_since and row.portrayed != row.frames:
+        lines.append([("dim", "it was over before its last state could be looked at")])
+        lines += [[(pain.style, f"! {pain.text}")] for pain in row.pains]
+        return lines
+    for end in (portrait.client, portrait.server):
+        lines += _end(end, portrait, now, width)
+    for pain in row.pains[:6]:
+        lines.append([(pain.style, f"! {pain.text}")])
+    if len(row.pains) > 6:
+        lines.append([("dim", f"  and {len(row.pains) - 6} more")])
+    if portrait.sessions:
+        lines += _sessions(portrait, width)
+    if portrait.channels:
+        lines += _channels(portrait, now, width)
+    for count, what in ((portrait.more_sessions, "sessions"), (portrait.more_channels, "channels")):
+        if count:
+            lines.append([("dim", f"{count} {what} more")])
+    return lines
+
+
+def _end(end: EndPortrait, portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
+    spoke = f"spoke {duration(now - end.last_time)} ago" if end.last_time else "has not spoken"
+    line: Line = [
+        (end.peer, f"{end.peer} "),
+        ("", f"{end.state:<8} {_who(end)}  "),
+        ("dim", f"{spoke}  "),
+    ]
+    if not end.whole:
+        line.append(("note", "seen in part  "))
+    limits = []
+    if end.max_frame_size != UNKNOWN:
+        limits.append(f"max-frame-size {end.max_frame_size}")
+    if end.channel_max != UNKNOWN:
+        limits.append(f"channel-max {end.channel_max}")
+    if end.idle > 0:
+        limits.append(f"{'heartbeat' if portrait.channels else 'idle-time-out'} {duration(int(end.idle))}")
+    if end.peer == CLIENT and portrait.virtual_host:
+        limits.append(f"virtual host {word(portrait.virtual_host, 40)}")
+    if end.unread:
+        limits.append(f"{end.unread} frame{'s' if end.unread > 1 else ''} under way to it")
+    if not limits:
+        return [line]
+    last = ("dim", ", ".join(limits))
+    if sum(cells(text) for _, text in [*line, last]) <= width:
+        return [[*line, last]]
+    return [line, [("", "       "), last]]
+
+
+def _sessions(portrait: ConnectionPortrait, width: int) -> list[Line]:
+    lines: list[Line] = []
+    name = max(min(width - 56, 60), 14)
+    columns = [
+        Column("  LINK", name),
+        Column("SENDS", 6),
+        Column("STATE", 11),
+        Column("CREDIT", 6, right=True),
+        Column("WAITING", 7, right=True),
+        Column("UNSETTLED", 9, right=True),
+        Column("SENT", 6, right=True),
+    ]
+    headed = False
+    for session in portrait.sessions:
+        lines += _session(session, width)
+        if session.links and not headed:
+            lines.append(head(columns))
+            headed = True
+        lines += [_link(link, columns) for link in session.links]
+        if session.more_links:
+            lines.append([("dim", f"  {session.more_links} links more")])
+    return lines
+
+
+def _session(session: SessionPortrait, width: int) -> list[Line]:
+    halves: list[Line] = []
+    for half, peer in ((session.client, "client"), (session.server, "server")):
+        if half is not None:
+            halves.append([(peer, f"{peer} "), ("", _half(half))])
+        else:
+            halves.append([(peer, f"{peer} "), ("dim", "not begun")])
+    label = f"session {session.number}  "
+    if width >= _WIDE + 20:
+        return [[("name", label), *halves[0], ("", "   "), *halves[1]]]
+    return [[("name", label), *halves[0]], [("", " " * len(label)), *halves[1]]]
+
+
+def _half(half: SessionEndPortrait) -> str:
+    words = [half.state.lower(), f"on {half.channel}"]
+    if half.window != UNKNOWN:
+        words.append(f"window {amount(int(half.window))}")
+    if half.next_outgoing_id != UNKNOWN:
+        words.append(f"next-out {half.next_outgoing_id}")
+    if half.next_incoming_id != UNKNOWN:
+        words.append(f"next-in {half.next_incoming_id}")
+    if half.unsettled:
+        words.append(f"{amount(int(half.unsettled))} unsettled")
+    return ", ".join(words)
+
+
+def _link(link: LinkPortrait, columns: list[Column]) -> Line:
+    states = [state.lower() for state in (link.sender_state, link.receiver_state)]
+    if states[0] == states[1]:
+        state = states[0]
+    else:
+        state = next((one for one in states if one not in ("", "attached")), states[0] or states[1])
+    address = "coordinator" if link.coordinator else link.target if link.sender == CLIENT else link.source
+    name = word(link.name, 60)
+    if address and address != link.name:
+        name = f"{word(address, 60)} ({name})"
+    marks = ("…" if link.unfinished else "") + (" drain" if link.drain else "")
+    blocked = link.credit == 0 and link.available > 0
+    return in_columns(
+        columns,
+        [
+            ("", f"  {name}"),
+            (link.sender, link.sender),
+            ("" if state == "attached" else "note", (state or "?") + marks),
+            ("problem" if blocked else "", _known(link.credit)),
+            ("note" if blocked else "", _known(link.available)),
+            ("", amount(int(link.unsettled))),
+            ("", amount(int(link.deliveries))),
+        ],
+    )
+
+
+def _known(number: int) -> str:
+    return "?" if number == UNKNOWN else amount(number)
+
+
+def _channels(portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
+    lines: list[Line] = []
+    name = max(min(width - 46, 70), 20)
+    columns = [
+        Column("CHANNEL, CONSUMER", name),
+        Column("STATE", 13),
+        Column("UNACKED", 8, right=True),
+        Column("PREFETCH", 8, right=True),
+        Column("UNCONFIRMED", 11, right=True),
+    ]
+    lines.append(head(columns))
+    for channel in portrait.channels:
+        lines.append(_channel(channel, columns))
+        if channel.asked:
+            since = duration(now - int(channel.asked_time))
+            more = f" and {channel.asked - 1} more" if channel.asked > 1 else ""
+            lines.append([("note", f"  waits for the answer to {channel.first_asked} for {since}{more}")])
+        for consumer in channel.consumers:
+            full = 0 < consumer.prefetch <= consumer.unacknowledged
+            text = f"  {word(consumer.queue, 40) if consumer.queue else '?'} ({word(consumer.tag, 40)})"
+            lines.append(
+                in_columns(
+                    columns,
+                    [
+                        ("", text),
+                        ("dim", "no-ack" if consumer.no_ack else "exclusive" if consumer.exclusive else ""),
+                        ("note" if full else "", "" if consumer.no_ack else _known(consumer.unacknowledged)),
+                        ("", "" if consumer.prefetch == UNKNOWN else amount(int(consumer.prefetch))),
+                        ("", ""),
+                    ],
+                )
+            )
+        if channel.more_consumers:
+            lines.append([("dim", f"  {channel.more_consumers} consumers more")])
+    return lines
+
+
+def _channel(channel: ChannelPortrait, columns: list[Column]) -> Line:
+    words = [f"channel {channel.number}"]
+    if channel.transacted:
+        words.append("transactions")
+    if channel.client_stopped:
+        words.append("client stopped")
+    if channel.server_stopped:
+        words.append("server stopped")
+    if channel.deliveries:
+        words.append(f"{amount(int(channel.deliveries))} delivered")
+    if channel.published:
+        words.append(f"{amount(channel.published)} published")
+    return in_columns(
+        columns,
+        [
+            ("name", ", ".join(words)),
+            ("" if channel.state == "OPEN" else "note", channel.state.lower()),
+            ("", amount(int(channel.unacknowledged))),
+            ("", "" if channel.prefetch == UNKNOWN else amount(int(channel.prefetch))),
+            ("", amount(int(channel.unconfirmed)) if channel.confirming else ""),
+        ],
+    )
+
+
+def help_lines() -> list[Line]:
+    """What the keys do."""
+    return [[("name", f"  {fill(keys, 16)}"), ("", text)] for keys, text in _HELP]
