@@ -174,7 +174,14 @@ class Watch:
         if dropped > self.dropped:
             batch.dropped = dropped - self.dropped
             self.dropped = dropped
-            self.table.dropped(self._decoder.packets, self._newest, batch.dropped)
+            number = int(self._decoder.packets) + 1
+            self.table.dropped(number, self._newest, batch.dropped)
+            self.table.note(
+                "capture/dropped",
+                number,
+                self._newest,
+                f"packets that the capture lost before this one: {batch.dropped}",
+            )
 
     def _tick(self, now: int, batch: Batch) -> None:
         """What time alone brings."""

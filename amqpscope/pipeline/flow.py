@@ -38,6 +38,9 @@ BLOCKS = pa.schema(
 Rows without a pair are the fates of ranges: position of the file, place of the range in it, and the fate as
 JSON."""
 
+_LOST = b""
+"""In place of a summary: packets were lost, and whole connections may be among them."""
+
 _BATCH_OCTETS = 4 * 1024 * 1024
 
 
@@ -110,7 +113,8 @@ def analyse(
         try:
             for pair, of_pair in groupby(of_set, key=lambda block: block[1]):
                 if not pair:
-                    _files(one, of_pair, rows)
+                    if _files(one, of_pair, rows):
+                        summaries.append((set_number, _LOST))
                     continue
                 table = table_for(recorder, rows, one.name)
                 table.correlates = False
@@ -147,16 +151,22 @@ def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:
     recorder = Recorder(rows, one.name, [file.capture for file in one.files])
     loaded: list[ConnectionSummary] = []
     links = 0
+    whole = True
     for dumped in summaries:
+        if dumped == _LOST:
+            whole = False
+            continue
         # Made by our own workers, of plain values.
         summary = load_summary(pickle.loads(dumped))  # noqa: S301
         if links < MAX_CORRELATED_LINKS:
             loaded.append(summary)
             links += summary.weight
-    recorder.take_findings(join(loaded))
+    recorder.take_findings(join(loaded, whole))
 
 
-def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows: Rows) -> None:
+def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows: Rows) -> bool:
+    """The rows of a set's files. Gives whether one of them says that its capture lost packets."""
+    lost = False
     for position, of_file in groupby(fates, key=lambda block: block[2] >> 32):
         known = []
         for _, _, _, text in of_file:
@@ -169,4 +179,6 @@ def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows
                     [(code, packet, detail) for code, packet, detail in notes],
                 )
             )
+            lost = lost or any(code == "capture/dropped" for code, _, _ in notes)
         rows.add_file(file_row(one.name, one.files[position], position, known))
+    return lost
