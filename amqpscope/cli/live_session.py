@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from amqpscope.cli.live_writers import LiveWriter
+from amqpscope.cli.audience import Audience
 from amqpscope.cli.output import say
 from amqpscope.cli.recording import Recording
 from amqpscope.cli.status import Status
@@ -23,9 +23,6 @@ from amqpscope.watching import Batch, Watch
 from dissectors.protocols import PROTOCOLS
 
 __all__ = ["LiveSession", "Stop"]
-
-_STEP = 0.25
-"""Seconds to wait for packets, after which the clock is looked at."""
 
 _LOT = 0.1
 """Seconds after which the kernel has handed over any packet."""
@@ -57,7 +54,7 @@ class Stop:
 
 
 class LiveSession:
-    """Takes what a watch brings to the writer and the recording.
+    """Takes what a watch brings to the audience and the recording.
 
     counting, possible: which findings count for the exit status: of these weights, and also if they are only
     possible.
@@ -66,7 +63,7 @@ class LiveSession:
     def __init__(
         self,
         watch: Watch,
-        writer: LiveWriter,
+        audience: Audience,
         recording: Recording | None,
         stop: Stop,
         counting: tuple[str, ...],
@@ -76,7 +73,7 @@ class LiveSession:
         self.counts = RuleCounts()
         self.frames = 0
         self.failed = False
-        self._writer = writer
+        self._audience = audience
         self._recording = recording
         self._stop = stop
         self._counting = counting
@@ -91,7 +88,7 @@ class LiveSession:
         with self._signals():
             try:
                 while not self._over():
-                    self._take(self.watch.step(_STEP))
+                    self._take(self.watch.step(self._audience.patience))
                 self._drain()
             finally:
                 self._finish()
@@ -102,10 +99,8 @@ class LiveSession:
         self._take(self.watch.finish())
         if self._recording is not None:
             self._recording.finish(now)
-        self._writer.end()
-        self._writer.report(self.conclusion(), self.counts)
+        self._audience.end(self.conclusion(), self.counts)
         self._tell()
-        self._writer.outlet.close()
 
     def status(self, allow_empty: bool) -> int:
         """The exit status."""
@@ -144,7 +139,7 @@ class LiveSession:
         if recording is not None:
             recording.take(batch, self.watch.now)
         self._await(batch)
-        self._writer.write(batch, self.watch.source.fill() > LIVE_BEHIND)
+        self._audience.write(batch, self.watch.source.fill() > LIVE_BEHIND)
 
     def _drain(self) -> None:
         """Take what had come by now, too: the kernel hands packets over in lots, a little later."""
@@ -172,7 +167,7 @@ class LiveSession:
         return bool(
             self.watch.over
             or self._signal
-            or self._writer.outlet.error is not None
+            or self._audience.gone
             or (stop.duration and now - self._began >= stop.duration)
             or (stop.packets and self.watch.packets >= stop.packets)
             or (self._breach and now - self._breach >= _AFTER)
@@ -180,15 +175,15 @@ class LiveSession:
 
     def _tell(self) -> None:
         """On standard error, what is to be known beside what was shown."""
-        writer = self._writer
+        audience = self._audience
         if self._awaited:
             say(f"ended by {self._awaited}")
         elif self._stop.rules and not self._signal:
             say("what --until waits for was not seen")
-        if writer.left_out:
-            say(f"{count(writer.left_out, 'frame')} not shown: they came faster than they could be written")
-        if writer.verdicts_left_out:
-            say(f"{count(writer.verdicts_left_out, 'verdict')} not shown: nobody read them in time")
+        if audience.left_out:
+            say(f"{count(audience.left_out, 'frame')} not shown: they came faster than they could be written")
+        if audience.verdicts_left_out:
+            say(f"{count(audience.verdicts_left_out, 'verdict')} not shown: nobody read them in time")
         if self._recording is not None and self._recording.files:
             files = self._recording.files
             say(f"recorded: {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else ""))

@@ -8,8 +8,9 @@ outlet is full.
 
 import json
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
+from amqpscope.cli.audience import Audience
 from amqpscope.cli.outlet import Outlet
 from amqpscope.cli.output import painter, say
 from amqpscope.finding import Finding
@@ -33,24 +34,23 @@ __all__ = ["LiveJson", "LiveText", "LiveWriter"]
 _SECOND = 1_000_000_000
 
 
-class LiveWriter(ABC):
-    """Writes what a watch brings, batch by batch. name: of the source. quiet: no frames.
-
-    left_out: frames, and verdicts, that were not written since nobody could have read them in time.
-    """
+class LiveWriter(Audience):
+    """Writes lines through an outlet. name: of the source. quiet: no frames."""
 
     def __init__(self, name: str, selection: Selection, quiet: bool, outlet: Outlet) -> None:
+        super().__init__()
         self.name = name
         self.outlet = outlet
-        self.left_out = 0
-        self.verdicts_left_out = 0
         self._selection = selection
         self._quiet = quiet
         self._names = LinkNames()
         self._skipped = 0  # frames, since the last line
 
+    @property
+    def gone(self) -> bool:
+        return self.outlet.error is not None
+
     def write(self, batch: Batch, behind: bool) -> None:
-        """What one step has brought. behind: packets wait meanwhile, so frames are left out."""
         below: dict[tuple[int, int, int], list[Finding]] = {}
         for finding in batch.found:
             below.setdefault(_place(finding), []).append(finding)
@@ -66,7 +66,7 @@ class LiveWriter(ABC):
         for note in batch.notes:
             self._verdict(self.note_text(note))
         for event in batch.events:
-            say(event)
+            self.tell(event)
         for analysis in batch.ended:
             self._names.forget(analysis.connection)
             self._selection.forget(analysis.connection)
@@ -96,11 +96,12 @@ class LiveWriter(ABC):
         if text and not self.outlet.offer(text):
             self.verdicts_left_out += 1
 
-    def end(self) -> None:
-        """Nothing more comes: what was left out last is told."""
+    def end(self, conclusion: str, counts: RuleCounts) -> None:
         if self._skipped:
             self._verdict(self.skipped_text(self._skipped))
             self._skipped = 0
+        self.report(conclusion, counts)
+        self.outlet.close()
 
     @abstractmethod
     def report(self, conclusion: str, counts: RuleCounts) -> None:

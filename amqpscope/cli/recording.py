@@ -39,6 +39,8 @@ class Recording:
         self.recorder = PcapngRecorder(path, f"amqpscope {__version__}", 0, rotation, before)
         self.failed = False
         self._source = source
+        # Where it says what has become of it.
+        self.tell: Callable[[str], None] = say
         self._filter = filter
         self._described = 0
         self._dropped: list[int] = []
@@ -104,4 +106,4 @@ class Recording:
             work()
         except CaptureError as error:
             self.failed = True
-            say(f"{error}; nothing more is recorded")
+            self.tell(f"{error}; nothing more is recorded")

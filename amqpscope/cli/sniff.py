@@ -9,6 +9,7 @@ import typer
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
+from amqpscope.cli.audience import Audience
 from amqpscope.cli.check import (
     COUNTING,
     STATUS_PANEL,
@@ -20,7 +21,7 @@ from amqpscope.cli.check import (
     SpecOption,
 )
 from amqpscope.cli.live_session import LiveSession, Stop
-from amqpscope.cli.live_writers import LiveJson, LiveText, LiveWriter
+from amqpscope.cli.live_writers import LiveJson, LiveText
 from amqpscope.cli.outlet import Outlet
 from amqpscope.cli.output import say
 from amqpscope.cli.read import TimeFormat
@@ -116,6 +117,14 @@ def sniff(
     ] = "",
     any_port: Annotated[
         bool, typer.Option("--any-port", rich_help_panel=_FROM, help="TCP of all ports.")
+    ] = False,
+    top: Annotated[
+        bool,
+        typer.Option(
+            "--top",
+            rich_help_panel=_SHOWN,
+            help="A full screen instead: connections by what hurts, links, credit; ? lists its keys.",
+        ),
     ] = False,
     only: Annotated[
         str | None,
@@ -274,22 +283,31 @@ def sniff(
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
     stop = Stop(limit, most, awaited, possible)
+    if top and (quiet or form is not Format.text or path == "-"):
+        raise FilterError("--top: goes without --quiet, --format and -w -")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None
         if path is not None:
             recording = Recording(path, source, packet_filter, rotation, kept)
-        # What is recorded to standard output has it for itself.
-        outlet = Outlet(2 if path == "-" else 1, sys.stdout.encoding)
-        writer: LiveWriter
-        if form is Format.ndjson:
-            writer = LiveJson(source.name, selection, quiet, outlet, verbose >= 2)
-        else:
-            writer = LiveText(source.name, selection, quiet, outlet, time.value, verbose)
         recorder = None if recording is None else recording.recorder
         watch = Watch(source, records=not quiet, recorder=recorder, profile=profile, spec=spec)
-        session = LiveSession(watch, writer, recording, stop, COUNTING[fail_on], possible)
         say(f"listening on {source.name}, Ctrl-C ends")
+        audience: Audience
+        if top:
+            from amqpscope.cli.live_top import LiveTop  # termios, which not every system has
+
+            audience = LiveTop(watch)
+        else:
+            # What is recorded to standard output has it for itself.
+            outlet = Outlet(2 if path == "-" else 1, sys.stdout.encoding)
+            if form is Format.ndjson:
+                audience = LiveJson(source.name, selection, quiet, outlet, verbose >= 2)
+            else:
+                audience = LiveText(source.name, selection, quiet, outlet, time.value, verbose)
+        if recording is not None:
+            recording.tell = audience.tell
+        session = LiveSession(watch, audience, recording, stop, COUNTING[fail_on], possible)
         session.run()
     return session.status(allow_empty)
 

@@ -1,0 +1,79 @@
+"""`amqpscope sniff --top`: the full-screen view, fed by a live capture."""
+
+import sys
+import time as clock
+
+from amqpscope.cli.audience import Audience
+from amqpscope.cli.output import painter, say
+from amqpscope.report.line import Line
+from amqpscope.report.printable import printable
+from amqpscope.report.rule_counts import RuleCounts
+from amqpscope.report.top.terminal import Terminal
+from amqpscope.report.top.view import TopView
+from amqpscope.watching import Batch, Watch
+
+__all__ = ["LiveTop"]
+
+_LOOKED = 0.5
+"""Seconds after which it is looked anew how things stand."""
+
+
+class LiveTop(Audience):
+    """Shows a watch on the terminal. Raises TerminalError if there is none."""
+
+    patience = 0.05
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self._watch = watch
+        self._view = TopView(watch.source.name)
+        self._terminal = Terminal()
+        self._terminal.open()
+        self._looked = 0.0
+        self._hung_up = False
+        # For when the screen is as it was.
+        self._told: list[str] = []
+
+    @property
+    def gone(self) -> bool:
+        return self._hung_up or not self._view.open
+
+    def write(self, batch: Batch, behind: bool) -> None:
+        view = self._view
+        view.saw(batch.records)
+        view.found(batch.found)
+        for event in batch.events:
+            self.tell(event)
+        changed = self._terminal.changed
+        self._terminal.changed = False
+        pressed = self._terminal.keys()
+        for key in pressed:
+            changed = True
+            if key == "hangup":
+                self._hung_up = True
+            else:
+                view.key(key)
+        now = clock.monotonic()
+        if now - self._looked >= _LOOKED:
+            self._looked = now
+            changed = True
+            watch = self._watch
+            time = watch.now or clock.time_ns()
+            view.update(time, watch.table.open_connections(), watch.packets, watch.dropped)
+        if changed:
+            self._terminal.draw(view.render(*self._terminal.size()))
+        else:
+            self._terminal.flush()
+
+    def tell(self, text: str) -> None:
+        self._view.say(text)
+        self._told.append(text)
+
+    def end(self, conclusion: str, counts: RuleCounts) -> None:
+        self._terminal.close()
+        for text in self._told:
+            say(text)
+        paint, _ = painter()
+        lines: list[Line] = [[("rule", printable(conclusion))], *counts.lines()]
+        sys.stdout.write("".join([paint.paint(line, 4) + "\n" for line in lines]))
+        sys.stdout.flush()
