@@ -16,7 +16,7 @@ from typing import Final
 
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.finding import Finding
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.findings import message_of
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames, LinkOf
@@ -27,6 +27,9 @@ from amqpscope.rules.profiles import weight
 from amqpscope.tracking.portrait import ConnectionPortrait
 
 __all__ = ["SORTS", "Row", "Told", "TopModel"]
+
+Which = tuple[int, str, str]
+"""A link, by its session, name and sender; or a channel, and who publishes or delivers."""
 
 _SECOND = 1_000_000_000
 
@@ -51,8 +54,8 @@ MAX_LINES_OF_ALL: Final = 20_000
 MAX_LINES_MADE: Final = 400
 """Lines made in one update, besides those of the connection that is looked at: some 20 milliseconds."""
 
-MAX_PORTRAITS: Final = 400
-"""Portraits made in one update: some 40 milliseconds."""
+MAX_PORTRAITS: Final = 1000
+"""Portraits made in one update: some 30 milliseconds, some five where it is compiled."""
 
 MAX_OVER: Final = 500
 """Connections that are over and still shown."""
@@ -118,6 +121,9 @@ class Row:
         self.came = 0
         self.portrayed = -1
         self.portrayed_at = 0
+        # How many deliveries there were on each link or channel, and how many a second.
+        self.counts: dict[Which, int] = {}
+        self.rates: dict[Which, float] = {}
         self.writer: Timeline | None = None
 
     def measure(self, passed: float) -> None:
@@ -149,6 +155,10 @@ class Row:
             client if self.portrait.client.last_time <= self.portrait.server.last_time else server
         ).lower()
 
+    def rate(self, which: Which) -> float:
+        """How many deliveries a second there are on a link or channel."""
+        return self.rates.get(which, 0.0) if self.frame_rate else 0.0
+
     @property
     def began(self) -> int:
         """When its first frame came."""
@@ -161,7 +171,16 @@ class Row:
 
 
 def _by_pain(row: Row) -> tuple[object, ...]:
-    return (-row.rank, -row.errors, row.over_since > 0, -len(row.pains), -row.unsettled, -row.frame_rate)
+    # By the magnitude only, so that rows do not change places every second.
+    return (
+        -row.rank,
+        -row.errors,
+        row.over_since > 0,
+        -len(row.pains),
+        -row.unsettled.bit_length(),
+        -int(row.frame_rate).bit_length(),
+        row.began,
+    )
 
 
 def _by_rate(row: Row) -> tuple[object, ...]:
@@ -376,8 +395,15 @@ class TopModel:
             return False
         row.portrait = analysis.judge.portrait()
         row.portrayed = row.frames
-        row.portrayed_at = self.now
         row.unsettled = unsettled_of(row.portrait)
+        counts = counts_of(row.portrait)
+        passed = (self.now - row.portrayed_at) / _SECOND
+        if row.portrayed_at and passed > 0:
+            row.rates = {
+                which: max(count - row.counts.get(which, 0), 0) / passed for which, count in counts.items()
+            }
+        row.counts = counts
+        row.portrayed_at = self.now
         return True
 
     def _write(self, picked: Row | None) -> None:
@@ -473,6 +499,18 @@ def unsettled_of(portrait: ConnectionPortrait) -> int:
     for channel in portrait.channels:
         total += channel.unacknowledged + channel.unconfirmed
     return total
+
+
+def counts_of(portrait: ConnectionPortrait) -> dict[Which, int]:
+    """How many deliveries there were on each link so far, or deliveries and publishes on each channel."""
+    counts: dict[Which, int] = {}
+    for session in portrait.sessions:
+        for link in session.links:
+            counts[int(session.number), link.name, link.sender] = int(link.deliveries)
+    for channel in portrait.channels:
+        counts[int(channel.number), "", SERVER] = channel.deliveries
+        counts[int(channel.number), "", CLIENT] = channel.published
+    return counts
 
 
 def _fits(row: Row, fits: str) -> bool:

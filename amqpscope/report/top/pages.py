@@ -187,12 +187,7 @@ def details(row: Row, width: int, most: int) -> list[Line]:
 def _who(end: EndPortrait) -> str:
     """What an end says it is."""
     said = end.said
-    product = said.get("product", "")
-    texts = [
-        word(cut(printable(text), 32)) if " " not in text else cut(printable(text), 32)
-        for text in (product, said.get("version", ""))
-        if text
-    ]
+    texts = [cut(printable(text), 32) for text in (said.get("product"), said.get("version")) if text]
     container = said.get("container-id", "")
     if container:
         texts.append(word(container, 32))
@@ -263,9 +258,9 @@ def inside(row: Row, now: int, width: int) -> list[Line]:
     if len(row.pains) > 6:
         lines.append([("dim", f"  and {len(row.pains) - 6} more")])
     if portrait.sessions:
-        lines += _sessions(portrait, width)
+        lines += _sessions(row, portrait, width)
     if portrait.channels:
-        lines += _channels(portrait, now, width)
+        lines += _channels(row, portrait, now, width)
     for count, what in ((portrait.more_sessions, "sessions"), (portrait.more_channels, "channels")):
         if count:
             lines.append([("dim", f"{count} {what} more")])
@@ -300,17 +295,18 @@ def _end(end: EndPortrait, portrait: ConnectionPortrait, now: int, width: int) -
     return [line, [("", "       "), last]]
 
 
-def _sessions(portrait: ConnectionPortrait, width: int) -> list[Line]:
+def _sessions(row: Row, portrait: ConnectionPortrait, width: int) -> list[Line]:
     lines: list[Line] = []
-    name = max(min(width - 56, 60), 14)
+    name = max(min(width - 60, 60), 14)
     columns = [
         Column("  LINK", name),
         Column("SENDS", 6),
         Column("STATE", 11),
         Column("CREDIT", 6, right=True),
         Column("WAITING", 7, right=True),
-        Column("UNSETTLED", 9, right=True),
+        Column("UNSETT.", 7, right=True),
         Column("SENT", 6, right=True),
+        Column("SENT/S", 6, right=True),
     ]
     headed = False
     for session in portrait.sessions:
@@ -318,7 +314,7 @@ def _sessions(portrait: ConnectionPortrait, width: int) -> list[Line]:
         if session.links and not headed:
             lines.append(head(columns))
             headed = True
-        lines += [_link(link, columns) for link in session.links]
+        lines += [_link(row, int(session.number), link, columns) for link in session.links]
         if session.more_links:
             lines.append([("dim", f"  {session.more_links} links more")])
     return lines
@@ -350,7 +346,7 @@ def _half(half: SessionEndPortrait) -> str:
     return ", ".join(words)
 
 
-def _link(link: LinkPortrait, columns: list[Column]) -> Line:
+def _link(row: Row, session: int, link: LinkPortrait, columns: list[Column]) -> Line:
     states = [state.lower() for state in (link.sender_state, link.receiver_state)]
     if states[0] == states[1]:
         state = states[0]
@@ -372,6 +368,7 @@ def _link(link: LinkPortrait, columns: list[Column]) -> Line:
             ("note" if blocked else "", _known(link.available)),
             ("", amount(int(link.unsettled))),
             ("", amount(int(link.deliveries))),
+            ("", amount(row.rate((session, link.name, link.sender)))),
         ],
     )
 
@@ -380,7 +377,7 @@ def _known(number: int) -> str:
     return "?" if number == UNKNOWN else amount(number)
 
 
-def _channels(portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
+def _channels(row: Row, portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
     lines: list[Line] = []
     name = max(min(width - 46, 70), 20)
     columns = [
@@ -392,7 +389,7 @@ def _channels(portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
     ]
     lines.append(head(columns))
     for channel in portrait.channels:
-        lines.append(_channel(channel, columns))
+        lines.append(_channel(row, channel, columns))
         if channel.asked:
             since = duration(now - int(channel.asked_time))
             more = f" and {channel.asked - 1} more" if channel.asked > 1 else ""
@@ -417,7 +414,7 @@ def _channels(portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
     return lines
 
 
-def _channel(channel: ChannelPortrait, columns: list[Column]) -> Line:
+def _channel(row: Row, channel: ChannelPortrait, columns: list[Column]) -> Line:
     words = [f"channel {channel.number}"]
     if channel.transacted:
         words.append("transactions")
@@ -428,7 +425,8 @@ def _channel(channel: ChannelPortrait, columns: list[Column]) -> Line:
     if channel.deliveries:
         words.append(f"{amount(int(channel.deliveries))} delivered")
     if channel.published:
-        words.append(f"{amount(channel.published)} published")
+        rate = amount(row.rate((int(channel.number), "", CLIENT)))
+        words.append(f"{amount(channel.published)} published, {rate}/s")
     return in_columns(
         columns,
         [

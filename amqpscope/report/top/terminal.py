@@ -79,6 +79,8 @@ class Terminal:
     def __init__(self) -> None:
         if not sys.stdout.isatty():
             raise TerminalError("--top needs a terminal, and standard output is none")
+        if os.environ.get("TERM", "dumb") == "dumb":
+            raise TerminalError("--top needs a terminal with a cursor: TERM says that this one is dumb")
         out = sys.stdout.fileno()
         self.changed = False
         self._closed = True
@@ -164,7 +166,7 @@ class Terminal:
     def keys(self) -> list[str]:
         """The keys that were typed since the last call: names as `up`, or the characters themselves.
 
-        `hangup` if the terminal is gone.
+        `hangup` if the terminal is gone. `redraw` (Ctrl-L): the next picture is drawn as a whole.
         """
         keys: list[str] = []
         try:
@@ -188,6 +190,8 @@ class Terminal:
                     continue
                 key, size = ("escape", 1) if self._typed[:1] == b"\x1b" else ("", len(self._typed))
             self._typed = self._typed[size:]
+            if key == "redraw":
+                self._painter = None
             if key:
                 keys.append(key)
         return keys
@@ -265,6 +269,8 @@ def _first_key(typed: bytes) -> tuple[str, int]:
         return "", 0 if len(typed) < _LONGEST_KEY else _LONGEST_KEY
     if first in (0x0A, 0x0D):
         return "enter", 1
+    if first == 0x0C:
+        return "redraw", 1
     if first in (0x08, 0x7F):
         return "backspace", 1
     if first < 0x80:

@@ -87,7 +87,7 @@ def test_looking_inside() -> None:
     text = picture(view, 120, 30)
     assert "client OPENED" in text
     link = next(line for line in text.splitlines() if line.startswith("  q "))
-    assert link.split() == ["q", "client", "attached", "0", "7", "1", "1"]
+    assert link.split() == ["q", "client", "attached", "0", "7", "1", "1", "0"]
     assert "transfer    #0 q" in text
     view.key("t")
     assert picture(view).count("transfer") == 1
