@@ -23,14 +23,17 @@ def fed(octets: bytes, view: TopView | None = None, each: int = 400, after: int 
     What is still open at the end of the capture stays open.
     """
     view = view or TopView("lo")
-    table = ConnectionTable("lo", keep=False, judge=True)
+    table = ConnectionTable("lo", keep=False, judge=True, live=True)
     reader = PcapReader(table)
     now = packets = 0
     for at in range(0, len(octets), each):
         reader.feed(octets[at : at + each])
         records = table.take_records()
         view.saw(records)
-        view.found(table.take_findings())
+        view.found(table.take_fresh())
+        complete = table.take_findings()
+        view.found([finding for finding in complete if not finding.told])
+        view.settled([finding for finding in complete if finding.told])
         for record in records:
             now = max(now, int(record.last_time))
             packets = max(packets, int(record.last_packet))

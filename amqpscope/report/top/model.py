@@ -23,6 +23,7 @@ from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.top.pains import BLOCKED, DOUBT, FAULT, OVERDUE, Pain, pains
+from amqpscope.report.verdict import answer
 from amqpscope.rules.profiles import weight
 from amqpscope.tracking.portrait import ConnectionPortrait
 
@@ -71,7 +72,10 @@ _TREND = 30
 
 
 class Told:
-    """A finding as it is shown: without the frames that it rests on."""
+    """A finding as it is shown: without the frames around it.
+
+    reaction: what the other peer did about it, "" as long as nothing is known of that.
+    """
 
     def __init__(self, finding: Finding, row: "Row") -> None:
         self.row = row
@@ -82,6 +86,12 @@ class Told:
         self.certain = finding.certain
         self.peer = finding.peer
         self.message = printable(message_of(finding))
+        self.reaction = answer(finding) if finding.reaction else ""
+
+    def settle(self, finding: Finding) -> None:
+        """Nothing more is awaited about it."""
+        self.weight = weight(finding)
+        self.reaction = answer(finding)
 
 
 class Row:
@@ -235,6 +245,8 @@ class TopModel:
         self.possible = 0
         self.notes = 0
         self._lines = 0
+        # Findings whose reaction may come, by their identity.
+        self._awaited: dict[int, tuple[Finding, Told]] = {}
 
     # What comes
 
@@ -251,28 +263,46 @@ class TopModel:
             row.came += 1
 
     def found(self, findings: Iterable[Finding]) -> None:
-        """Findings, as they become complete."""
+        """Findings, each once."""
         for finding in findings:
             row = self.rows.get(finding.connection)
             if row is None:
                 row = self._row(finding.connection)
             told = Told(finding, row)
-            if told.weight == "note":
-                self.notes += 1
-            elif not told.certain:
-                row.possible += 1
-                row.last_possible = told.rule
-                self.possible += 1
-            elif told.weight == "error":
-                row.errors += 1
-                row.last_error = told.rule
-                self.errors += 1
-            else:
-                row.warnings += 1
-                row.last_warning = told.rule
-                self.warnings += 1
+            self._count(told, 1)
             row.told.append(told)
             self.told.append(told)
+            if not told.reaction:
+                self._awaited[id(finding)] = (finding, told)
+                if len(self._awaited) > MAX_FINDINGS:
+                    del self._awaited[next(iter(self._awaited))]
+
+    def settled(self, findings: Iterable[Finding]) -> None:
+        """Findings that were told before, about which nothing more is awaited: their reaction is known."""
+        for finding in findings:
+            _, told = self._awaited.pop(id(finding), (finding, None))
+            if told is not None:
+                self._count(told, -1)
+                told.settle(finding)
+                self._count(told, 1)
+
+    def _count(self, told: Told, by: int) -> None:
+        """Count a finding for its connection and for all, or take it back."""
+        row = told.row
+        if told.weight == "note":
+            self.notes += by
+        elif not told.certain:
+            row.possible += by
+            row.last_possible = told.rule
+            self.possible += by
+        elif told.weight == "error":
+            row.errors += by
+            row.last_error = told.rule
+            self.errors += by
+        else:
+            row.warnings += by
+            row.last_warning = told.rule
+            self.warnings += by
 
     def update(
         self,

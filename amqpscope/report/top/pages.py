@@ -224,6 +224,8 @@ def finding_lines(told: Told, width: int, most: int) -> list[Line]:
         ]
     ]
     lines += [[("", f" {piece}")] for piece in wrap(told.message, room, room)]
+    if told.reaction:
+        lines += [[("dim", f" {piece}")] for piece in wrap(told.reaction, room, room)]
     return lines[:most]
 
 

@@ -71,8 +71,12 @@ class TopView:
         self.model.saw(records)
 
     def found(self, findings: Iterable[Finding]) -> None:
-        """Findings, as they become complete."""
+        """Findings, each once, complete or not."""
         self.model.found(findings)
+
+    def settled(self, findings: Iterable[Finding]) -> None:
+        """Findings that were told before, now that the other peer has reacted to them or will not."""
+        self.model.settled(findings)
 
     def say(self, text: str) -> None:
         """Something to tell, which stays for some seconds: an interface went down."""

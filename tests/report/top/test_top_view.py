@@ -10,6 +10,8 @@ from support.dialogue091 import Dialogue091
 from support.screen import SECOND, fed, later, painted, picture
 from support.tcp_writer import Capture
 
+from amqpscope.capture.pcap import PcapReader
+from amqpscope.connections import ConnectionTable
 from amqpscope.report.printable import cells
 from amqpscope.report.top import model as bounds
 from amqpscope.report.top.view import TopView
@@ -113,6 +115,40 @@ def test_findings_and_the_way_to_their_connection() -> None:
     assert "by the client in packet" in text
     view.key("enter")
     assert picture(view).splitlines()[2].startswith("10.0.0.3:50000>10.0.0.2:5672 ")
+
+
+def test_a_finding_is_there_before_its_reaction() -> None:
+    d = Dialogue()
+    d.linked(credit=0)
+    d.client.transfer()
+    view = fed(d.pcap())
+    view.key("f")
+    assert "1 error" in picture(view)
+    assert "the server sent" not in picture(view)
+    d.server.detach(error="amqp:link:transfer-limit-exceeded")
+    view = fed(d.pcap())
+    view.key("f")
+    view.key("end")
+    assert "1 error" in picture(view)
+    assert "the server sent detach with amqp:link:transfer-limit-exceeded" in picture(view)
+
+
+def test_a_finding_that_turns_out_to_be_a_habit_counts_as_a_note() -> None:
+    d = Dialogue()
+    d.linked(credit=0)
+    d.client.transfer()
+    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    PcapReader(table).feed(d.pcap())
+    (finding,) = table.take_fresh()
+    view = TopView("lo")
+    view.found([finding])
+    assert (view.model.errors, view.model.notes) == (1, 0)
+    finding.profile = "rabbitmq"
+    view.settled([finding])
+    view.settled([finding])
+    assert (view.model.errors, view.model.notes) == (0, 1)
+    (row,) = view.model.rows.values()
+    assert row.errors == 0
 
 
 def test_a_filter() -> None:
