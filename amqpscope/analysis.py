@@ -76,8 +76,9 @@ class ConnectionAnalysis(FrameSink):
         self.notes: ConnectionNotes = ConnectionNotes(connection, notes)
         self.messages: bool = messages
         self.findings: list[Finding] | None = findings
-        # Where findings go at once, too.
+        # Where findings go at once, too, and again when the other peer has reacted.
         self.fresh: list[Finding] | None = None
+        self.amended: list[Finding] | None = None
         self.context: bool = context
         self.allowance: Allowance | None = allowance
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
@@ -349,6 +350,7 @@ class ConnectionAnalysis(FrameSink):
             if judge is None:
                 judge = new_judge(self.connection, findings, self.context, self.allowance)
                 judge.fresh = self.fresh
+                judge.amended = self.amended
                 self.judge = judge
             judge.take(record)
 

@@ -83,9 +83,9 @@ class ConnectionTable(SegmentSink):
 
     These lists are the caller's to empty, by `take_records` and `take_notes`; so are the findings, by
     `take_findings`. live: the capture goes on while it is looked at: `take_fresh` has findings as soon as
-    they are made, and `tick` is to be called as time goes by. capture: the name that connections carry.
-    messages: put messages together. records: gather frame records, else only count. judge: make findings;
-    context: with the frames around them.
+    they are made, `take_amended` those that got an answer, and `tick` is to be called as time goes by.
+    capture: the name that connections carry. messages: put messages together. records: gather frame
+    records, else only count. judge: make findings; context: with the frames around them.
     `connections` has every connection seen, in the order in which they began, if `keep` is set; otherwise
     they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set. Of those
     that were no AMQP only the first `MAX_OTHER_CONNECTIONS` are kept; `not_kept` counts the others.
@@ -106,6 +106,7 @@ class ConnectionTable(SegmentSink):
         super().__init__()
         self.live: bool = live
         self.fresh: list[Finding] = []
+        self.amended: list[Finding] = []
         # No connection is missing among the summaries.
         self._whole: bool = True
         self.counter: Counter | None = counter
@@ -225,6 +226,14 @@ class ConnectionTable(SegmentSink):
         self.fresh.clear()
         return fresh
 
+    def take_amended(self) -> list[Finding]:
+        """Those of `take_fresh` to which the other peer has reacted since the last call."""
+        if not self.amended:
+            return []
+        amended = self.amended[:]
+        self.amended.clear()
+        return amended
+
     def take_records(self) -> list[FrameRecord]:
         """The frame records since the last call."""
         if not self.out:
@@ -308,6 +317,7 @@ class ConnectionTable(SegmentSink):
         )
         if self.live:
             analysis.fresh = self.fresh
+            analysis.amended = self.amended
         self._opened += 1
         if self._opened >= MAX_SILENT_CONNECTIONS // 2 or len(self._forward) >= MAX_OPEN_CONNECTIONS:
             self._evict()

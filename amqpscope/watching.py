@@ -9,9 +9,9 @@
 
 `Capture` (in `amqpscope.reading`) reads a file as fast as it can; here the source says when there is
 something. What is the same: the packets go the same way, so frames and findings are those that a file of
-these packets gives. What is more: findings are given as soon as they are made, and again when they are
-complete (the other peer has reacted, or the connection is over); peers that are silent for too long are
-told while they are; packets that the capturing machine lost are counted.
+these packets gives. What is more: findings are given as soon as they are made, and again when the other
+peer has reacted; peers that are silent for too long are told while they are; packets that the capturing
+machine lost are counted.
 
 Time. Packets say what time it is. Between them it goes on by the machine's own clock: `now` is the newest
 packet's time and what has passed since it was taken. So a pipe of old packets is as good as an interface.
@@ -39,28 +39,25 @@ __all__ = ["Batch", "Watch"]
 class Batch:
     """What one step of a watch has brought.
 
-    records: the frames completed. found: findings, each once, as soon as they were made. settled: those found
-    before about which nothing more is awaited; their reaction, and sometimes their weight, is new. overdue:
-    peers that have begun to be silent for too long. notes: about the capture. events: what happened to the
-    interfaces. ended: connections that are over. packets: how many came.
+    records: the frames completed. found: findings, each once, as soon as they were made. amended: those found
+    before to which the other peer has reacted; so their reaction, and sometimes their weight, is new.
+    complete: findings about which nothing more is awaited, each once. overdue: peers that have begun to be
+    silent for too long. notes: about the capture. events: what happened to the interfaces. ended: connections
+    that are over. packets: how many came.
     dropped: how many were lost meanwhile.
     """
 
     def __init__(self) -> None:
         self.records: list[FrameRecord] = []
         self.found: list[Finding] = []
-        self.settled: list[Finding] = []
+        self.amended: list[Finding] = []
+        self.complete: list[Finding] = []
         self.overdue: list[Overdue] = []
         self.notes: list[Note] = []
         self.events: list[str] = []
         self.ended: list[ConnectionAnalysis] = []
         self.packets = 0
         self.dropped = 0
-
-    @property
-    def complete(self) -> list[Finding]:
-        """The findings about which nothing more is awaited: each comes in exactly one batch."""
-        return self.settled + [finding for finding in self.found if not finding.told]
 
 
 class Watch:
@@ -161,8 +158,9 @@ class Watch:
         table = self.table
         batch.records = table.take_records()
         batch.found = self._judged(table.take_fresh())
-        for finding in self._judged(table.take_findings()):
-            (batch.settled if finding.told else batch.found).append(finding)
+        batch.amended = self._judged(table.take_amended())
+        batch.complete = self._judged(table.take_findings())
+        batch.found += [finding for finding in batch.complete if not finding.told]
         batch.notes += table.take_notes()
         batch.ended = table.take_ended()
 

@@ -59,8 +59,8 @@ class LiveWriter(Audience):
         for findings in below.values():
             for finding in findings:
                 self._verdict(self.verdict_text(finding))
-        for finding in batch.settled:
-            self._verdict(self.settled_text(finding))
+        for finding in batch.amended:
+            self._verdict(self.amended_text(finding))
         for overdue in batch.overdue:
             self._verdict(self.overdue_text(overdue))
         for note in batch.notes:
@@ -120,8 +120,8 @@ class LiveWriter(Audience):
         """A finding just made."""
 
     @abstractmethod
-    def settled_text(self, finding: Finding) -> str:
-        """A finding made before, now that the other peer has reacted to it, or will not."""
+    def amended_text(self, finding: Finding) -> str:
+        """A finding made before, now that the other peer has reacted to it."""
 
     @abstractmethod
     def overdue_text(self, overdue: Overdue) -> str:
@@ -184,9 +184,7 @@ class LiveText(LiveWriter):
         lines.append(([("problem", "  !! "), *headline(finding)], INDENT + 4))
         return self._paint(lines)
 
-    def settled_text(self, finding: Finding) -> str:
-        if not finding.reaction:
-            return ""
+    def amended_text(self, finding: Finding) -> str:
         text = f"packet {finding.packet}, {kind(finding)} {finding.rule}: {answer(finding)}"
         return self._paint([([("note", "  -> "), ("", text)], INDENT + 4)])
 
@@ -247,9 +245,7 @@ class LiveJson(LiveWriter):
     def verdict_text(self, finding: Finding) -> str:
         return json.dumps(finding_object(finding, self.name)) + "\n"
 
-    def settled_text(self, finding: Finding) -> str:
-        if not finding.reaction:
-            return ""
+    def amended_text(self, finding: Finding) -> str:
         return json.dumps({**finding_object(finding, self.name), "amended": True}) + "\n"
 
     def overdue_text(self, overdue: Overdue) -> str:

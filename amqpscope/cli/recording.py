@@ -70,12 +70,11 @@ class Recording:
             recorder.comment(
                 finding.packet, f"{kind(finding)} {finding.rule} by the {finding.peer}: {message_of(finding)}"
             )
-        for finding in batch.settled:
-            if finding.reaction:
-                recorder.comment(
-                    int(finding.reaction_packet),
-                    f"{finding.rule} by the {finding.peer} in packet {finding.packet}: {answer(finding)}",
-                )
+        for finding in batch.amended:
+            recorder.comment(
+                int(finding.reaction_packet),
+                f"{finding.rule} by the {finding.peer} in packet {finding.packet}: {answer(finding)}",
+            )
         if batch.dropped:
             for index, before in enumerate(self._dropped_before()):
                 dropped = self._source.drops(index)

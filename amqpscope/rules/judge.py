@@ -28,8 +28,8 @@ class Judge(ABC):
 
     findings: where they are given out, those of one connection in the order in which they were made. Until
     the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
-    context: give them the frames around. fresh: where they are given out at once too, while they wait; None:
-    nowhere.
+    context: give them the frames around. fresh: where they are given out at once too, while they wait; amended:
+    where those are given out again when the other peer has reacted; None: nowhere.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Judge(ABC):
         self.made: list[Finding] = made
         self.context: Context | None = Context() if context else None
         self.fresh: list[Finding] | None = None
+        self.amended: list[Finding] | None = None
         # The profiles of each peer, by what it has said of its product.
         self.profiles: dict[str, tuple[object, list[Profile]]] = {}
 
@@ -118,6 +119,9 @@ class Judge(ABC):
                 finding.reaction_condition = condition
                 finding.reaction_after = record.time - finding.time
                 finding.reaction_packet = record.packet
+                if finding.told and self.amended is not None:
+                    self.excuse([finding])
+                    self.amended.append(finding)
 
     def give_out(self) -> None:
         """Let go of the oldest findings, as many as nothing more is awaited for."""
