@@ -3,13 +3,14 @@
 Theory of operation. Records and findings come as they are made (`saw`, `found`); of the records only the
 last few of each connection are kept until the next `update`, which turns them into lines and lets them go: a
 record lies in the buffer it was read from. `update` comes about once a second with all connections that are
-open. A portrait is made anew only where frames came since the last one, and of so many at a time: first of
-those that are looked at, then of the others in turn. A connection that is over stays for a while, longer if
-something was wrong with it.
+open. A portrait is made anew only where frames came since the last one, and as many as there is time for:
+first of those that are looked at, then of the others in turn. A connection that is over stays for a while,
+longer if something was wrong with it.
 
 All of it is bounded; the bounds are those of this screen and stand here.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -55,8 +56,9 @@ MAX_LINES_OF_ALL: Final = 20_000
 MAX_LINES_MADE: Final = 400
 """Lines made in one update, besides those of the connection that is looked at: some 20 milliseconds."""
 
-MAX_PORTRAITS: Final = 1000
-"""Portraits made in one update: some 30 milliseconds, some five where it is compiled."""
+PORTRAIT_SECONDS: Final = 0.05
+"""What the portraits of one update may take: one takes some 30 microseconds, or some milliseconds where
+thousands of frames are under way, and packets wait meanwhile. There is one at least."""
 
 MAX_OVER: Final = 500
 """Connections that are over and still shown."""
@@ -405,18 +407,18 @@ class TopModel:
         self.names.forget(row.connection)
 
     def _portray(self, looked_at: list[Row]) -> None:
-        """Portraits of those that changed: of those that are looked at, then of those that waited longest."""
-        left = MAX_PORTRAITS
-        for row in looked_at:
-            if left > 0 and self._portray_one(row):
-                left -= 1
-        if left <= 0:
-            return
-        waiting = [row for row in self.rows.values() if row.analysis and row.portrayed != row.frames]
-        if len(waiting) > left:
-            waiting.sort(key=_last_portrayed)
-        for row in waiting[:left]:
-            self._portray_one(row)
+        """Portraits of those that changed: of the picked one, the others on the screen, then of all.
+
+        If not all can be made, those that waited longest come first.
+        """
+        until = time.perf_counter() + PORTRAIT_SECONDS
+        first = [row for row in looked_at[1:] if row.portrayed != row.frames]
+        others = [row for row in self.rows.values() if row.analysis and row.portrayed != row.frames]
+        first.sort(key=_last_portrayed)
+        others.sort(key=_last_portrayed)
+        for row in (*looked_at[:1], *first, *others):
+            if self._portray_one(row) and time.perf_counter() > until:
+                return
 
     def _portray_one(self, row: Row) -> bool:
         """Make a portrait if the last is not of this moment; whether one was made."""

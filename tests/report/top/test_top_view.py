@@ -364,3 +364,17 @@ def test_without_colour_the_picked_line_is_marked() -> None:
     view = fed(scene())
     assert [line[0] for line in rows(picture(view))] == ["▌", " ", " ", " "]
     assert "\x1b[7m" in "".join(painted(view.render(80, 24), 80, colour=True))
+
+
+def test_portraits_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = Capture()
+    dialogues = [blocked(capture, number) for number in range(1, 6)]
+    monkeypatch.setattr(bounds, "PORTRAIT_SECONDS", 0)
+    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    PcapReader(table).feed(capture.pcap())
+    assert len(table.open()) == len(dialogues)
+    view = TopView("lo")
+    for turn in range(1, 8):
+        view.update(turn * SECOND, table.open())
+        made = [row for row in view.model.rows.values() if row.portrait is not None]
+        assert len(made) == min(turn, len(dialogues))
