@@ -28,8 +28,8 @@ class Judge(ABC):
 
     findings: where they are given out, those of one connection in the order in which they were made. Until
     the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
-    context: give them the frames around. fresh: where they are given out at once too, while they wait; amended:
-    where those are given out again when the other peer has reacted; None: nowhere.
+    context: give them the frames around. fresh: where they are given out at once too, while they wait;
+    amended: where those are given out again when the other peer has reacted; None: nowhere.
     """
 
     def __init__(
