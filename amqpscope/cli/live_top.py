@@ -42,7 +42,7 @@ class LiveTop(Audience):
         view = self._view
         view.saw(batch.records)
         view.found(batch.found)
-        view.settled(batch.amended)
+        view.amended(batch.amended)
         for event in batch.events:
             self.tell(event)
         changed = self._terminal.changed

@@ -33,7 +33,7 @@ def fed(octets: bytes, view: TopView | None = None, each: int = 400, after: int 
         view.found(table.take_fresh())
         complete = table.take_findings()
         view.found([finding for finding in complete if not finding.told])
-        view.settled([finding for finding in complete if finding.told])
+        view.amended(table.take_amended())
         for record in records:
             now = max(now, int(record.last_time))
             packets = max(packets, int(record.last_packet))

@@ -5,7 +5,7 @@
         while view.open:
             view.saw(records)                       # what was analysed since
             view.found(findings)                    # as they are made
-            view.settled(findings)                  # when their reaction is known
+            view.amended(findings)                  # when their reaction is known
             view.update(now, analyses, packets, dropped)   # about once a second
             for key in terminal.keys():
                 view.key(key)

@@ -279,8 +279,8 @@ class TopModel:
                 if len(self._awaited) > MAX_FINDINGS:
                     del self._awaited[next(iter(self._awaited))]
 
-    def settled(self, findings: Iterable[Finding]) -> None:
-        """Findings that were told before, about which nothing more is awaited: their reaction is known."""
+    def amended(self, findings: Iterable[Finding]) -> None:
+        """Findings that were told before, to which the other peer has reacted now."""
         for finding in findings:
             _, told = self._awaited.pop(id(finding), (finding, None))
             if told is not None:

@@ -74,9 +74,9 @@ class TopView:
         """Findings, each once, complete or not."""
         self.model.found(findings)
 
-    def settled(self, findings: Iterable[Finding]) -> None:
-        """Findings that were told before, now that the other peer has reacted to them or will not."""
-        self.model.settled(findings)
+    def amended(self, findings: Iterable[Finding]) -> None:
+        """Findings that were told before, to which the other peer has reacted now."""
+        self.model.amended(findings)
 
     def say(self, text: str) -> None:
         """Something to tell, which stays for some seconds: an interface went down."""

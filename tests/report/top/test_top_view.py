@@ -144,8 +144,8 @@ def test_a_finding_that_turns_out_to_be_a_habit_counts_as_a_note() -> None:
     view.found([finding])
     assert (view.model.errors, view.model.notes) == (1, 0)
     finding.profile = "rabbitmq"
-    view.settled([finding])
-    view.settled([finding])
+    view.amended([finding])
+    view.amended([finding])
     assert (view.model.errors, view.model.notes) == (0, 1)
     (row,) = view.model.rows.values()
     assert row.errors == 0
