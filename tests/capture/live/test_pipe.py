@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -108,6 +109,22 @@ def test_a_compressed_capture_comes_as_far_as_it_can_be_undone(pipe: Pipe) -> No
     pipe.write(octets[len(octets) // 2 :])
     assert first + pipe.take() == 23
     assert not pipe.source.ended()
+
+
+def test_there_is_more_in_what_is_compressed_than_is_taken_at_once(pipe: Pipe) -> None:
+    made = Capture()
+    flow = made.connection()
+    for _ in range(3000):
+        flow.client.send(bytes(1000))
+    pipe.write(gzip.compress(made.pcap()))
+    for _ in range(10):
+        if pipe.source.number == 3000:
+            break
+        begun = time.monotonic()
+        pipe.source.wait(20)
+        assert time.monotonic() - begun < 10
+        pipe.source.take(pipe.decoder)
+    assert pipe.source.number == 3000
 
 
 def test_what_is_cut_short_is_noted(pipe: Pipe) -> None:
