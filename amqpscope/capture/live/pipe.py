@@ -118,8 +118,8 @@ class PipeSource(LiveSource):
     def _waiting(self) -> bool:
         return self._more
 
-    def _stirred(self, descriptor: int) -> None:
-        pass
+    def _stirred(self, descriptor: int) -> bool:
+        return True
 
     def _begin(self, decoder: PacketDecoder) -> None:
         """Read what tells what kind of capture it is, and its header; and stop there."""

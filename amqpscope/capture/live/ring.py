@@ -196,12 +196,13 @@ class RingSource(LiveSource):
     def _waiting(self) -> bool:
         return self._walking or self._is_ours(self._position)
 
-    def _stirred(self, descriptor: int) -> None:
+    def _stirred(self, descriptor: int) -> bool:
         if descriptor == self._watch.fileno():
             self._watch.settle()
-            self._look()
-        elif self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):  # it is one no longer
-            self._look()
+        elif not self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            return True
+        self._look()  # something about an interface, perhaps another one
+        return bool(self._events)
 
     def _is_ours(self, position: int) -> bool:
         status: int = struct.unpack_from("=I", self._ring, position * _BLOCK + 8)[0]

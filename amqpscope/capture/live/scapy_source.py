@@ -174,8 +174,8 @@ class ScapySource(LiveSource):
     def _waiting(self) -> bool:
         return self._full
 
-    def _stirred(self, descriptor: int) -> None:
-        pass
+    def _stirred(self, descriptor: int) -> bool:
+        return True
 
     def _prepare(self, raw: Any, program: Sequence[Instruction], buffer_octets: int) -> None:
         """Make it never wait. On Linux: filter, and forget what came before the filter."""

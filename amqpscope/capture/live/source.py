@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import time
 from abc import ABC, abstractmethod
 
 from amqpscope.capture.packet import PacketDecoder
@@ -90,14 +91,19 @@ class LiveSource(ABC):
 
     def wait(self, seconds: float) -> None:
         """Until there is something to take, or an event, or `wake`; at most so long."""
-        if seconds > 0 and self._waiting():
-            seconds = 0
-        for descriptor, _ in self._poll.poll(max(seconds, 0) * 1000):
-            if descriptor == self._wake_reader:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(descriptor, 4096)
-            else:
-                self._stirred(descriptor)
+        deadline = time.monotonic() + (0 if self._waiting() else seconds)
+        ready = False
+        while not ready:
+            left = deadline - time.monotonic()
+            for descriptor, _ in self._poll.poll(max(left, 0) * 1000):
+                if descriptor == self._wake_reader:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(descriptor, 4096)
+                    ready = True
+                elif self._stirred(descriptor):
+                    ready = True
+            if left <= 0:
+                return
 
     def wake(self) -> None:
         """End a `wait`, or the next one if there is none."""
@@ -133,5 +139,5 @@ class LiveSource(ABC):
         """Whether there is something to take that no descriptor tells of."""
 
     @abstractmethod
-    def _stirred(self, descriptor: int) -> None:
-        """A descriptor that was registered with `_poll` is ready."""
+    def _stirred(self, descriptor: int) -> bool:
+        """A descriptor that was registered with `_poll` is ready; whether that is what is waited for."""
