@@ -37,7 +37,7 @@ def fed(octets: bytes, view: TopView | None = None, each: int = 400, after: int 
         for record in records:
             now = max(now, int(record.last_time))
             packets = max(packets, int(record.last_packet))
-        view.update(now, table.open(), packets)
+        view.update(now, table.open_connections(), packets)
     if after:
         later(view, after)
     return view

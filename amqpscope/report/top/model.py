@@ -110,6 +110,7 @@ class Row:
         self.octets = 0
         self._frames = 0
         self._octets = 0
+        self._ticked = 0
         self.frame_rate = 0.0
         self.octet_rate = 0.0
         self.trend: deque[int] = deque(maxlen=_TREND)
@@ -141,11 +142,15 @@ class Row:
     def measure(self, passed: float) -> None:
         """So many seconds have passed since it was last measured."""
         new = self.frames - self._frames
-        self.trend.append(new)
         self.frame_rate = new / passed
         self.octet_rate = max(self.octets - self._octets, 0) / passed
         self._frames = self.frames
         self._octets = self.octets
+
+    def tick(self) -> None:
+        """A second has passed."""
+        self.trend.append(self.frames - self._ticked)
+        self._ticked = self.frames
 
     def write(self, line: Line) -> None:
         """One more line of its timeline."""
@@ -234,6 +239,7 @@ class TopModel:
         self.began = 0
         self.now = 0
         self.measured = 0
+        self._ticked = 0
         self.packets = 0
         self.dropped = 0
         self.packet_rate = 0.0
@@ -370,6 +376,11 @@ class TopModel:
             row.octets = int(analysis.tcp.delivered())
             if passed:
                 row.measure(passed)
+        # Trends are of whole seconds.
+        if self.now - self._ticked >= _SECOND - _MEASURED // 2:
+            self._ticked = self.now
+            for connection in still:
+                self.rows[connection].tick()
         if passed:
             self.frame_rate = sum(row.frame_rate for row in self.rows.values())
             self.octet_rate = sum(row.octet_rate for row in self.rows.values())

@@ -127,7 +127,8 @@ def _session(found: list[Pain], portrait: ConnectionPortrait, session: SessionPo
             text = f"{end.peer}'s {waits} unanswered {duration(now - end.last_time)}, {which}"
             found.append(Pain(OVERDUE, text))
         if half.unsettled >= _MANY_UNSETTLED:
-            found.append(Pain(LOAD, f"{half.unsettled} of the {end.peer}'s unsettled, {which}"))
+            other = portrait.server if end is portrait.client else portrait.client
+            found.append(Pain(LOAD, f"{half.unsettled} unsettled by the {other.peer}, {which}"))
     for link in session.links:
         _link(found, portrait, link, now)
 

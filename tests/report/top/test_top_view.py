@@ -372,9 +372,27 @@ def test_portraits_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest
     monkeypatch.setattr(bounds, "PORTRAIT_SECONDS", 0)
     table = ConnectionTable("lo", keep=False, judge=True, live=True)
     PcapReader(table).feed(capture.pcap())
-    assert len(table.open()) == len(dialogues)
+    assert len(table.open_connections()) == len(dialogues)
     view = TopView("lo")
     for turn in range(1, 8):
-        view.update(turn * SECOND, table.open())
+        view.update(turn * SECOND, table.open_connections())
         made = [row for row in view.model.rows.values() if row.portrait is not None]
         assert len(made) == min(turn, len(dialogues))
+
+
+def test_trends_are_of_whole_seconds_however_often_it_is_looked() -> None:
+    d = Dialogue()
+    d.linked(credit=1000)
+    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    reader = PcapReader(table)
+    view = TopView("lo")
+    at = 0
+    for half in range(8):
+        d.client.transfer()
+        octets = d.pcap()
+        reader.feed(octets[at:])
+        at = len(octets)
+        view.update(SECOND + half * SECOND // 2, table.open_connections())
+    (row,) = view.model.rows.values()
+    assert list(row.trend)[1:] == [2, 2, 2]
+    assert row.frame_rate == 2
