@@ -55,6 +55,8 @@ class Files:
                 raise CaptureError(
                     "standard output: is a terminal; name a file, or give it to a program by |"
                 )
+            if not later:
+                self.begin(0)
         elif rotation is not None or later:
             _check(path)
         else:
@@ -64,8 +66,12 @@ class Files:
         """Open the next file, whose first packet is of that time. Not to be called twice for a single one."""
         self.end()
         if self.pipe:
-            self._descriptor = sys.stdout.fileno()
             self._path = "standard output"
+            try:
+                sys.stdout.flush()
+                self._descriptor = sys.stdout.fileno()
+            except (OSError, ValueError) as error:
+                raise _failed(self._path, error) from error
             return
         name = self._path
         rotation = self._rotation

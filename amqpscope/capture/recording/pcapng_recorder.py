@@ -159,6 +159,7 @@ class PcapngRecorder(PacketRecorder):
         self._lost: dict[int, int] = {}
         self._comments: dict[int, Comments] = {}
         self._comment_octets = 0
+        self._unsaid = 0  # comments that there was no memory for
         self._late = Comments()  # for the next packet
         self._cut: i64 = _NEVER  # time of the last packet that was forgotten to keep memory bounded
         # Of the file that is open.
@@ -279,12 +280,16 @@ class PcapngRecorder(PacketRecorder):
                 self._late.add(plain(f"packet {packet}: {text}", MAX_COMMENT))
                 return
         chunk.commented = True
+        full = self._comment_octets > MAX_COMMENTS_HELD
         comments = self._comments.get(packet)
         if comments is None:
+            if full:
+                self._unsaid += 1
+                return
             comments = Comments()
             self._comments[packet] = comments
             self._comment_octets += _COMMENTS_MIN
-        if self._comment_octets > MAX_COMMENTS_HELD:
+        if full:
             comments.more += 1
         else:
             self._comment_octets -= comments.octets
@@ -316,7 +321,9 @@ class PcapngRecorder(PacketRecorder):
             self._forget(horizon)
             if self._cut >= horizon and len(self._chunks) > 0:
                 kept: int = self._newest - self._chunks[0].time
-                reason += f" (memory for only {kept / 1_000_000_000:.3f} s before it)"
+                reason += f"; memory for only {kept / 1_000_000_000:.3f} s before it"
+            if self._unsaid > 0:
+                reason += f"; no memory for {self._unsaid} comments before it"
             self._remark = reason
             self._writing = True
             self._most = RECORDING_HOLD_OCTETS
@@ -406,7 +413,7 @@ class PcapngRecorder(PacketRecorder):
 
     def _begin_chunk(self, number: i64, time: i64, size: i64) -> Chunk:
         """A chunk for a packet that does not fit into the last one."""
-        room: i64 = min(2 * self._chunk.end, RECORDING_CHUNK)
+        room: i64 = min(2 * self._chunk.end, RECORDING_CHUNK, self._most // 16)
         if room < _SMALLEST_CHUNK:
             room = _SMALLEST_CHUNK
         if room < size:
@@ -478,12 +485,13 @@ class PcapngRecorder(PacketRecorder):
         while chunk.start < stop and not self._closed:
             if not self._begun:
                 self._begin(chunk.time, chunk.first)
-            self._write_descriptions()
+            descriptions = self._undescribed()
+            extra: i64 = len(descriptions)
             until: i64 = stop
             number: i64 = chunk.next if stop == chunk.end else chunk.next - 1
             octets = bytes(memoryview(chunk.octets)[chunk.start : stop])
-            if self._rotating and not self._fits(chunk, number, stop - chunk.start):
-                size: i64 = self._fitting(octets, chunk.first)
+            if self._rotating and not self._fits(chunk, number, stop - chunk.start + extra):
+                size: i64 = self._fitting(octets, chunk.first, extra)
                 if size == 0:
                     self._begin(_time(octets, 0), chunk.first)
                     continue
@@ -496,7 +504,8 @@ class PcapngRecorder(PacketRecorder):
             self._file_packets += number - chunk.first
             if chunk.commented:
                 octets = self._with_comments(octets, chunk.first)
-            self._write(octets)
+            self._descriptions = len(self._described)
+            self._write(descriptions + octets if descriptions else octets)
             chunk.first = number
             chunk.start = until
 
@@ -509,14 +518,14 @@ class PcapngRecorder(PacketRecorder):
             and chunk.latest - self._file_time < self._duration
         )
 
-    def _fitting(self, octets: bytes, number: i64) -> i64:
-        """How many of these octets, blocks of packets from `number` on, fit into the file.
+    def _fitting(self, octets: bytes, number: i64, extra: i64) -> i64:
+        """How many of these octets, blocks of packets from `number` on, fit into the file behind `extra`.
 
         `_fitting_packets`: how many packets. Into a file without packets at least one fits.
         """
         at: i64 = 0
         packets: i64 = 0
-        taken: i64 = self._octets
+        taken: i64 = self._octets + extra
         while at < len(octets):
             size: i64 = u32le(octets, at + 4)
             taken += size
@@ -577,14 +586,21 @@ class PcapngRecorder(PacketRecorder):
 
     def _write_descriptions(self) -> None:
         """Describe the interfaces that the file does not know yet."""
+        octets = self._undescribed()
+        if octets:
+            self._descriptions = len(self._described)
+            self._write(octets)
+
+    def _undescribed(self) -> bytes:
+        """The descriptions of interfaces that the file does not know yet."""
         if self._descriptions == len(self._described):
-            return
-        blocks = [
-            interface_description(one.link_type, one.name, one.description, one.filter)
-            for one in self._described[self._descriptions :]
-        ]
-        self._descriptions = len(self._described)
-        self._write(b"".join(blocks))
+            return b""
+        return b"".join(
+            [
+                interface_description(one.link_type, one.name, one.description, one.filter)
+                for one in self._described[self._descriptions :]
+            ]
+        )
 
     def _write(self, octets: bytes) -> None:
         if self._closed:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.capture_files import SECOND, START, packet
 
+from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 
 pytestmark = pytest.mark.tshark
@@ -61,3 +62,37 @@ def test_tshark_shows_what_was_recorded(tmp_path: Path) -> None:
     assert "Capture application: amqpscope 9.9" in told
     assert "Filter string = tcp port 5672" in told
     assert "Time precision = nanoseconds (9)" in told
+
+
+def test_each_file_of_a_set_is_read_by_itself(tmp_path: Path) -> None:
+    recorder = PcapngRecorder(str(tmp_path / "set.pcapng"), "amqpscope 9.9", rotation=Rotation(packets=2))
+    for number in range(1, 6):
+        data = packet(b"%d" % number, source_port=40000 + number)
+        recorder.packet(number, START + number, 0, 1, data, 0, len(data), len(data))
+        recorder.comment(number, f"about {number}")
+    recorder.finish(START + SECOND, [5], [0])
+    shown = [
+        tshark(Path(name), "frame.time_epoch", "tcp.srcport", "frame.comment") for name in recorder.files
+    ]
+    assert shown == [
+        [[f"1700000000.00000000{n}", str(40000 + n), f"about {n}"] for n in numbers]
+        for numbers in ([1, 2], [3, 4], [5])
+    ]
+
+
+def test_the_file_of_a_flight_recorder_says_why_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "flight.pcapng"
+    recorder = PcapngRecorder(str(path), "amqpscope 9.9", before=10 * SECOND)
+    for number in range(1, 60):
+        data = packet(b"%d" % number)
+        recorder.packet(number, START + number * SECOND, 0, 1, data, 0, len(data), len(data))
+        recorder.flush()
+    recorder.comment(59, "amqp10/L-CREDIT: no credit")
+    recorder.trigger("amqp10/L-CREDIT in packet 59")
+    recorder.finish(START + 60 * SECOND, [59], [0])
+    shown = tshark(path, "frame.time_epoch", "frame.comment")
+    assert shown[-1] == ["1700000059.000000000", "amqp10/L-CREDIT: no credit"]
+    assert shown[0][0] == "1700000049.000000000"
+    told = capinfos(path)
+    assert "amqp10/L-CREDIT in packet 59; packet 1 of this file is packet 49 of the capture" in told
+    assert "Number of packets:   11" in told
