@@ -109,8 +109,8 @@ class PcapngRecorder(PacketRecorder):
     which keeps the last so many nanoseconds, in at most `before_octets` of memory, and writes nothing until
     `trigger`.
 
-    `packets`: taken. `unrecorded`: of them not recorded, because of too many interfaces. `failed`: an error
-    has ended the recording.
+    `packets`: taken. `unrecorded`: of them not recorded, because of too many interfaces. `held`: octets of
+    memory that packets in hand take. `failed`: an error has ended the recording.
     """
 
     def __init__(
@@ -124,6 +124,7 @@ class PcapngRecorder(PacketRecorder):
     ) -> None:
         self.packets: i64 = 0
         self.unrecorded: i64 = 0
+        self.held: i64 = 0
         self.failed = False
         self._files = Files(path, rotation, before > 0)
         self._application = application
@@ -143,9 +144,8 @@ class PcapngRecorder(PacketRecorder):
         self._span: i64 = max(before // 100, RECORDING_SPAN)
         self._closed = False
         self._error = ""
-        # Chunks in hand, the newest last, and the octets that they take.
+        # Chunks in hand, the newest last.
         self._chunks: deque[Chunk] = deque()
-        self._held: i64 = 0
         self._chunk = Chunk(0, -1, 0, 0)  # the newest; this one takes nothing
         self._newest: i64 = 0  # time of the last packet
         self._first_time: i64 = _NEVER
@@ -420,7 +420,7 @@ class PcapngRecorder(PacketRecorder):
             room = size
         if self._first_time < 0:
             self._first_time = time
-        while self._held + room > self._most and len(self._chunks) > 0:
+        while self.held + room > self._most and len(self._chunks) > 0:
             if self._writing:
                 self._put(self._chunks[0], self._chunks[0].end)
                 if self._closed:
@@ -431,13 +431,13 @@ class PcapngRecorder(PacketRecorder):
         chunk = Chunk(room, number, time, time + self._span)
         if not self._closed:
             self._chunks.append(chunk)
-            self._held += room
+            self.held += room
             self._chunk = chunk
         return chunk
 
     def _drop_oldest(self) -> None:
         chunk = self._chunks.popleft()
-        self._held -= chunk.room
+        self.held -= chunk.room
         if chunk.commented:
             for number in [number for number in self._comments if number < chunk.next]:
                 self._comment_octets -= self._comments.pop(number).octets
@@ -499,8 +499,6 @@ class PcapngRecorder(PacketRecorder):
                     octets = octets[:size]
                     until = chunk.start + size
                     number = chunk.first + self._fitting_packets
-            if self._file_packets == 0:
-                self._file_time = _time(octets, 0)
             self._file_packets += number - chunk.first
             if chunk.commented:
                 octets = self._with_comments(octets, chunk.first)
@@ -514,7 +512,6 @@ class PcapngRecorder(PacketRecorder):
         return (
             self._octets + size + self._comment_octets <= self._most_octets
             and self._file_packets + number - chunk.first <= self._most_packets
-            and self._file_packets > 0
             and chunk.latest - self._file_time < self._duration
         )
 
@@ -534,13 +531,10 @@ class PcapngRecorder(PacketRecorder):
                 taken += comments.octets
             time = _time(octets, at)
             if self._file_packets + packets > 0:
-                begun: i64 = self._file_time
-                if self._file_packets == 0:
-                    begun = _time(octets, 0)
                 if (
                     taken > self._most_octets
                     or self._file_packets + packets >= self._most_packets
-                    or time - begun >= self._duration
+                    or time - self._file_time >= self._duration
                 ):
                     break
             at += size
@@ -579,6 +573,7 @@ class PcapngRecorder(PacketRecorder):
         self._descriptions = 0
         self._octets = 0
         self._file_packets = 0
+        self._file_time = time
         remarks = [self._remark] if self._remark else []
         if number > 1:
             remarks.append(f"packet 1 of this file is packet {number} of the capture")

@@ -72,6 +72,17 @@ def test_memory_is_bounded_and_that_is_said(tmp_path: Path) -> None:
     assert 500_000 < path.stat().st_size < 1_001_000
 
 
+def test_what_is_too_old_takes_no_memory(tmp_path: Path) -> None:
+    recorder = PcapngRecorder(str(tmp_path / "flight.pcapng"), "a test", before=SECOND)
+    most = 0
+    for number in range(1, 5001):
+        put(recorder, number, START + number * 10 * MILLISECOND, bytes(968))
+        recorder.flush()
+        most = max(most, recorder.held)
+    assert 100_000 < most < 400_000
+    recorder.finish(0, [], [])
+
+
 def test_memory_that_was_enough_is_not_spoken_of(tmp_path: Path) -> None:
     """What was forgotten to keep memory bounded, long ago, is not of the last seconds."""
     path = tmp_path / "flight.pcapng"

@@ -172,6 +172,19 @@ def test_an_interface_described_later_is_described_in_each_file(tmp_path: Path) 
     assert names == [[b"lo"], [b"lo", b"eth0"], [b"lo", b"eth0"]]
 
 
+def test_the_description_of_an_interface_counts_too(tmp_path: Path) -> None:
+    size = 44 + 40 + 36 + 36  # header, description of lo, two packets
+    recorder = PcapngRecorder(str(tmp_path / "set"), "a test", rotation=Rotation(size=size))
+    recorder.interface(0, "lo", 1, "", "")
+    put(recorder, 1, START, b"1111")
+    put(recorder, 2, START + 2 * SECOND, b"2222")
+    recorder.flush()
+    recorder.interface(1, "eth0", 1, "", "")
+    recorder.finish(0, [], [])
+    assert [packet_blocks(path) for path in files_in(tmp_path)] == [[b"1111"], [b"2222"]]
+    assert files_in(tmp_path)[0].stat().st_size == size - 36
+
+
 def test_a_set_without_packets_is_one_file(tmp_path: Path) -> None:
     recorder = PcapngRecorder(str(tmp_path / "set"), "a test", rotation=Rotation(packets=2))
     recorder.interface(0, "lo", 1, "", "")
