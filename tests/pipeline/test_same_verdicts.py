@@ -21,6 +21,9 @@ from support.lakes import (
     written,
 )
 
+from amqpscope.capture.reader import for_magic
+from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
+from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline import lake
 from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.inputs import capture_sets
@@ -59,9 +62,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         large = (folder / f"{kind}.pcap").read_bytes()
         (folder / f"{kind}.pcap").write_bytes(harmed(large, MEBIBYTE, strange))
         captures.append(folder / f"{kind}.pcap")
+    captures.append(_with_loss(CAPTURES / "rules" / "amqp091" / "Q-EXCL-ACCESS" / "violating.pcap", folder))
     told = Told(captures)
     assert len(told.findings) > 200 and len(told.frames) > 15_000
-    for path in captures[-2:]:
+    # What another connection would show may have been lost.
+    assert not [one for one in told.findings if one["capture"] == str(captures[-1])]
+    for path in captures[-3:-1]:
         # What is large is cut, through connections, and has something to be found in several ranges.
         (one,) = capture_sets([str(path)])
         parts = ranges(one.files[0], 0, MEBIBYTE)
@@ -69,6 +75,18 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         assert len([finding for finding in told.findings if finding["capture"] == str(path)]) >= 3
     print(f"{len(captures)} captures, {len(told.frames)} frames, {len(told.findings)} findings")
     return told
+
+
+def _with_loss(path: Path, folder: Path) -> Path:
+    """The same capture, whose writer says that packets were lost."""
+    recorder = PcapngRecorder(str(folder / "lost.pcapng"), "test")
+    reader = for_magic(path.read_bytes()[:4], SegmentSink())
+    assert reader is not None
+    reader.decoder.recorder = recorder
+    recorder.lost(0, 3)
+    reader.feed(path.read_bytes())
+    recorder.finish(0, [], [])
+    return folder / "lost.pcapng"
 
 
 @pytest.mark.parametrize(
