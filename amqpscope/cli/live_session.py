@@ -137,8 +137,10 @@ class LiveSession:
                 self.failed = True
         recording = self._recording
         if recording is not None:
-            recording.take(batch, self.watch.now)
+            recording.remark(batch)
         self._await(batch)
+        if recording is not None:
+            recording.flush(self.watch.now)
         self._audience.write(batch, self.watch.source.fill() > LIVE_BEHIND)
 
     def _drain(self) -> None:
@@ -153,13 +155,18 @@ class LiveSession:
         """Look for the finding that ends the run."""
         if self._breach or not self._stop.rules:
             return
-        found = [f"{one.rule} in packet {one.packet}" for one in batch.found if self._stop.awaits(one)]
-        found += [f"{one.rule}: silence" for one in batch.overdue if one.rule in self._stop.rules]
+        rules = self._stop.rules
+        found = [
+            (f"{one.rule} in packet {one.packet}", int(one.time))
+            for one in batch.found
+            if self._stop.awaits(one)
+        ]
+        found += [(f"{one.rule}: silence", self.watch.now) for one in batch.overdue if one.rule in rules]
         if found:
-            self._awaited = found[0]
+            self._awaited, moment = found[0]
             self._breach = clock.monotonic_ns()
             if self._recording is not None:
-                self._recording.trigger(found[0])
+                self._recording.trigger(self._awaited, moment)
 
     def _over(self) -> bool:
         now = clock.monotonic_ns()

@@ -59,11 +59,11 @@ class Recording:
             self.recorder.interface(index, one.name, one.link_type, one.description, self._filter)
         self._described = len(interfaces)
 
-    def take(self, batch: Batch, now: int) -> None:
-        """What is to be said of the packets just taken, and of some before. now: by their clock."""
-        self._guard(lambda: self._take(batch, now))
+    def remark(self, batch: Batch) -> None:
+        """What is to be said of the packets just taken, and of some before."""
+        self._guard(lambda: self._remark(batch))
 
-    def _take(self, batch: Batch, now: int) -> None:
+    def _remark(self, batch: Batch) -> None:
         recorder = self.recorder
         self.describe()
         for finding in batch.found:
@@ -81,11 +81,14 @@ class Recording:
                 if dropped > before:
                     recorder.lost(index, dropped - before)
                     self._dropped[index] = dropped
-        recorder.flush(now)
 
-    def trigger(self, reason: str) -> None:
-        """The flight recorder is to write what it has kept."""
-        self._guard(lambda: self.recorder.trigger(reason))
+    def trigger(self, reason: str, moment: int) -> None:
+        """The flight recorder is to write what it has kept of the time before this moment (ns)."""
+        self._guard(lambda: self.recorder.trigger(reason, moment))
+
+    def flush(self, now: int) -> None:
+        """Nothing more is to be said of the packets taken for now. now: by their clock."""
+        self._guard(lambda: self.recorder.flush(now))
 
     def finish(self, end: int) -> None:
         """The capture is over, at this time (ns); 0: with its last packet."""

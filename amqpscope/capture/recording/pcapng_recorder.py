@@ -314,10 +314,16 @@ class PcapngRecorder(PacketRecorder):
                 self._forget(self._newest - self._before)
         self._tell()
 
-    def trigger(self, reason: str) -> None:
-        """A flight recorder: write what was kept, and from now on what comes. The file says the reason."""
+    def trigger(self, reason: str, moment: int = 0) -> None:
+        """A flight recorder: write what was kept, and from now on what comes. The file says the reason.
+
+        moment: before which it is to be kept, in nanoseconds since 1970; 0: the newest packet.
+        """
         if not self._closed and not self._writing:
-            horizon: i64 = self._newest - self._before
+            horizon: i64 = self._newest
+            if 0 < moment < self._newest:
+                horizon = moment
+            horizon -= self._before
             self._forget(horizon)
             if self._cut >= horizon and len(self._chunks) > 0:
                 kept: int = self._newest - self._chunks[0].time
