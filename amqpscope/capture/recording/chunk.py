@@ -9,7 +9,7 @@ class Chunk:
     `octets[start:end]` are the blocks that are still to be written, the last of them from `last` on; `first`
     is the number of the first one's packet, `next` the one after the last one's, with none left out.
     `time`: of the first packet, `latest`: the highest; later ones than `until`, and earlier ones than `time`,
-    do not belong here. `commented`: there are comments on some of them.
+    do not belong here. `commented`: there are comments on some of them; `lossy`: packets were lost, too.
     """
 
     def __init__(self, room: i64, number: i64, time: i64, until: i64) -> None:
@@ -24,3 +24,4 @@ class Chunk:
         self.latest = time
         self.until = until
         self.commented = False
+        self.lossy = False

@@ -156,7 +156,9 @@ class PcapngRecorder(PacketRecorder):
         self._interface: i64 = _NEVER  # the last packet's
         self._link_type: i64 = _NEVER
         self._place: i64 = 0
+        # Packets lost of interfaces: before their next ones, and in all.
         self._lost: dict[int, int] = {}
+        self._lost_in_all: dict[int, int] = {}
         self._comments: dict[int, Comments] = {}
         self._comment_octets = 0
         self._unsaid = 0  # comments that there was no memory for
@@ -168,6 +170,8 @@ class PcapngRecorder(PacketRecorder):
         self._octets: i64 = 0
         self._file_packets: i64 = 0
         self._file_time: i64 = 0  # of its first packet
+        self._file_first: i64 = 0  # the number of that
+        self._file_lost: dict[int, int] = {}  # by place of the interface
         self._fitting_packets: i64 = 0  # second result of _fitting
         if self._writing and rotation is None:
             self._begin(0, 0)
@@ -243,7 +247,9 @@ class PcapngRecorder(PacketRecorder):
             buf[start : start + captured],
             size,
         )
-        if len(options) > 0:  # they go before the second length
+        if len(options) > 0:
+            chunk.lossy = True
+            # They go before the second length.
             chunk.octets[at + 28 + padded : at + size] = (
                 options + chunk.octets[at + 28 + padded : at + 32 + padded]
             )
@@ -260,6 +266,7 @@ class PcapngRecorder(PacketRecorder):
         """`count` packets of an interface were lost before the next one."""
         if count > 0 and len(self._lost) < MAX_INTERFACES:
             self._lost[interface] = self._lost.get(interface, 0) + count
+            self._lost_in_all[interface] = self._lost_in_all.get(interface, 0) + count
 
     def comment(self, packet: int, text: str) -> None:
         """A remark on a packet, or, if that is written already, on the newest one."""
@@ -357,8 +364,12 @@ class PcapngRecorder(PacketRecorder):
         self._write_descriptions()
         if end <= 0:
             end = self._newest
+        # A file that begins later than the capture tells of its own time only.
+        later = self._file_first > 1
         start = self._start
-        if start <= 0:
+        if later:
+            start = self._file_time
+        elif start <= 0:
             start = self._first_time
         if start <= 0:
             start = end
@@ -371,6 +382,11 @@ class PcapngRecorder(PacketRecorder):
                 told.add(one.index)
                 came = received[one.index] if 0 <= one.index < len(received) else -1
                 gone = dropped[one.index] if 0 <= one.index < len(dropped) else -1
+            if later:
+                came = -1
+                ours = self._file_lost.get(place, 0) + self._lost.pop(one.index, 0)
+                if gone >= 0 or ours > 0:
+                    gone = max(gone - self._lost_in_all.get(one.index, 0), 0) + ours
             blocks.append(interface_statistics(place, start, end, came, gone, remarks))
             remarks = b""
         self._write(b"".join(blocks))
@@ -506,12 +522,27 @@ class PcapngRecorder(PacketRecorder):
                     until = chunk.start + size
                     number = chunk.first + self._fitting_packets
             self._file_packets += number - chunk.first
+            if chunk.lossy:
+                self._count_lost(octets)
             if chunk.commented:
                 octets = self._with_comments(octets, chunk.first)
             self._descriptions = len(self._described)
             self._write(descriptions + octets if descriptions else octets)
             chunk.first = number
             chunk.start = until
+
+    def _count_lost(self, octets: bytes) -> None:
+        """Remember what these blocks say of packets that were lost."""
+        at: i64 = 0
+        while at < len(octets):
+            size: i64 = u32le(octets, at + 4)
+            padded: i64 = (u32le(octets, at + 20) + 3) & ~3
+            if size > PACKET_MIN + padded:  # the only option that was put there
+                place: int = u32le(octets, at + 8)
+                low: int = u32le(octets, at + 32 + padded)
+                high: int = u32le(octets, at + 36 + padded)
+                self._file_lost[place] = self._file_lost.get(place, 0) + (high << 32) + low
+            at += size
 
     def _fits(self, chunk: Chunk, number: i64, size: i64) -> bool:
         """Whether a chunk's packets before `number`, `size` octets, surely fit into the file."""
@@ -580,6 +611,8 @@ class PcapngRecorder(PacketRecorder):
         self._octets = 0
         self._file_packets = 0
         self._file_time = time
+        self._file_first = number
+        self._file_lost = {}
         remarks = [self._remark] if self._remark else []
         if number > 1:
             remarks.append(f"packet 1 of this file is packet {number} of the capture")

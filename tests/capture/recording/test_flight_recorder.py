@@ -1,10 +1,11 @@
 """A flight recorder keeps the last seconds, in bounded memory, and writes them when it is triggered."""
 
+import struct
 from pathlib import Path
 
 import pytest
 from support.capture_files import SECOND, START
-from support.recorded import Block, blocks_of
+from support.recorded import Block, blocks_of, packets_of
 
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
@@ -81,6 +82,31 @@ def test_what_is_too_old_takes_no_memory(tmp_path: Path) -> None:
         most = max(most, recorder.held)
     assert 100_000 < most < 400_000
     recorder.finish(0, [], [])
+
+
+def test_what_was_lost_before_is_not_of_this_file(tmp_path: Path) -> None:
+    path = tmp_path / "flight.pcapng"
+    recorder = PcapngRecorder(str(path), "a test", START - SECOND, before=10 * SECOND)
+    for number in range(1, 101):
+        recorder.lost(0, number)
+        put(recorder, number, START + number * SECOND)
+        recorder.flush()
+    recorder.trigger("a reason")
+    recorder.lost(0, 7)  # behind the last packet
+    recorder.lost(1, 3)
+    recorder.interface(1, "eth0", 1, "", "")
+    before = sum(range(1, 90))
+    of_it = sum(range(90, 101)) + 7
+    recorder.finish(START + 101 * SECOND, [100, 0], [before + of_it + 2, 3])  # two of which nobody said where
+    first, second = [block for block in blocks_of(path.read_bytes()) if block.kind == 5]
+    assert times_in(path)[0] == 90 * SECOND
+    assert [struct.unpack("<Q", block.options[7][0])[0] for block in (first, second)] == [of_it + 2, 3]
+    assert 4 not in first.options
+    high, low = struct.unpack("<II", first.options[2][0])
+    assert (high << 32) | low == START + 90 * SECOND
+    _, sink = packets_of(path.read_bytes())
+    assert sink.lost[-1][::2] == (0, 2 + 7 + 3)
+    assert sum(count for _, _, count in sink.lost) == of_it + 2 + 3
 
 
 def test_memory_that_was_enough_is_not_spoken_of(tmp_path: Path) -> None:

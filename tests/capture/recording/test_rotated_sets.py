@@ -185,6 +185,23 @@ def test_the_description_of_an_interface_counts_too(tmp_path: Path) -> None:
     assert files_in(tmp_path)[0].stat().st_size == size - 36
 
 
+def test_what_a_set_lost_adds_up(tmp_path: Path) -> None:
+    recorder = PcapngRecorder(str(tmp_path / "set"), "a test", rotation=Rotation(packets=2))
+    for number in range(1, 8):
+        recorder.lost(0, number)
+        put(recorder, number, START + number * SECOND, b"")
+        if number % 3 == 0:
+            recorder.comment(number, "a remark")
+        recorder.flush()
+    recorder.finish(START + 8 * SECOND, [7], [sum(range(1, 8))])
+    lost = [[count for _, _, count in packets_of(path.read_bytes())[1].lost] for path in files_in(tmp_path)]
+    assert lost == [[1, 2], [3, 4], [5, 6], [7]]
+    for path, told in zip(files_in(tmp_path), [[], [], [], [7]], strict=True):
+        blocks = [block for block in blocks_of(path.read_bytes()) if block.kind == 5]
+        assert [int.from_bytes(block.options[7][0], "little") for block in blocks] == told
+        assert not any(4 in block.options for block in blocks)
+
+
 def test_a_set_without_packets_is_one_file(tmp_path: Path) -> None:
     recorder = PcapngRecorder(str(tmp_path / "set"), "a test", rotation=Rotation(packets=2))
     recorder.interface(0, "lo", 1, "", "")
