@@ -324,6 +324,9 @@ class TopModel:
 
         looked_at: rows that are on the screen, the picked one first.
         """
+        if now < self.now:
+            # The time before was that of a clock, and this is that of packets captured long ago.
+            self.began = self.measured = self._ticked = 0
         passed = (now - self.measured) / _SECOND if self.measured else 1.0
         if not self.began:
             self.began = now

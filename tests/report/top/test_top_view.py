@@ -396,3 +396,15 @@ def test_trends_are_of_whole_seconds_however_often_it_is_looked() -> None:
     (row,) = view.model.rows.values()
     assert list(row.trend)[1:] == [2, 2, 2]
     assert row.frame_rate == 2
+
+
+def test_packets_may_be_older_than_the_clock_before_them() -> None:
+    view = TopView("lo")
+    view.update(1_800_000_000 * SECOND, [])
+    d = Dialogue()
+    d.linked()
+    d.client.transfer()
+    fed(d.pcap(), view, each=1_000_000)
+    assert " 0 frames/s" not in picture(view)
+    later(view, 5 * SECOND)
+    assert "  5.0s  1 open" in picture(view)
