@@ -57,6 +57,10 @@ def open_source(
     snaplen: octets of a packet that are captured. buffer_octets: of the kernel's buffer, which is made
     smaller if there is not so much memory. promiscuous: also packets to other machines. Raises CaptureError.
     """
+    if sys.platform == "win32":
+        raise CaptureError("Windows has no live capture but in WSL; dumpcap writes files that can be checked")
+    if snaplen < 1:
+        raise CaptureError(f"{snaplen} octets of a packet are none")
     names = list(dict.fromkeys(names))
     if not names:
         raise CaptureError("no interface to capture from")

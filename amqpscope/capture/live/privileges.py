@@ -10,7 +10,6 @@ Sources: capabilities(7), capget(2), PR_SET_NO_NEW_PRIVS(2const).
 
 import ctypes
 import os
-import pwd
 import struct
 import sys
 from typing import Final
@@ -41,6 +40,8 @@ def _become_the_caller() -> None:
     user, group = (_number(os.environ.get(name, "")) for name in ("SUDO_UID", "SUDO_GID"))
     if not user or group is None:
         return
+    import pwd  # which not every system has
+
     try:
         os.initgroups(pwd.getpwuid(user).pw_name, group)
     except KeyError:  # of whom nobody knows the groups

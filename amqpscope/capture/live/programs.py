@@ -75,6 +75,8 @@ _FRAGMENT: Final = 44
 _EXTENSIONS: Final = (0, 43, 60)  # hop by hop, routing, destination
 _EXTENSIONS_PASSED: Final = 2
 
+_LONGEST: Final = 4096  # instructions (BPF_MAXINSNS)
+
 _NEXT: Final = ""  # the label of the instruction behind
 
 
@@ -117,6 +119,9 @@ def ports_program(ports: Sequence[int], snaplen: int, ethernet: bool) -> list[In
         raise CaptureError(
             f"{len(ports)} ports to listen to: more than {MAX_PORTS} take a filter, or any port"
         )
+    for port in ports:
+        if not 0 <= port <= 0xFFFF:
+            raise CaptureError(f"{port} is no port")
     code = _Assembly()
     if ethernet:
         _past_ethernet(code)
@@ -249,7 +254,12 @@ def prepared(program: Sequence[Instruction], indexes: Sequence[int]) -> list[Ins
 
 
 def attach(receiver: socket.socket, program: Sequence[Instruction]) -> None:
-    """Have a socket take only what passes, in place of the filter that it has. Raises OSError."""
+    """Have a socket take only what passes, in place of the filter that it has.
+
+    Raises OSError, and CaptureError if there is too much of it.
+    """
+    if len(program) > _LONGEST:
+        raise CaptureError(f"the filter takes {len(program)} instructions, more than the kernel's {_LONGEST}")
     octets = array.array("B", b"".join(struct.pack("=HBBI", *one) for one in program))
     option = struct.pack("HP", len(program), octets.buffer_info()[0])  # struct sock_fprog
     receiver.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, option)

@@ -3,7 +3,9 @@
 Theory of operation. A packet socket shares a buffer with the kernel (TPACKET_V3), a ring of blocks. The
 kernel fills a block with packets and hands it over when it is full or `_HAND_OVER` milliseconds old; the
 block is copied, handed back at once, and the copy is walked (`blocks`). So no packet takes a call of its own,
-and what waits to be read waits in the buffer, whose size is chosen.
+and what waits to be read waits in the buffer, whose size is chosen. Measured over loopback and compiled
+(tests/bench/live.py), a packet takes once to twice the processor time that `tcpdump -w /dev/null` takes, with
+its IP and TCP headers decoded; and neither lost one at the highest rate there was, 300,000 packets a second.
 
 One socket serves all interfaces, so that packets come in the order in which the kernel saw them: bound to the
 interface, or if there are several to none, with a program (`programs`) in front of the filter that drops the

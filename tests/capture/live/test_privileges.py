@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import mypy_extensions
 import pytest
 
 if sys.platform != "linux" or os.geteuid() != 0:
@@ -56,3 +58,44 @@ def test_root_without_sudo_has_no_capabilities_left(environment: dict[str, str])
     ids, capabilities, _ = told(**environment)
     assert ids.startswith("(0, 0, 0) (0, 0, 0)")
     assert capabilities == "{0} 1"
+
+
+def test_an_interpreter_with_the_capability_captures_and_keeps_none(tmp_path: Path) -> None:
+    """A copy of it, by someone who has nothing else; without the capability that is refused in one line."""
+    if not shutil.which("setcap") or not shutil.which("setpriv"):
+        pytest.skip("there is no setcap, or no setpriv")
+    copy = tmp_path / "python"
+    shutil.copy(os.path.realpath(sys.executable), copy)
+    script = (
+        "from amqpscope.capture.live.opening import open_source\n"
+        "from amqpscope.errors import CaptureError\n"
+        "try:\n    source = open_source(['lo'])\n"
+        "except CaptureError as error:\n    print(error)\n    raise SystemExit\n"
+        "print('open')\n" + TELL
+    )
+    # Root's number, which can read all that the tests need, but none of what makes it root.
+    nobody = ["setpriv", "--securebits=+noroot", "--inh-caps=-all", "--bounding-set=-all,+net_raw"]
+    modules = os.path.dirname(mypy_extensions.__file__)
+
+    def run() -> list[str]:
+        done = subprocess.run(
+            [*nobody, str(copy), "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=Path(__file__).parents[3],
+            env={"PYTHONPATH": f".:{modules}", "PATH": os.environ["PATH"], "PYTHONHOME": sys.base_prefix},
+        )
+        return done.stdout.splitlines() + done.stderr.splitlines()
+
+    if subprocess.run([str(copy), "-c", ""], env={"PYTHONHOME": sys.base_prefix}).returncode != 0:
+        pytest.skip("a copy of this interpreter does not run")
+    refused = run()
+    assert len(refused) == 1, refused
+    for way in ("setcap cap_net_raw", "sudo", "tcpdump -U -w - -i lo"):
+        assert way in refused[0]
+    if subprocess.run(["setcap", "cap_net_raw+ep", str(copy)], capture_output=True).returncode != 0:
+        pytest.skip("files here have no capabilities")
+    told = run()
+    assert told[0] == "open"
+    assert told[2] == "{0} 1"

@@ -155,3 +155,10 @@ def test_a_bounded_number_of_ports() -> None:
     Filter(range(MAX_PORTS)).close()
     with pytest.raises(CaptureError, match="ports"):
         ports_program(range(MAX_PORTS + 1), SNAPLEN, True)
+
+
+def test_a_program_may_be_too_long() -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        attach(receiver, [(0x06, 0, 0, 0)] * 4096)
+        with pytest.raises(CaptureError, match="4097 instructions"):
+            attach(receiver, [(0x06, 0, 0, 0)] * 4097)

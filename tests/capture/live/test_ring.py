@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 from support.loopback import Segments, catch, conversation, refusal
@@ -13,10 +15,12 @@ from support.loopback import Segments, catch, conversation, refusal
 if sys.platform != "linux":
     pytest.skip("packet sockets are Linux's", allow_module_level=True)
 
+from amqpscope.capture.live import ring
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.ring import RingSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.errors import CaptureError
+from amqpscope.limits import MAX_INTERFACES
 
 if "permission" in refusal(lambda: open_source(["lo"])):
     pytest.skip("there is no permission to capture", allow_module_level=True)
@@ -180,9 +184,47 @@ def test_a_closed_source_has_ended() -> None:
     assert source.take(PacketDecoder(Segments())) == 0
 
 
-def test_too_many_ports_are_refused() -> None:
-    with pytest.raises(CaptureError, match="ports"):
-        open_source(["lo"], ports=range(1, 200))
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"ports": range(1, 200)}, "199 ports"),
+        ({"ports": [65536]}, "65536 is no port"),
+        ({"ports": [-1]}, "-1 is no port"),
+        ({"snaplen": 0}, "0 octets of a packet are none"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(CaptureError, match=why):
+        open_source(["lo"], **options)
+
+
+def test_any_knows_a_bounded_number_of_interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers come and go for weeks."""
+    with open_source(["any"]) as source:
+        assert isinstance(source, RingSource)
+        monkeypatch.setattr(ring, "name_of", lambda index: f"veth{index}")
+        for index in range(3 * MAX_INTERFACES):
+            source._meet(index)
+        assert len(source.interfaces) == MAX_INTERFACES
+        assert source.interfaces[-1].name == "other interfaces"
+        assert len(source._walk.places) <= 2 * MAX_INTERFACES
+        assert source._walk.places[3 * MAX_INTERFACES - 1] == MAX_INTERFACES - 1
+
+
+def test_the_buffer_is_as_large_as_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def short_of_memory(name: str, names: Any, program: Any, octets: int, promiscuous: bool) -> RingSource:
+        asked.append(octets)
+        if octets > 4_000_000:
+            raise OSError(errno.ENOMEM, "no")
+        return RingSource(name, names, program, octets, promiscuous)
+
+    monkeypatch.setattr(ring, "RingSource", short_of_memory)
+    open_source(["lo"], buffer_octets=16_000_000).close()
+    assert asked == [16_000_000, 8_000_000, 4_000_000]
+    monkeypatch.setattr(ring, "RingSource", lambda *_: short_of_memory("", [], None, 2**40, False))
+    assert refusal(lambda: open_source(["lo"])) == "lo: cannot be captured from: no"
 
 
 def test_a_hundred_ports_are_not() -> None:
