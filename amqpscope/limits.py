@@ -106,6 +106,10 @@ are made when the other peer acknowledges or answers: a round trip."""
 RECORDING_HOLD_OCTETS: Final = 32 * 1024 * 1024
 """Octets of packets in hand, at most. Where they come so fast findings come fast, too."""
 
+RECORDING_LATE: Final = 6_000_000_000
+"""Nanoseconds for which a flight recorder keeps packets longer than it was asked to, so that the whole time
+before a finding is there, which may be made only once missing octets were given up (REASSEMBLY_LIVE_WAIT)."""
+
 RECORDING_BEFORE: Final = 128 * 1024 * 1024
 """Octets of packets that a flight recorder keeps, if nothing else is said: ten seconds of 100 Mbit/s."""
 

@@ -49,6 +49,7 @@ from amqpscope.limits import (
     RECORDING_CHUNK,
     RECORDING_HOLD,
     RECORDING_HOLD_OCTETS,
+    RECORDING_LATE,
     RECORDING_SPAN,
 )
 from dissectors.wire import i64, u32le
@@ -318,7 +319,7 @@ class PcapngRecorder(PacketRecorder):
                     newest = min(now, MAX_TIME)
                 self._write_until(newest - RECORDING_HOLD)
             else:
-                self._forget(self._newest - self._before)
+                self._forget(self._newest - self._before - RECORDING_LATE)
         self._tell()
 
     def trigger(self, reason: str, moment: int = 0) -> None:
@@ -333,7 +334,7 @@ class PcapngRecorder(PacketRecorder):
             horizon -= self._before
             self._forget(horizon)
             if self._cut >= horizon and len(self._chunks) > 0:
-                kept: int = self._newest - self._chunks[0].time
+                kept: int = max(horizon + self._before - self._chunks[0].time, 0)
                 reason += f"; memory for only {kept / 1_000_000_000:.3f} s before it"
             if self._unsaid > 0:
                 reason += f"; no memory for {self._unsaid} comments before it"
@@ -435,7 +436,15 @@ class PcapngRecorder(PacketRecorder):
 
     def _begin_chunk(self, number: i64, time: i64, size: i64) -> Chunk:
         """A chunk for a packet that does not fit into the last one."""
-        room: i64 = min(2 * self._chunk.end, RECORDING_CHUNK, self._most // 16)
+        # As large as the last one took, and larger if that became full.
+        last = self._chunk
+        room: i64 = last.end + (last.end >> 2)
+        if last.room - last.end < size:
+            room = 2 * last.end
+        if room > RECORDING_CHUNK:
+            room = RECORDING_CHUNK
+        if room > self._most >> 4:
+            room = self._most >> 4
         if room < _SMALLEST_CHUNK:
             room = _SMALLEST_CHUNK
         if room < size:

@@ -10,7 +10,7 @@ from support.recorded import Block, blocks_of, packets_of
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 from amqpscope.errors import CaptureError
-from amqpscope.limits import MAX_COMMENTS_HELD
+from amqpscope.limits import MAX_COMMENTS_HELD, RECORDING_LATE
 
 MILLISECOND = 1_000_000
 
@@ -73,6 +73,33 @@ def test_memory_is_bounded_and_that_is_said(tmp_path: Path) -> None:
     assert 500_000 < path.stat().st_size < 1_001_000
 
 
+@pytest.mark.parametrize("late", [0, SECOND, RECORDING_LATE])
+def test_all_seconds_before_a_moment_that_is_known_late(tmp_path: Path, late: int) -> None:
+    path = tmp_path / "flight.pcapng"
+    recorder = PcapngRecorder(str(path), "a test", before=10 * SECOND)
+    for number in range(1, 1001):
+        put(recorder, number, START + number * SECOND // 10)
+        recorder.flush()
+    recorder.trigger("a reason", START + 100 * SECOND - late)
+    recorder.finish(0, [], [])
+    first = times_in(path)[0]
+    assert 90 * SECOND - late - 2 * SECOND // 10 < first <= 90 * SECOND - late
+    assert times_in(path)[-1] == 100 * SECOND
+
+
+def test_how_long_before_a_moment_memory_was_enough(tmp_path: Path) -> None:
+    path = tmp_path / "flight.pcapng"
+    recorder = PcapngRecorder(str(path), "a test", before=10 * SECOND, before_octets=1_000_000)
+    for number in range(1, 10_001):
+        put(recorder, number, START + number * MILLISECOND, bytes(968))
+    recorder.trigger("a reason", START + 9900 * MILLISECOND)
+    recorder.finish(0, [], [])
+    (said,) = blocks_of(path.read_bytes())[0].comments
+    kept = (9900 * MILLISECOND - times_in(path)[0]) / SECOND
+    assert 0 < kept < 1
+    assert said.startswith(f"a reason; memory for only {kept:.3f} s before it; packet 1 of this file is ")
+
+
 def test_what_is_too_old_takes_no_memory(tmp_path: Path) -> None:
     recorder = PcapngRecorder(str(tmp_path / "flight.pcapng"), "a test", before=SECOND)
     most = 0
@@ -80,7 +107,8 @@ def test_what_is_too_old_takes_no_memory(tmp_path: Path) -> None:
         put(recorder, number, START + number * 10 * MILLISECOND, bytes(968))
         recorder.flush()
         most = max(most, recorder.held)
-    assert 100_000 < most < 400_000
+    seconds = 1 + RECORDING_LATE / SECOND
+    assert seconds * 100_000 < most < seconds * 150_000
     recorder.finish(0, [], [])
 
 
