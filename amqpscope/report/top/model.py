@@ -12,43 +12,25 @@ All of it is bounded; the bounds are those of this screen and stand here.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.report.findings import message_of
-from amqpscope.report.line import Line
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.top.pains import BLOCKED, DOUBT, FAULT, OVERDUE, Pain, pains
-from amqpscope.report.verdict import answer
-from amqpscope.rules.profiles import weight
+from amqpscope.report.top.rows import SORTS, Row, Told, Which, fits
 from amqpscope.tracking.portrait import ConnectionPortrait
 
-__all__ = ["SORTS", "Row", "Told", "TopModel"]
-
-Which = tuple[int, str, str]
-"""A link, by its session, name and sender; or a channel, and who publishes or delivers."""
+__all__ = ["TopModel"]
 
 _SECOND = 1_000_000_000
 
 MAX_FINDINGS: Final = 1000
 """Findings that can be looked at; the counts are of all."""
-
-MAX_FINDINGS_OF_ONE: Final = 50
-"""Of them, of one connection."""
-
-MAX_LINES: Final = 500
-"""Lines of the timeline of the connection that is looked at."""
-
-MAX_LINES_OF_OTHERS: Final = 40
-"""And of any other: enough to see how it came to what it is when it is picked."""
-
-_RECENT = 30
-"""Frames of such a one between two updates of which lines are made."""
 
 MAX_LINES_OF_ALL: Final = 20_000
 """Lines of all connections, some 10 MiB. Beyond it those of the ones that were silent longest go."""
@@ -68,161 +50,6 @@ _KEPT_WITH_FINDINGS = 600 * _SECOND
 
 _MEASURED = _SECOND // 5
 """Rates are not told anew for less time than this."""
-
-_TREND = 30
-"""Seconds of which a row knows how many frames each had."""
-
-
-class Told:
-    """A finding as it is shown: without the frames around it.
-
-    reaction: what the other peer did about it, "" as long as nothing is known of that.
-    """
-
-    def __init__(self, finding: Finding, row: "Row") -> None:
-        self.row = row
-        self.time = int(finding.time)
-        self.packet = int(finding.packet)
-        self.rule = finding.rule
-        self.weight = weight(finding)
-        self.certain = finding.certain
-        self.peer = finding.peer
-        self.message = printable(message_of(finding))
-        self.reaction = answer(finding) if finding.reaction else ""
-
-    def settle(self, finding: Finding) -> None:
-        """Nothing more is awaited about it."""
-        self.weight = weight(finding)
-        self.reaction = answer(finding)
-
-
-class Row:
-    """A connection. analysis: None when it is over. portrait: the last, None if there was none."""
-
-    def __init__(self, connection: Connection, now: int) -> None:
-        self.connection = connection
-        self.analysis: ConnectionAnalysis | None = None
-        self.portrait: ConnectionPortrait | None = None
-        self.pains: list[Pain] = []
-        self.name = printable(connection.id)
-        self.named = False
-        self.frames = 0
-        self.octets = 0
-        self._frames = 0
-        self._octets = 0
-        self._ticked = 0
-        self.frame_rate = 0.0
-        self.octet_rate = 0.0
-        self.trend: deque[int] = deque(maxlen=_TREND)
-        self.changed = now
-        self.over_since = 0
-        self.errors = 0
-        self.warnings = 0
-        self.possible = 0
-        # The rules broken last.
-        self.last_error = ""
-        self.last_warning = ""
-        self.last_possible = ""
-        self.told: deque[Told] = deque(maxlen=MAX_FINDINGS_OF_ONE)
-        # written: how many lines there were so far, the last of which `timeline` has.
-        self.timeline: deque[Line] = deque(maxlen=MAX_LINES)
-        self.written = 0
-        self.unsettled = 0
-        self.rank = 0
-        # Since the last update: the last records, and how many there were.
-        self.recent: deque[tuple[FrameRecord, LinkOf | None]] = deque(maxlen=_RECENT)
-        self.came = 0
-        self.portrayed = -1
-        self.portrayed_at = 0
-        # How many deliveries there were on each link or channel, and how many a second.
-        self.counts: dict[Which, int] = {}
-        self.rates: dict[Which, float] = {}
-        self.writer: Timeline | None = None
-
-    def measure(self, passed: float) -> None:
-        """So many seconds have passed since it was last measured."""
-        new = self.frames - self._frames
-        self.frame_rate = new / passed
-        self.octet_rate = max(self.octets - self._octets, 0) / passed
-        self._frames = self.frames
-        self._octets = self.octets
-
-    def tick(self) -> None:
-        """A second has passed."""
-        self.trend.append(self.frames - self._ticked)
-        self._ticked = self.frames
-
-    def write(self, line: Line) -> None:
-        """One more line of its timeline."""
-        self.timeline.append(line)
-        self.written += 1
-
-    @property
-    def state(self) -> str:
-        """In a word: that of the client's end, unless it is over."""
-        if self.over_since:
-            return "over"
-        if self.portrait is None:
-            return ""
-        client, server = self.portrait.client.state, self.portrait.server.state
-        if client == server:
-            return client.lower()
-        # The end that has got less far says where it hangs.
-        return (
-            client if self.portrait.client.last_time <= self.portrait.server.last_time else server
-        ).lower()
-
-    def rate(self, which: Which) -> float:
-        """How many deliveries a second there are on a link or channel."""
-        return self.rates.get(which, 0.0) if self.frame_rate else 0.0
-
-    @property
-    def began(self) -> int:
-        """When its first frame came."""
-        return int(self.connection.began)
-
-    @property
-    def wrong(self) -> int:
-        """Findings that are more than notes."""
-        return self.errors + self.warnings + self.possible
-
-
-def _by_pain(row: Row) -> tuple[object, ...]:
-    # By the magnitude only, so that rows do not change places every second.
-    return (
-        -row.rank,
-        -row.errors,
-        row.over_since > 0,
-        -len(row.pains),
-        -row.unsettled.bit_length(),
-        -int(row.frame_rate).bit_length(),
-        row.began,
-    )
-
-
-def _by_rate(row: Row) -> tuple[object, ...]:
-    return (-row.frame_rate, row.began)
-
-
-def _by_unsettled(row: Row) -> tuple[object, ...]:
-    return (-row.unsettled, row.began)
-
-
-def _by_age(row: Row) -> tuple[object, ...]:
-    return (-row.began, row.name)
-
-
-def _by_name(row: Row) -> tuple[object, ...]:
-    return (row.name, row.began)
-
-
-SORTS: Final[dict[str, Callable[[Row], tuple[object, ...]]]] = {
-    "what hurts": _by_pain,
-    "frames/s": _by_rate,
-    "unsettled": _by_unsettled,
-    "newest": _by_age,
-    "name": _by_name,
-}
 
 
 class TopModel:
@@ -252,6 +79,9 @@ class TopModel:
         self.warnings = 0
         self.possible = 0
         self.notes = 0
+        # Open connections with something overdue, and blocked.
+        self.overdue = 0
+        self.blocked = 0
         self._lines = 0
         # Findings whose reaction may come, by their identity.
         self._awaited: dict[int, tuple[Finding, Told]] = {}
@@ -267,8 +97,7 @@ class TopModel:
             row = rows.get(record.connection)
             if row is None:
                 row = self._row(record.connection)
-            row.recent.append((record, link))
-            row.came += 1
+            row.saw(record, link)
 
     def found(self, findings: Iterable[Finding]) -> None:
         """Findings, each once."""
@@ -278,7 +107,7 @@ class TopModel:
                 row = self._row(finding.connection)
             told = Told(finding, row)
             self._count(told, 1)
-            row.told.append(told)
+            row.hear(told)
             self.told.append(told)
             if not told.reaction:
                 self._awaited[id(finding)] = (finding, told)
@@ -340,13 +169,14 @@ class TopModel:
         self._end(self._measure(analyses, passed if measure else 0.0))
         self._portray(looked_at)
         self._write(looked_at[0] if looked_at else None)
+        self.overdue = self.blocked = 0
         for row in self.rows.values():
             self._judge(row)
 
     def let_go(self) -> None:
         """Nothing is shown for now: of the frames since the last update only their number is kept."""
         for row in self.rows.values():
-            row.recent.clear()
+            row.recent = []
 
     def _row(self, connection: Connection) -> Row:
         row = Row(connection, self.now)
@@ -398,11 +228,7 @@ class TopModel:
             if connection in still:
                 continue
             if not row.over_since:
-                row.over_since = now
-                row.frames = max(row.frames, int(connection.frames))
-                row.name = printable(connection.id)
-                row.analysis = None
-                row.frame_rate = row.octet_rate = 0.0
+                row.end(now)
                 self.over += 1
             if now - row.over_since > (_KEPT_WITH_FINDINGS if row.wrong else _KEPT_OVER):
                 gone.append(row)
@@ -456,42 +282,40 @@ class TopModel:
         """Turn what came since the last time into lines, and let go of it."""
         left = MAX_LINES_MADE
         for row in self.rows.values():
+            if row.looked_at is not (row is picked):
+                row.looked_at = row is picked
             if not row.came:
                 continue
             before = len(row.timeline)
-            take = len(row.recent)
+            take = row.most_recent()
             if row is not picked:
                 take = min(take, left)
                 left -= take
-            hidden = row.came - take
-            if hidden:
-                row.write([("dim", f"      … {hidden} frame{'s' if hidden > 1 else ''} …")])
-            if take:
-                self._write_row(row, take)
-            most = MAX_LINES if row is picked else MAX_LINES_OF_OTHERS
-            while len(row.timeline) > most and (row is not picked):
-                row.timeline.popleft()
+            self._write_row(row, take)
+            row.trim()
             self._lines += len(row.timeline) - before
-            row.recent.clear()
-            row.came = 0
-        if picked is not None and picked.recent.maxlen != MAX_LINES:
-            picked.recent = deque(maxlen=MAX_LINES)
         if self._lines > MAX_LINES_OF_ALL:
             for row in sorted(self.rows.values(), key=_last_changed):
                 if row is not picked:
                     self._lines -= len(row.timeline)
-                    row.timeline.clear()
+                    row.timeline = []
+                    row.writer = None
                 if self._lines <= MAX_LINES_OF_ALL // 2:
                     break
 
     def _write_row(self, row: Row, take: int) -> None:
-        """The last `take` of its records as lines of a timeline."""
+        """The last `take` of its records as lines of a timeline, behind how many came before these."""
+        hidden = row.came - take
+        if hidden:
+            row.write([("dim", f"      … {hidden} frame{'s' if hidden > 1 else ''} …")])
         writer = row.writer
         first = writer is None
         if writer is None:
             writer = row.writer = Timeline(Clock("a"), 0, self.names)
-        records = list(row.recent)
-        for record, link in records[len(records) - take :]:
+        records = row.recent[len(row.recent) - take :] if take else []
+        row.recent = []
+        row.came = 0
+        for record, link in records:
             lines = writer.lines(record, link)
             if first:
                 lines = lines[1:]  # which connection it is stands above it
@@ -513,26 +337,19 @@ class TopModel:
                 name = rule.partition("/")[2]
                 found.append(Pain(rank, f"{what} {name}" if count == 1 else f"{count} {what}s, last {name}"))
         found.sort(key=_negative_rank)
+        if not row.over_since:
+            self.overdue += any(pain.rank == OVERDUE for pain in found)
+            self.blocked += any(pain.rank == BLOCKED for pain in found)
         row.pains = found
         row.rank = found[0].rank if found else 0
 
     # What is shown
 
-    def sorted(self, sort: str, fits: str) -> list[Row]:
+    def sorted(self, sort: str, wanted: str) -> list[Row]:
         """The rows that fit a filter, in one of the orders of `SORTS`."""
-        rows = [row for row in self.rows.values() if not fits or _fits(row, fits)]
+        rows = [row for row in self.rows.values() if not wanted or fits(row, wanted)]
         rows.sort(key=SORTS[sort])
         return rows
-
-    def hurting(self) -> tuple[int, int]:
-        """How many open connections have something overdue, and something blocked."""
-        overdue = blocked = 0
-        for row in self.rows.values():
-            if not row.over_since:
-                ranks = {pain.rank for pain in row.pains}
-                overdue += OVERDUE in ranks
-                blocked += BLOCKED in ranks
-        return overdue, blocked
 
 
 def unsettled_of(portrait: ConnectionPortrait) -> int:
@@ -557,31 +374,6 @@ def counts_of(portrait: ConnectionPortrait) -> dict[Which, int]:
         counts[int(channel.number), "", SERVER] = channel.deliveries
         counts[int(channel.number), "", CLIENT] = channel.published
     return counts
-
-
-def _fits(row: Row, fits: str) -> bool:
-    """Whether a filter, in small letters, is found in what a row says of itself."""
-    if any(fits in text.lower() for text in (row.name, row.connection.protocol, row.state)):
-        return True
-    if any(fits in pain.text.lower() for pain in row.pains) or any(
-        fits in one.rule.lower() for one in row.told
-    ):
-        return True
-    portrait = row.portrait
-    if portrait is None:
-        return False
-    for end in (portrait.client, portrait.server):
-        if any(fits in text.lower() for text in end.said.values()):
-            return True
-    for session in portrait.sessions:
-        for link in session.links:
-            if fits in link.name.lower() or fits in link.source.lower() or fits in link.target.lower():
-                return True
-    for channel in portrait.channels:
-        for consumer in channel.consumers:
-            if fits in consumer.tag.lower() or fits in consumer.queue.lower():
-                return True
-    return False
 
 
 def _worth_keeping(row: Row) -> tuple[object, ...]:

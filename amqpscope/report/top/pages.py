@@ -16,8 +16,9 @@ from amqpscope.report.top.layout import (
     spark,
     tail,
 )
-from amqpscope.report.top.model import Row, Told, TopModel
+from amqpscope.report.top.model import TopModel
 from amqpscope.report.top.pains import duration
+from amqpscope.report.top.rows import Row, Told
 from amqpscope.tracking.portrait import (
     UNKNOWN,
     ChannelPortrait,
@@ -83,15 +84,14 @@ def title(model: TopModel, source: str, width: int) -> list[Line]:
         first.append(("problem", f"{amount(model.dropped)} packets dropped"))
     elif width >= _WIDE:
         first.append(("dim", f"{amount(model.packets)} packets, none dropped"))
-    overdue, blocked = model.hurting()
     second: Line = []
     for count, one, many, style in (
         (model.errors, "error", "errors", "problem"),
         (model.warnings, "warning", "warnings", "note"),
         (model.possible, "possible", "possible", "note"),
         (model.notes, "note", "notes", "dim"),
-        (overdue, "connection overdue", "connections overdue", "error"),
-        (blocked, "blocked", "blocked", "note"),
+        (model.overdue, "connection overdue", "connections overdue", "error"),
+        (model.blocked, "blocked", "blocked", "note"),
     ):
         if count:
             second.append((style, f"{amount(count)} {one if count == 1 else many}"))
@@ -137,7 +137,7 @@ def connections(
             parts.append(("dim" if row.octet_rate == 0 else "", octets(row.octet_rate)))
         parts.append(("dim" if row.unsettled == 0 else "", amount(row.unsettled)))
         if width >= _WIDEST:
-            parts.append(("flow", spark(list(row.trend), 30)))
+            parts.append(("flow", spark(row.trend, 30)))
         line = in_columns(columns[:-1], parts)
         line.append(("", " "))
         if row is picked:

@@ -15,7 +15,8 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.top import pages
 from amqpscope.report.top.layout import head
-from amqpscope.report.top.model import SORTS, Row, Told, TopModel
+from amqpscope.report.top.model import TopModel
+from amqpscope.report.top.rows import SORTS, Row, Told
 
 __all__ = ["TopView"]
 
@@ -300,8 +301,8 @@ class TopView:
     def _inside(self, row: Row, width: int, room: int) -> list[Line]:
         self._shown = []
         lines = pages.inside(row, self.model.now, width)
-        told = list(row.told)[-3:]
-        timeline = list(row.timeline)
+        told = row.told[-3:]
+        timeline = row.timeline
         # A third for the last frames at least, more if there is room.
         least = min(len(timeline) + 1, max(room // 3, 3)) if timeline else 0
         upper = max(min(len(lines), room - least - (len(told) + 1 if told else 0)), 1)
@@ -323,7 +324,7 @@ class TopView:
     def _timeline(self, row: Row, width: int, room: int) -> list[Line]:
         self._shown = []
         self._height = max(room - 1, 1)
-        timeline = list(row.timeline)
+        timeline = row.timeline
         end = len(timeline)
         if self._anchor is not None:
             first = row.written - len(timeline)

@@ -14,6 +14,7 @@ from amqpscope.capture.pcap import PcapReader
 from amqpscope.connections import ConnectionTable
 from amqpscope.report.printable import cells
 from amqpscope.report.top import model as bounds
+from amqpscope.report.top.rows import MAX_LINES_OF_OTHERS
 from amqpscope.report.top.view import TopView
 
 KEYS = (
@@ -333,7 +334,7 @@ def test_a_connection_with_many_frames_keeps_the_last() -> None:
         d.client.transfer(settled=True)
     view = fed(d.pcap(), each=1_000_000)
     (row,) = view.model.rows.values()
-    assert 20 < len(row.timeline) <= bounds.MAX_LINES_OF_OTHERS
+    assert 20 < len(row.timeline) <= MAX_LINES_OF_OTHERS
     view.key("t")
     assert "#299" in picture(view)
     assert "frames …" in picture(view, 80, 60)
