@@ -8,14 +8,16 @@ import typer
 
 from amqpscope.cli.inputs import Input, Merge, Via, inputs
 from amqpscope.cli.output import progress, say
-from amqpscope.cli.read import capture_status
+from amqpscope.cli.read import nothing_to
+from amqpscope.cli.reports import FORMATS, Format, Reports
 from amqpscope.cli.status import Status, worst
-from amqpscope.cli.verdicts import JsonWriter, TextWriter, Writer
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.finding import Finding
 from amqpscope.reading import Capture
+from amqpscope.report.terms import Terms
+from amqpscope.report.writer import Writer
 from amqpscope.rules.editions import CSD01, CSPRD02, FINAL
-from amqpscope.rules.profiles import AUTO, valid, weight
+from amqpscope.rules.profiles import AUTO, valid
 
 __all__ = [
     "COUNTING",
@@ -46,6 +48,7 @@ Examples:
   amqpscope check --strict recorded/*.pcapng
   amqpscope check --merge rotated/
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
+  amqpscope check --format github --output findings.json recorded/
   amqpscope check --format ndjson traffic.pcap | jq -r .rule | sort | uniq -c
   tcpdump -w - port 5672 | amqpscope check --format ndjson -
 
@@ -55,14 +58,6 @@ unknown option), 3 no AMQP 1.0 or 0-9-1 to check, or only encrypted,
 130 interrupted.
 Of several captures: 2 before 1 before 3 before 0; all of them are reported.
 """
-
-
-class Format(enum.StrEnum):
-    """Forms of output."""
-
-    text = "text"
-    json = "json"
-    ndjson = "ndjson"
 
 
 class FailOn(enum.StrEnum):
@@ -140,12 +135,24 @@ def check(
         Format,
         typer.Option(
             "--format",
-            metavar="text|json|ndjson",
+            metavar=FORMATS,
             show_default=False,
             rich_help_panel=_HOW,
-            help="text; ndjson: one JSON object a line and finding; json: one object with all.",
+            help="On standard output: text; ndjson: one JSON object a line and finding; json: one object "
+            "with all; github: annotations of a run of its Actions.",
         ),
     ] = Format.text,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="[FORMAT:]FILE",
+            rich_help_panel=_HOW,
+            help="Also into a file, in a format by its name (.txt, .json, .ndjson) or the one "
+            "before the colon. May be given again.",
+        ),
+    ] = None,
     most: Annotated[
         int,
         typer.Option(
@@ -181,28 +188,16 @@ def check(
         raise FilterError(f"--max-per-rule {most}: must be at least 1")
     if strict and fail_on is not FailOn.note:
         fail_on = FailOn.warning
-    counting = COUNTING[fail_on]
-    possible = fail_on_possible or strict
+    terms = Terms(COUNTING[fail_on], fail_on_possible or strict, allow_empty)
     valid(profile)
     captures = inputs(paths, merge, via)
-    writer: Writer
-    writer = TextWriter(most) if form is Format.text else JsonWriter(whole=form is Format.json)
-    statuses = []
-    for one in captures:
-        statuses.append(_check_one(one, writer, counting, possible, allow_empty, profile, spec))
-    writer.end()
+    with Reports(form, output or [], most, terms, captures) as writer:
+        statuses = [_check_one(one, writer, terms, profile, spec) for one in captures]
+        writer.end()
     return worst(statuses)
 
 
-def _check_one(
-    one: Input,
-    writer: Writer,
-    counting: tuple[str, ...],
-    possible: bool,
-    allow_empty: bool,
-    profile: str,
-    spec: str,
-) -> Status:
+def _check_one(one: Input, writer: Writer, terms: Terms, profile: str, spec: str) -> Status:
     """One capture, to its end or as far as it can be read. Gives its status."""
     writer.begin(one.name)
     try:
@@ -221,17 +216,20 @@ def _check_one(
                     for findings in _judged(capture):
                         writer.take(findings)
                         for finding in findings:
-                            if weight(finding) in counting and (finding.certain or possible):
-                                failed = True
+                            failed = failed or terms.counts(finding)
                         meter.update()
             except KeyboardInterrupt:
                 # What was found so far is worth having, above all of a live capture.
                 writer.fail("interrupted")
                 writer.end()
                 raise
-            writer.finish(capture)
-            status = capture_status(capture, allow_empty, "check")
-            return Status.FINDINGS if failed else status
+            nothing = nothing_to(capture, "check")
+            writer.finish(capture, nothing)
+            if nothing:
+                say(f"{capture.name}: {nothing}")
+            if failed:
+                return Status.FINDINGS
+            return Status.NO_AMQP if nothing and not terms.allow_empty else Status.FINE
     except CaptureError as error:
         writer.fail(str(error))
         say(str(error))

@@ -3,20 +3,25 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from rich.console import Console
 
 from amqpscope.note import Note
 from amqpscope.reading import Capture
+from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 
-__all__ = ["Meter", "note_lines", "notes_to_stderr", "painter", "progress", "say"]
+__all__ = ["Meter", "notes_to_stderr", "painter", "plain_painter", "progress", "say"]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
 
-_NOTES_SHOWN = 3
+
+def plain_painter(out: TextIO) -> Painter:
+    """What paints lines for a file: no colours, lines of any length."""
+    return Painter(Console(file=out, color_system=None, markup=False, highlight=False, emoji=False), None)
 
 
 def painter() -> tuple[Painter, int | None]:
@@ -35,22 +40,6 @@ def notes_to_stderr(capture: str, notes: list[Note]) -> None:
     """What was wrong with a capture, folded by code."""
     for line in note_lines(notes):
         say(f"{capture}: {line}")
-
-
-def note_lines(notes: list[Note]) -> list[str]:
-    """Notes as lines, of each code the first few."""
-    shown: dict[str, int] = {}
-    lines = []
-    for note in notes:
-        shown[note.code] = shown.get(note.code, 0) + 1
-        if shown[note.code] <= _NOTES_SHOWN:
-            where = f"packet {note.packet}: " if note.packet else ""
-            which = "" if note.connection is None else f"connection {note.connection.stream}: "
-            lines.append(f"{note.code}: {where}{which}{note.detail}")
-    for code, count in shown.items():
-        if count > _NOTES_SHOWN:
-            lines.append(f"{code}: {count - _NOTES_SHOWN} more")
-    return lines
 
 
 class Meter:

@@ -19,7 +19,7 @@ from amqpscope.report.timeline import TIME_FORMATS
 from amqpscope.selection import Selection, parse_bound, parse_channels, parse_names
 from dissectors.protocols import PROTOCOLS
 
-__all__ = ["EPILOG", "capture_status", "read"]
+__all__ = ["EPILOG", "capture_status", "nothing_to", "read"]
 
 
 class Format(enum.StrEnum):
@@ -308,9 +308,18 @@ def _told_if_interrupted(capture: Capture, writer: Writer) -> Iterator[None]:
 
 def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -> Status:
     """What a capture read to its end amounts to; says so if there was nothing to read, or to check."""
+    nothing = nothing_to(capture, purpose)
+    if not nothing:
+        return Status.FINE
+    say(f"{capture.name}: {nothing}")
+    return Status.FINE if allow_empty else Status.NO_AMQP
+
+
+def nothing_to(capture: Capture, purpose: str) -> str:
+    """Why there is nothing to `purpose` in a capture read to its end; "" if there is."""
     protocols = capture.protocols
     if any(protocols.get(name) for name in PROTOCOLS):
-        return Status.FINE
+        return ""
     total = sum(protocols.values())
     found = []
     for protocol, count in protocols.items():
@@ -326,5 +335,4 @@ def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -
     else:
         what = f"{total} TCP connections, {', '.join(found)}"
     what = what.replace("1 TCP connections", "1 TCP connection")
-    say(f"{capture.name}: no AMQP 1.0 or 0-9-1 to {purpose}: {what}")
-    return Status.FINE if allow_empty else Status.NO_AMQP
+    return f"no AMQP 1.0 or 0-9-1 to {purpose}: {what}"

@@ -8,11 +8,12 @@ import typer
 
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.cli.inputs import Input, Merge, Via, inputs
-from amqpscope.cli.output import note_lines, painter, progress, say
+from amqpscope.cli.output import painter, progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.reading import Capture
+from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import Summary, summary_json
 from amqpscope.report.summary_text import connection_lines, count

@@ -1,55 +1,28 @@
-"""The forms in which `amqpscope check` writes findings: for people, or JSON."""
+"""Two of the forms in which `amqpscope check` writes findings: text for people, and JSON."""
 
 import json
 import sys
-from typing import Any
+from typing import Any, TextIO
 
-from amqpscope.cli.output import note_lines, notes_to_stderr, painter
+from amqpscope.cli.output import notes_to_stderr, painter, plain_painter
 from amqpscope.finding import Finding
 from amqpscope.note import Note
 from amqpscope.reading import Capture
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json
+from amqpscope.report.notes import note_lines
+from amqpscope.report.outcome import outcome
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import connection_object
 from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import Tally, Verdicts
+from amqpscope.report.writer import Writer
 
-__all__ = ["JsonWriter", "TextWriter", "Writer"]
+__all__ = ["JsonWriter", "TextWriter"]
 
 # The file is not all there, or not all of it could be made out.
 _PARTIAL = ("capture/truncated", "capture/corrupt", "capture/compression")
-
-
-class Writer:
-    """Writes the findings of several captures in one form.
-
-    context: wants the frames around each finding. connections: wants all connections at the end, not only
-    their number. streaming: writes while reading.
-    """
-
-    context = False
-    connections = False
-    streaming = True
-
-    def begin(self, path: str) -> None:
-        """A capture is about to be opened."""
-
-    def opened(self, capture: Capture) -> None:
-        """It could be."""
-
-    def take(self, findings: list[Finding]) -> None:
-        """The next findings that are complete."""
-
-    def finish(self, capture: Capture) -> None:
-        """It was read to its end."""
-
-    def fail(self, reason: str) -> None:
-        """It cannot be read, or not to its end."""
-
-    def end(self) -> None:
-        """No capture follows."""
 
 
 class TextWriter(Writer):
@@ -58,8 +31,9 @@ class TextWriter(Writer):
     context = True
     streaming = False
 
-    def __init__(self, most: int) -> None:
-        self._painter: Painter = painter()[0]
+    def __init__(self, out: TextIO, most: int) -> None:
+        self._out = out
+        self._painter: Painter = painter()[0] if out is sys.stdout else plain_painter(out)
         self._most = most
         self._name = ""
         self._capture: Capture | None = None
@@ -86,7 +60,7 @@ class TextWriter(Writer):
         for finding in findings:
             self._verdicts.add(finding)
 
-    def finish(self, capture: Capture) -> None:
+    def finish(self, capture: Capture, nothing: str) -> None:
         self._write(capture, "")
 
     def fail(self, reason: str) -> None:
@@ -100,26 +74,20 @@ class TextWriter(Writer):
     def _write(self, capture: Capture, reason: str) -> None:
         """All of one capture. reason: why it was not read to its end, or ""."""
         if self._captures:
-            print()
+            self._print([], 0)
         self._captures += 1
         self._clock.start(capture.began)
         tally = self._verdicts.tally
         self._total.merge(tally)
         self._with_findings += bool(tally.counts)
-        if capture.frames or tally.counts:
-            where = f"{count(capture.frames, 'frame')} on {count(capture.spoken, 'connection')}"
-            what = f"{tally.text() or 'nothing wrong found'} in {where}"
-        else:
-            self._empty += not reason
-            what = "nothing to check"
-        if reason:
-            what += f" ({reason}: only what was read before)"
+        self._empty += not (capture.frames or tally.counts or reason)
+        what = outcome(capture, tally, reason)
         self._print([("rule", f"{printable(self._name)}: {what}")], 4)
         for line, hang in self._verdicts.lines():
             self._print(line, hang)
         for text in note_lines(capture.notes):
             self._print([("note", f"note: {printable(text)}")], 6)
-        sys.stdout.flush()
+        self._out.flush()
 
     def end(self) -> None:
         if self._captures < 2:
@@ -131,17 +99,18 @@ class TextWriter(Writer):
             parts.append(f"{self._empty} without AMQP 1.0 to check")
         if self._failed:
             parts.append(f"{self._failed} not read, or not to the end")
-        print()
+        self._print([], 0)
         self._print([("rule", f"{count(self._captures, 'capture')}: {'; '.join(parts)}")], 4)
 
     def _print(self, line: list[tuple[str, str]], hang: int) -> None:
-        print(self._painter.paint(line, hang))
+        self._out.write(self._painter.paint(line, hang) + "\n")
 
 
 class JsonWriter(Writer):
     """Findings for programs: a line each, or all of them in one object with connections and captures."""
 
-    def __init__(self, whole: bool) -> None:
+    def __init__(self, out: TextIO, whole: bool) -> None:
+        self._out = out
         self._whole = whole
         self.connections = whole
         self._name = ""
@@ -150,7 +119,7 @@ class JsonWriter(Writer):
         self._connections: list[dict[str, Any]] = []
         self._captures: list[dict[str, Any]] = []
         if whole:
-            sys.stdout.write(f'{{"schema": "{FINDINGS_SCHEMA}", "findings": [')
+            self._out.write(f'{{"schema": "{FINDINGS_SCHEMA}", "findings": [')
 
     def begin(self, path: str) -> None:
         self._name = path
@@ -167,14 +136,14 @@ class JsonWriter(Writer):
         for finding in findings:
             line = finding_json(finding, self._name)
             if self._whole:
-                sys.stdout.write(("\n" if self._first else ",\n") + line)
+                self._out.write(("\n" if self._first else ",\n") + line)
                 self._first = False
             else:
-                sys.stdout.write(line + "\n")
+                self._out.write(line + "\n")
         if not self._whole:
-            sys.stdout.flush()
+            self._out.flush()
 
-    def finish(self, capture: Capture) -> None:
+    def finish(self, capture: Capture, nothing: str) -> None:
         partial = next((note for note in capture.notes if note.code in _PARTIAL), None)
         if partial is None:
             self._ended("ok", None)
@@ -191,7 +160,8 @@ class JsonWriter(Writer):
         capture = self._capture
         notes = capture.notes if capture is not None else []
         if not self._whole:
-            notes_to_stderr(self._name, notes)
+            if self._out is sys.stdout:
+                notes_to_stderr(self._name, notes)
             return
         if capture is not None:
             self._connections += [
@@ -214,7 +184,7 @@ class JsonWriter(Writer):
         if self._whole:
             connections = ",\n".join(json.dumps(one) for one in self._connections)
             captures = ",\n".join(json.dumps(one) for one in self._captures)
-            sys.stdout.write(f'\n], "connections": [\n{connections}\n], "captures": [\n{captures}\n]}}\n')
+            self._out.write(f'\n], "connections": [\n{connections}\n], "captures": [\n{captures}\n]}}\n')
 
 
 def _protocols(capture: Capture) -> dict[str, int]:

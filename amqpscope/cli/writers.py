@@ -4,12 +4,13 @@ import json
 import sys
 
 from amqpscope.census import Census
-from amqpscope.cli.output import note_lines, notes_to_stderr, painter
+from amqpscope.cli.output import notes_to_stderr, painter
 from amqpscope.model import Connection, Counter, FrameRecord
 from amqpscope.note import Note
 from amqpscope.reading import Capture
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
 

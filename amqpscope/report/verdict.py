@@ -27,7 +27,17 @@ from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.profiles import habit_of, profile, weight
 
-__all__ = ["STYLES", "Tally", "Verdicts", "answer", "headline", "kind", "why_possible"]
+__all__ = [
+    "STYLES",
+    "Tally",
+    "Verdicts",
+    "answer",
+    "headline",
+    "kind",
+    "remarks",
+    "short_message",
+    "why_possible",
+]
 
 _INDENT = "    "
 _LABEL = 10
@@ -274,12 +284,23 @@ def headline(finding: Finding) -> Line:
         (STYLES[weight(finding)], f"{kind(finding)} {finding.rule}"),
         ("", " by the "),
         (finding.peer, finding.peer),
-        ("", f" in packet {finding.packet}: {_short(message_of(finding))}"),
+        ("", f" in packet {finding.packet}: {short_message(finding)}"),
     ]
+
+
+def short_message(finding: Finding) -> str:
+    """The finding in one sentence, safe to show, its values cut where they are long."""
+    return _short(message_of(finding))
 
 
 def kind(finding: Finding) -> str:
     return ("" if finding.certain else "possible ") + weight(finding)
+
+
+def remarks(finding: Finding) -> list[str]:
+    """What takes weight from a finding, a sentence each: why it is only possible, or a habit of a product."""
+    told = [] if finding.certain else [why_possible(finding)]
+    return [*told, f"{_habit(finding)}."] if finding.profile else told
 
 
 def _habit(finding: Finding) -> str:

@@ -61,6 +61,6 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "--strict As --fail-on warning --fail-on-possible.",
         "--allow-empty",
         "--max-per-rule N",
-        "--format text|json|ndjson",
+        "--format text|json|ndjson|github",
     ):
         assert words in told

@@ -1,0 +1,107 @@
+"""Where `amqpscope check` writes findings, and in which forms: standard output, and files beside it."""
+
+import enum
+import os
+import sys
+from contextlib import ExitStack
+from typing import TextIO
+
+from amqpscope.cli.inputs import Input
+from amqpscope.cli.verdicts import JsonWriter, TextWriter
+from amqpscope.errors import FilterError
+from amqpscope.report.terms import Terms
+from amqpscope.report.writer import Writer, Writers
+
+__all__ = ["FORMATS", "Format", "Reports"]
+
+
+class Format(enum.StrEnum):
+    """Forms of output."""
+
+    text = "text"
+    json = "json"
+    ndjson = "ndjson"
+    github = "github"
+
+
+FORMATS = "|".join(Format)
+
+_SUFFIXES = {
+    ".txt": Format.text,
+    ".json": Format.json,
+    ".ndjson": Format.ndjson,
+}
+
+
+class Reports:
+    """The writers of a run, and the files they write into, which are open while it lasts.
+
+    form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
+    that a form for people shows. captures: what is read: none of it is written over. Raises FilterError for
+    what makes no sense, OSError if a file cannot be written.
+    """
+
+    def __init__(
+        self, form: Format, outputs: list[str], most: int, terms: Terms, captures: list[Input]
+    ) -> None:
+        self._form = form
+        self._most = most
+        self._terms = terms
+        self._files = ExitStack()
+        self._named = [_named(output) for output in outputs]
+        taken = [path for one in captures for path in one.paths]
+        for _, path in self._named:
+            if any(_same(path, other) for other in taken):
+                raise FilterError(f"--output {path}: is read, or written, already")
+            taken.append(path)
+
+    def __enter__(self) -> Writer:
+        opened = [(form, self._files.enter_context(_opened(path))) for form, path in self._named]
+        first = self._writer(self._form, sys.stdout)
+        return Writers([first, *(self._writer(form, out) for form, out in opened)]) if opened else first
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def _writer(self, form: Format, out: TextIO) -> Writer:
+        match form:
+            case Format.text:
+                return TextWriter(out, self._most)
+            case Format.json | Format.ndjson:
+                return JsonWriter(out, whole=form is Format.json)
+            case Format.github:
+                from amqpscope.report.github import GithubWriter
+
+                return GithubWriter(out, self._terms)
+
+
+def _opened(path: str) -> TextIO:
+    """A file to write into; what it held is gone, so that no old report is taken for a new one."""
+    return open(path, "w", encoding="utf-8", errors="backslashreplace")
+
+
+def _named(output: str) -> tuple[Format, str]:
+    """The form and the file that `FILE` or `FORMAT:FILE` names."""
+    before, colon, path = output.partition(":")
+    if colon and before in set(Format):
+        form = Format(before)
+    else:
+        path = output
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix not in _SUFFIXES:
+            known = ", ".join(_SUFFIXES)
+            raise FilterError(
+                f"--output {output}: no format is known by this name (but by {known}): give it, FORMAT:FILE"
+            )
+        form = _SUFFIXES[suffix]
+    if path in ("", "-"):
+        raise FilterError(f"--output {output}: names no file (standard output has --format)")
+    return form, path
+
+
+def _same(path: str, other: str) -> bool:
+    """Whether two paths are one file: by what they are, or, if one is not there yet, by name."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)

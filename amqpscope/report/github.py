@@ -1,0 +1,98 @@
+"""Findings as workflow commands of GitHub's Actions, which shows them as annotations of the run.
+
+A command is a line, `::error file=traffic.pcap,line=17,title=...::text`. Its text ends with the line; in its
+properties commas and colons have a meaning, too. What is not visible is escaped before that, so no text of a
+peer can begin a line, and none can end one. A packet has no line: its number stands for it, as that is what
+is shown beside the file's name. What is possible is at most a warning.
+"""
+
+from typing import TextIO
+
+from amqpscope.finding import Finding
+from amqpscope.reading import Capture
+from amqpscope.report.notes import note_lines
+from amqpscope.report.outcome import outcome
+from amqpscope.report.printable import printable
+from amqpscope.report.terms import Terms
+from amqpscope.report.verdict import Tally, answer, kind, remarks, short_message
+from amqpscope.report.writer import Writer
+from amqpscope.rules.profiles import weight
+
+__all__ = ["GithubWriter"]
+
+_LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+class GithubWriter(Writer):
+    """A command a finding, as they come, and a line a capture."""
+
+    def __init__(self, out: TextIO, terms: Terms) -> None:
+        self._out = out
+        self._terms = terms
+        self._name = ""
+        self._capture: Capture | None = None
+        self._tally = Tally()
+
+    def begin(self, path: str) -> None:
+        self._name = path
+        self._capture = None
+        self._tally = Tally()
+
+    def opened(self, capture: Capture) -> None:
+        self._name = capture.name
+        self._capture = capture
+
+    def take(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            self._tally.add(finding)
+            self._finding(finding)
+        if findings:
+            self._out.flush()
+
+    def finish(self, capture: Capture, nothing: str) -> None:
+        if nothing:
+            level = "notice" if self._terms.allow_empty else "error"
+            self._command(level, 0, "nothing to check", nothing)
+        self._close("")
+
+    def fail(self, reason: str) -> None:
+        reason = reason.removeprefix(f"{self._name}: ")
+        self._command("error", 0, "not read, or not to its end", reason)
+        self._close(reason)
+
+    def _close(self, reason: str) -> None:
+        self._line(outcome(self._capture, self._tally, reason))
+        for note in note_lines(self._capture.notes if self._capture is not None else []):
+            self._line(f"note: {note}")
+        self._out.flush()
+
+    def _line(self, text: str) -> None:
+        """What is no command. Older commands have another sign, and may stand anywhere in a line."""
+        shown = printable(f"{self._name}: {text}").replace("##[", "##\\[")
+        self._out.write(f"amqpscope: {shown}\n")
+
+    def _finding(self, finding: Finding) -> None:
+        level = _LEVELS[weight(finding)]
+        if level == "error" and not finding.certain:
+            level = "warning"
+        parts = [f"{short_message(finding)}.", *remarks(finding)]
+        parts += [f"Answer: {answer(finding)}.", f"Connection {finding.connection.id}."]
+        text = " ".join(parts)
+        title = f"{kind(finding)} {finding.rule} by the {finding.peer} in packet {finding.packet}"
+        self._command(level, int(finding.packet), title, text)
+
+    def _command(self, level: str, packet: int, title: str, text: str) -> None:
+        file = f"file={_property(self._name)}" if self._name != "-" else ""
+        line = f"line={packet}" if file and packet else ""
+        properties = ",".join(part for part in (file, line, f"title={_property(title)}") if part)
+        self._out.write(f"::{level} {properties}::{_data(text)}\n")
+
+
+def _data(text: str) -> str:
+    """Text behind the command."""
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """The value of a property."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

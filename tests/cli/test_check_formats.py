@@ -1,0 +1,137 @@
+"""The forms of `amqpscope check` for machines: the same findings in all, whatever the wire says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.commands import amqpscope, unprintable
+from support.reports import Told, commands, told_by_github, told_by_json, told_by_lines
+from support.scripted import SCRIPTED
+from support.tcp_writer import Capture
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SCRIPTED_FILES = [f"{name}.pcap" for name in SCRIPTED]
+
+READERS: dict[str, Callable[[str], Counter[Told]]] = {
+    "json": told_by_json,
+    "ndjson": told_by_lines,
+    "github": told_by_github,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, dialogue in SCRIPTED.items():
+        (tmp_path / f"{name}.pcap").write_bytes(dialogue().pcap())
+    (tmp_path / "empty.pcap").write_bytes(Capture().pcap())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_all_forms_hold_the_same_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of all captures that there are, in one run."""
+    monkeypatch.chdir(ROOT)
+    outputs = [f"--output={form}:{tmp_path / form}" for form in READERS]
+    result = amqpscope(capsys, "check", "--max-per-rule", 10**9, *outputs, "captures")
+    assert result.status == 1
+    told = {form: reader((tmp_path / form).read_text()) for form, reader in READERS.items()}
+    assert sum(told["json"].values()) > 1000
+    for form in READERS:
+        assert told[form] == told["json"], form
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_a_file_holds_what_standard_output_would(
+    form: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = amqpscope(capsys, "check", "--format", form, *SCRIPTED_FILES)
+    text = amqpscope(capsys, "check", *SCRIPTED_FILES)
+    both = amqpscope(capsys, "check", "-o", f"{form}:report", *SCRIPTED_FILES)
+    assert Path("report").read_text() == alone.out
+    assert both.out == text.out
+    assert both.status == text.status == alone.status == 1
+
+
+def test_forms_by_the_names_of_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    amqpscope(capsys, "check", "-o", "a.JSON", "-o", "b.ndjson", "--output", "c.txt", "window-overrun.pcap")
+    assert json.loads(Path("a.JSON").read_text())["findings"]
+    assert len(Path("b.ndjson").read_text().splitlines()) == 2
+    assert Path("c.txt").read_text().startswith("window-overrun.pcap: 2 errors in ")
+
+
+def test_text_in_a_file_has_no_colours(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    written = amqpscope(capsys, "check", "-o", "c.txt", "window-overrun.pcap").out
+    assert "\x1b" in written
+    assert unprintable(Path("c.txt").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("report", "no format is known by this name"),
+        ("report.pcap", "no format is known by this name"),
+        ("nonsense:report", "no format is known by this name"),
+        ("json:", "names no file"),
+        ("json:-", "names no file"),
+        ("text:./window-overrun.pcap", "is read, or written, already"),
+        ("below/missing.json", "No such file or directory"),
+    ],
+)
+def test_outputs_that_cannot_be(
+    output: str, reason: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path("window-overrun.pcap").read_bytes()
+    result = amqpscope(capsys, "check", "-o", output, "window-overrun.pcap")
+    assert result.status == 2
+    assert reason in result.err
+    assert result.err.count("\n") == 1
+    assert result.out == ""
+    assert Path("window-overrun.pcap").read_bytes() == before
+
+
+def test_no_two_outputs_in_one_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "check", "-o", "a.json", "-o", "text:./a.json", "window-overrun.pcap")
+    assert result.status == 2
+    assert "is read, or written, already" in result.err
+
+
+def test_github_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["clean.pcap", "missing.pcap", "empty.pcap"]
+    result = amqpscope(capsys, "check", "--format", "github", *names)
+    assert result.status == 2
+    assert commands(result.out) == [
+        (
+            "error",
+            {"file": "missing.pcap", "title": "not read, or not to its end"},
+            "No such file or directory",
+        ),
+        (
+            "error",
+            {"file": "empty.pcap", "title": "nothing to check"},
+            "no AMQP 1.0 or 0-9-1 to check: no TCP in it",
+        ),
+    ]
+    assert "amqpscope: clean.pcap: nothing wrong found in " in result.out
+    allowed = amqpscope(capsys, "check", "--allow-empty", "--format", "github", "empty.pcap")
+    assert allowed.status == 0
+    assert [name for name, _, _ in commands(allowed.out)] == ["notice"]
+
+
+def test_github_escapes_what_has_a_meaning_to_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a,line=9::b%0A.pcap", "::error title=x::y.pcap", "##[error]z.pcap", "\n::warning::w.pcap"):
+        Path(name).write_bytes(Path("window-overrun.pcap").read_bytes())
+        result = amqpscope(capsys, "check", "--format", "github", name)
+        found = commands(result.out)
+        assert [(level, told["line"]) for level, told, _ in found] == [("error", "15"), ("error", "16")]
+        assert {told["file"] for _, told, _ in found} == {name.replace("\n", "\\n")}
