@@ -6,8 +6,8 @@ A block holds packets behind one another, each behind a header in the machine's 
 checked all the same, since what is read with them must lie in the block.
 
 The walk stops, to be taken up again, where it takes somebody else to go on: at a packet of an interface not
-met before, and in front of the first packet that the kernel has marked as coming behind lost ones. It
-marks packets from the loss on until someone asks for its statistics.
+met before, and in front of a packet that the kernel has marked as coming behind lost ones, unless the one
+before it in the block was marked, too. It marks packets from the loss on until it is asked for its statistics.
 """
 
 import sys
@@ -62,6 +62,7 @@ class BlockWalk:
         """A block with `count` packets, the first of them at `first`, comes next."""
         self._at = first
         self._left = count
+        self._losing = False
 
     def walk(self, decoder: PacketDecoder, block: bytes) -> i64:
         """The packets of `block` that were not handed on yet, to `decoder`. Why it stopped.

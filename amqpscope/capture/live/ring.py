@@ -12,8 +12,15 @@ interface, or if there are several to none, with a program (`programs`) in front
 packets of others. Packets begin with Ethernet's header if all interfaces have one; otherwise, and for `any`,
 behind the link layer, with IP's.
 
-The socket is made for no protocol, so that it gets nothing before its filter is in place. What the kernel had
-to drop it counts, and marks the packets behind; `take` stops there. An interface that is removed takes
+The socket is made for no protocol, so that it gets nothing before its filter is in place.
+
+What the kernel had to drop, it counts: packets are dropped while all blocks are full, so between the last
+full one and the next. The count is asked for before each block is taken, and where it has grown, the loss
+stands behind the blocks that are full then. If packets have come since, in a block handed back meanwhile, they
+bear a mark, for which the loss is moved before them; but one packet of several stays, since there may have been
+a loss behind them, too. `take` stops at each of these places.
+
+An interface that is removed takes
 its place in the ring with it; when one of its name is there again it is listened to again, which takes no
 privilege.
 
@@ -93,7 +100,10 @@ class RingSource(LiveSource):
         self._walking = False
         self._position = 0  # of the block that is ours next
         self._dropped: list[int] = [0] * len(names)
-        self._pending: list[int] = []  # numbers of packets dropped, whose places were not come to yet
+        self._blocks_taken = 0
+        # Packets dropped, by the number of blocks that come before their place.
+        self._pending: list[tuple[int, int]] = []
+        self._explained = -1  # the last block that packets are known to be dropped before
         self._promiscuous = promiscuous
         self._closed = False
         self._program = program(self._link_type)
@@ -139,25 +149,21 @@ class RingSource(LiveSource):
     def take(self, decoder: PacketDecoder) -> int:
         walk = self._walk
         before = self.number
-        self._count_drops()
         room = TAKEN_AT_ONCE
         while not self._closed:
             if not self._walking:
                 if room <= 0:
                     break
-                if not self._next_block():
-                    self._place_drops(sum(self._pending))
-                    self._pending.clear()
-                    break
+                self._count_drops()
+                more = self._next_block()
                 room -= len(self._block)
+                if self._come_to_drops() or not more:
+                    break
             why = walk.walk(decoder, self._block)
             if why == DONE:
                 self._walking = False
             elif why == LOST:
-                if not self._pending:
-                    self._count_drops()
-                if self._pending:
-                    self._place_drops(self._pending.pop(0))
+                if self._move_drops():
                     break
             elif self._meet(int(walk.stranger)):
                 break
@@ -170,16 +176,7 @@ class RingSource(LiveSource):
         return self._dropped[index] if index < len(self._dropped) else 0
 
     def fill(self) -> float:
-        if self._closed:
-            return 0.0
-        waiting, free = 0, self._blocks + 1  # so many do wait, so many do not
-        while free - waiting > 1:
-            middle = (waiting + free) // 2
-            if self._is_ours((self._position + middle - 1) % self._blocks):
-                waiting = middle
-            else:
-                free = middle
-        return waiting / self._blocks
+        return 0.0 if self._closed else self._full_blocks() / self._blocks
 
     def ended(self) -> bool:
         return self._closed
@@ -210,6 +207,17 @@ class RingSource(LiveSource):
         status: int = struct.unpack_from("=I", self._ring, position * _BLOCK + 8)[0]
         return status & _USER != 0
 
+    def _full_blocks(self) -> int:
+        """How many blocks the kernel has handed over: they come one behind the other."""
+        full, free = 0, self._blocks + 1  # so many are, so many are not
+        while free - full > 1:
+            middle = (full + free) // 2
+            if self._is_ours((self._position + middle - 1) % self._blocks):
+                full = middle
+            else:
+                free = middle
+        return full
+
     def _next_block(self) -> bool:
         """The next block that the kernel has handed over, copied and given back; whether there is one."""
         start = self._position * _BLOCK
@@ -218,26 +226,45 @@ class RingSource(LiveSource):
             return False
         self._block = self._ring[start : start + min(length, _BLOCK)]
         struct.pack_into("=I", self._ring, start + 8, 0)
+        self._blocks_taken += 1
         self._walk.begin(first, count)
         self._walking = True
         self._position = (self._position + 1) % self._blocks
         return True
 
     def _count_drops(self) -> None:
-        """Ask the kernel how many it dropped since it was asked last."""
-        if not self._closed:
-            statistics = self._socket.getsockopt(_PACKET, _STATISTICS, 12)
-            dropped: int = struct.unpack_from("=I", statistics, 4)[0]
-            if dropped:
-                self._pending.append(dropped)
+        """Ask the kernel how many it dropped since it was asked last: behind the blocks that are full now."""
+        statistics = self._socket.getsockopt(_PACKET, _STATISTICS, 12)
+        dropped: int = struct.unpack_from("=I", statistics, 4)[0]
+        if dropped:
+            self._pending.append((self._blocks_taken + self._full_blocks(), dropped))
+
+    def _come_to_drops(self) -> bool:
+        """Whether packets were dropped before the block taken now, or if all are taken, before the next."""
+        before = self._blocks_taken - 1 if self._walking else self._blocks_taken
+        found = False
+        while self._pending and self._pending[0][0] <= before:
+            self._place_drops(self._pending.pop(0)[1])
+            self._explained = before
+            found = True
+        return found
+
+    def _move_drops(self) -> bool:
+        """The next packet is marked. Whether packets were dropped before it that have no place yet."""
+        if not self._pending or self._explained == self._blocks_taken - 1:
+            return False
+        place, count = self._pending.pop(0)
+        if count > 1:
+            self._pending.insert(0, (place, 1))
+        self._place_drops(max(count - 1, 1))
+        return True
 
     def _place_drops(self, count: int) -> None:
         """So many packets were dropped behind the last one that was handed on."""
-        if count:
-            place = int(self._walk.place)
-            while len(self._dropped) <= place:
-                self._dropped.append(0)
-            self._dropped[place] += count
+        place = int(self._walk.place)
+        while len(self._dropped) <= place:
+            self._dropped.append(0)
+        self._dropped[place] += count
 
     def _meet(self, index: int) -> bool:
         """The next packet is of an interface that is not known; whether it is one more of `interfaces`."""
