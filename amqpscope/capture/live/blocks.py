@@ -7,7 +7,7 @@ checked all the same, since what is read with them must lie in the block.
 
 The walk stops, to be taken up again, where it takes somebody else to go on: at a packet of an interface not
 met before, and in front of a packet that the kernel has marked as coming behind lost ones, unless the one
-before it in the block was marked, too. It marks packets from the loss on until it is asked for its statistics.
+before it in the block was marked, too. It marks them from the loss on until it is asked for its statistics.
 """
 
 import sys

@@ -16,9 +16,9 @@ The socket is made for no protocol, so that it gets nothing before its filter is
 
 What the kernel had to drop, it counts: packets are dropped while all blocks are full, so between the last
 full one and the next. The count is asked for before each block is taken, and where it has grown, the loss
-stands behind the blocks that are full then. If packets have come since, in a block handed back meanwhile, they
-bear a mark, for which the loss is moved before them; but one packet of several stays, since there may have been
-a loss behind them, too. `take` stops at each of these places.
+stands behind the blocks that are full then. If packets have come since, in a block handed back meanwhile,
+they bear a mark, for which the loss is moved before them; but one packet of several stays, since there may
+have been a loss behind them, too. `take` stops at each of these places.
 
 An interface that is removed takes
 its place in the ring with it; when one of its name is there again it is listened to again, which takes no
