@@ -28,7 +28,7 @@ from support.dialogue091 import Dialogue091
 from support.tcp_writer import Capture
 
 ROOT = Path(__file__).resolve().parents[2]
-PICTURES = ROOT / "docs"
+PICTURES = Path(__file__).parent
 TMUX = ["tmux", "-L", "amqpscope-pictures", "-f", "/dev/null"]
 STEP = 0.1
 STEPS = 220
