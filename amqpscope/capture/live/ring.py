@@ -237,6 +237,7 @@ class RingSource(LiveSource):
         statistics = self._socket.getsockopt(_PACKET, _STATISTICS, 12)
         dropped: int = struct.unpack_from("=I", statistics, 4)[0]
         if dropped:
+            # Meanwhile no block can have been both begun and filled: that takes more than these microseconds.
             self._pending.append((self._blocks_taken + self._full_blocks(), dropped))
 
     def _come_to_drops(self) -> bool:
