@@ -11,7 +11,7 @@ from support.network import PROTOCOLS, Tap, captured, converse
 from support.portrayed import judges, plain, portrait_of, when_all_arrived
 
 from amqpscope import limits
-from amqpscope.tracking.portrait import UNKNOWN, ChannelPortrait, LinkPortrait
+from amqpscope.tracking.portrait import UNKNOWN, ChannelPortrait, ConnectionPortrait, LinkPortrait
 
 
 def link_of(d: Dialogue) -> LinkPortrait:
@@ -261,3 +261,73 @@ def test_nothing_is_made_up_of_what_was_not_captured() -> None:
     assert not portrait.client.whole
     (session,) = portrait.sessions
     assert [(link.name, link.deliveries, link.credit) for link in session.links] == [("later", 0, UNKNOWN)]
+
+
+# What is under way in an order that matters
+
+
+def foreseen(octets: bytes) -> ConnectionPortrait:
+    """The portrait, which has to be that of both ends once all has arrived, at every moment."""
+    portrait = None
+    for judge in judges(octets, [40]):
+        portrait = judge.portrait()
+        assert comparable(plain(portrait)) == comparable(plain(when_all_arrived(judge)))
+    assert portrait is not None
+    return portrait
+
+
+def test_credit_of_an_attachment_that_is_over_is_none() -> None:
+    d = Dialogue()
+    d.linked(credit=5)
+    with d.on_their_way():
+        d.client.detach(closed=False)
+        d.server.detach(closed=False)
+        d.client.attach(SENDER)
+        d.server.attach(RECEIVER)
+        (session,) = foreseen(d.pcap()).sessions
+        assert session.links[0].credit == 0
+        d.server.flow(handle=0, link_credit=3)
+        (session,) = foreseen(d.pcap()).sessions
+        assert session.links[0].credit == 3
+
+
+def test_a_wrong_flow_need_not_be_obeyed() -> None:
+    d = Dialogue()
+    d.begun(server={"incoming_window": 50})
+    with d.on_their_way():
+        d.server.flow(next_outgoing_id=9, incoming_window=2)
+        (session,) = foreseen(d.pcap()).sessions
+    assert session.client is not None and session.client.window == 50
+
+
+def test_answers_to_begins_on_one_channel_are_in_their_order() -> None:
+    d = Dialogue()
+    d.opened()
+    with d.on_their_way():
+        d.client.begin()
+        d.client.end_session()
+        d.client.begin()
+        d.server.begin(channel=3, remote_channel=0, incoming_window=11)
+        d.server.end_session(channel=3)
+        (session, *_) = foreseen(d.pcap()).sessions
+        assert session.client is not None
+        assert (session.client.state, session.client.window) == ("BEGIN_SENT", UNKNOWN)
+        d.server.begin(channel=4, remote_channel=0, incoming_window=22)
+        (session, *_) = foreseen(d.pcap()).sessions
+        assert session.client is not None
+        assert (session.client.state, session.client.window) == ("MAPPED", 22)
+
+
+def test_a_consumer_that_began_after_its_queue_was_deleted_is_there() -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.consume("q", consumer_tag="before")
+    d.client.method("queue.delete", queue="q")
+    d.client.method("queue.declare", queue="q")
+    d.client.method("basic.consume", queue="q", consumer_tag="behind")
+    with d.unheard(d.server):
+        d.server.method("queue.delete-ok", message_count=0)
+        (channel,) = foreseen(d.pcap()).channels
+    assert [consumer.tag for consumer in channel.consumers] == ["behind"]

@@ -39,8 +39,9 @@ MAX_LINES_MADE: Final = 400
 """Lines made in one update, besides those of the connection that is looked at: some 20 milliseconds."""
 
 PORTRAIT_SECONDS: Final = 0.05
-"""What the portraits of one update may take: one takes some 30 microseconds, or some milliseconds where
-thousands of frames are under way, and packets wait meanwhile. There is one at least."""
+"""What the portraits of one update may take, besides that of the picked connection: one takes some 30
+microseconds, or some milliseconds where thousands of frames are under way, and packets wait meanwhile. One is
+made anyway."""
 
 MAX_OVER: Final = 500
 """Connections that are over and still shown."""
@@ -251,12 +252,14 @@ class TopModel:
 
         If not all can be made, those that waited longest come first.
         """
+        if looked_at:
+            self._portray_one(looked_at[0])
         until = time.perf_counter() + PORTRAIT_SECONDS
         first = [row for row in looked_at[1:] if row.portrayed != row.frames]
         others = [row for row in self.rows.values() if row.analysis and row.portrayed != row.frames]
         first.sort(key=_last_portrayed)
         others.sort(key=_last_portrayed)
-        for row in (*looked_at[:1], *first, *others):
+        for row in (*first, *others):
             if self._portray_one(row) and time.perf_counter() > until:
                 return
 

@@ -347,9 +347,12 @@ def _session_end(session: SessionEnd, way: Underway) -> SessionEndPortrait:
         if flow.next_incoming_id is not None:
             bound = nearest(flow.next_incoming_id, session.next_id)
         bound += flow.incoming_window
-        if on.astray and len(session.limits) > 0:
+        if on.astray:
             # A wrong flow need not be obeyed.
-            bound = max(bound, session.limits.largest())
+            if len(session.limits) > 0:
+                bound = max(bound, session.limits.largest())
+            elif begin is not None and begin.incoming_window is not None:
+                bound = max(bound, session.initial_id + begin.incoming_window)
     elif len(session.limits) > 0:
         bound = session.limits.newest()
         if bound < UNBASED // 2:

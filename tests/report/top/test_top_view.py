@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -378,6 +380,7 @@ def test_portraits_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest
     for turn in range(1, 8):
         view.update(turn * SECOND, table.open_connections())
         made = [row for row in view.model.rows.values() if row.portrait is not None]
+        # The picked one's, which there is from the second time on, and one more.
         assert len(made) == min(turn, len(dialogues))
 
 
@@ -409,3 +412,56 @@ def test_packets_may_be_older_than_the_clock_before_them() -> None:
     assert " 0 frames/s" not in picture(view)
     later(view, 5 * SECOND)
     assert "  5.0s  1 open" in picture(view)
+
+
+def test_portraits_of_what_is_on_the_screen_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = Capture()
+    dialogues = [peers(capture, number) for number in range(1, 6)]
+    for d in dialogues:
+        d.linked(credit=1000)
+    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    reader = PcapReader(table)
+    view = TopView("lo")
+    at = 0
+    for turn in range(1, 12):
+        for d in dialogues:
+            d.client.transfer()
+        octets = capture.pcap()
+        reader.feed(octets[at:])
+        at = len(octets)
+        view.update(turn * SECOND, table.open_connections())
+        view.render(80, 24)
+        monkeypatch.setattr(bounds, "PORTRAIT_SECONDS", 0)
+    picked, *others = view.model.rows.values()
+    assert picked.portrayed_at == 11 * SECOND
+    assert sorted(row.portrayed_at // SECOND for row in others) == [8, 9, 10, 11]
+
+
+def test_others_keep_few_lines_and_the_picked_one_many() -> None:
+    capture = Capture()
+    for number in (1, 2):
+        d = peers(capture, number)
+        d.linked(credit=1000)
+        for _ in range(120):
+            d.client.transfer(settled=True)
+    view = TopView("lo")
+    fed(capture.pcap()[:400], view)
+    picked, other = fed(capture.pcap(), each=1000).model.rows.values()
+    assert len(picked.timeline) > 120
+    assert len(other.timeline) == MAX_LINES_OF_OTHERS
+    assert other.written > 120
+
+
+def test_the_picked_line_is_on_the_screen_over_its_whole_width() -> None:
+    capture = Capture()
+    for number in range(1, 61):
+        peers(capture, number).linked()
+    view = fed(capture.pcap(), each=100_000)
+    view.key("end")
+    assert rows(picture(view))[-1].startswith("▌10.0.0.60:")
+    assert "more below" not in picture(view)
+    view.key("home")
+    assert rows(picture(view))[0].startswith("▌10.0.0.1:")
+    assert "more below" in picture(view)
+    (marked,) = [line for line in painted(view.render(80, 24), 80, colour=True) if "\x1b[7m▌" in line]
+    assert cells(re.sub(r"\x1b\[[0-9;]*m", "", marked)) == 80
