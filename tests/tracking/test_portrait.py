@@ -331,3 +331,44 @@ def test_a_consumer_that_began_after_its_queue_was_deleted_is_there() -> None:
         d.server.method("queue.delete-ok", message_count=0)
         (channel,) = foreseen(d.pcap()).channels
     assert [consumer.tag for consumer in channel.consumers] == ["behind"]
+
+
+def test_a_consumer_that_began_after_another_of_its_tag_was_cancelled_is_there() -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.consume("q", consumer_tag="c")
+    d.client.method("basic.cancel", consumer_tag="c")
+    with d.unheard(d.server):
+        d.server.method("basic.cancel-ok", consumer_tag="c")
+        (channel,) = foreseen(d.pcap()).channels
+        assert channel.consumers == []
+        d.client.method("basic.consume", queue="q", consumer_tag="c")
+        (channel,) = foreseen(d.pcap()).channels
+        assert [consumer.tag for consumer in channel.consumers] == ["c"]
+
+
+def test_a_wrong_flow_of_a_session_that_is_mapped() -> None:
+    d = Dialogue()
+    d.begun(server={"incoming_window": 50})
+    d.client.flow()
+    with d.on_their_way():
+        d.server.flow(next_outgoing_id=9, incoming_window=2)
+        (session,) = foreseen(d.pcap()).sessions
+    assert session.client is not None and session.client.window == 50
+
+
+def test_credit_for_an_older_attachment_ends_with_the_answer_to_the_newer() -> None:
+    d = Dialogue()
+    d.linked(credit=5)
+    with d.unheard(d.client):
+        d.client.detach(closed=False)
+        d.client.attach(SENDER)
+        d.server.flow(handle=0, link_credit=9)  # it does not know yet
+        d.client.flow()
+    with d.unheard(d.server):
+        d.server.detach(closed=False)
+        d.server.attach(RECEIVER)
+        (session,) = foreseen(d.pcap()).sessions
+    assert session.links[0].credit == 0
