@@ -435,6 +435,15 @@ MAX_CONSUMERS: Final = 4096
 MAX_DIAGNOSED: Final = 64
 """Diagnoses of one connection in a summary, of each kind."""
 
+MAX_REMEMBERED_PLACES: Final = 10_000
+"""Deliveries, links or names of which `why` remembers where they were said: of each kind the newest."""
+
+MAX_REMEMBERED_FRAMES: Final = 100_000
+"""Frames of a peer of which `why` remembers where they stand, to tell which of them the other had read."""
+
+MAX_QUESTIONS: Final = 100
+"""Frames of one packet that `why` explains. A packet of a TCP without offload holds fewer than 200."""
+
 MAX_LATEST_METHODS: Final = 64
 """Methods of a peer on a channel among which the one is looked for that a close names."""
 

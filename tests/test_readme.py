@@ -27,6 +27,7 @@ def test_there_are_pictures() -> None:
         "$ amqpscope check captures/rhea-transfer-before-attach.pcap",
         "$ amqpscope summary captures/pika-two-threads.pcap",
         "$ amqpscope check captures/rhea-any-interface.pcap",
+        "$ amqpscope why captures/rhea-transfer-before-attach.pcap 17",
         "$ amqpscope rules explain L-CREDIT",
     ]
     assert max(len(picture.splitlines()) for picture in PICTURES) > 15

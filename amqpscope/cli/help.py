@@ -11,17 +11,17 @@ __all__ = ["HelpfulCommand"]
 
 
 class HelpfulCommand(TyperCommand):
-    """A command; what it takes is captures, or other things of which there may be several."""
+    """A command."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
-        return ["[OPTIONS]", *(f"{argument.metavar}..." for argument in arguments)]
+        return ["[OPTIONS]", *map(_argument, arguments)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if parameter.param_type_name == "argument":
-                row = (f"{parameter.metavar}...", getattr(parameter, "help", None) or "")
+                row = (_argument(parameter), getattr(parameter, "help", None) or "")
                 sections.setdefault("Arguments", []).append(row)
             else:
                 record = parameter.get_help_record(ctx)
@@ -31,3 +31,8 @@ class HelpfulCommand(TyperCommand):
         for heading, rows in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
+
+
+def _argument(parameter: Any) -> str:
+    """What an argument is called, and whether there may be several."""
+    return f"{parameter.metavar}..." if parameter.nargs != 1 else str(parameter.metavar)

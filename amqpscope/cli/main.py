@@ -14,6 +14,7 @@ from amqpscope.cli import read as read_command
 from amqpscope.cli import rules as rules_command
 from amqpscope.cli import sniff as sniff_command
 from amqpscope.cli import summary as summary_command
+from amqpscope.cli import why as why_command
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.status import Status
 from amqpscope.collector import calm_collector
@@ -47,6 +48,11 @@ app.command(
     epilog=check_command.EPILOG,
     short_help="Who broke which rule, where, and in which state.",
 )(check_command.check)
+app.command(
+    cls=HelpfulCommand,
+    epilog=why_command.EPILOG,
+    short_help="What allows or forbids a packet, and what followed.",
+)(why_command.why)
 app.command(
     cls=HelpfulCommand,
     epilog=sniff_command.EPILOG,

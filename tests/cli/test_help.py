@@ -37,11 +37,12 @@ def test_it_fits_and_ends_well(
 
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "--help")
-    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:6])
+    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:7])
     assert listed == {
         "read": "What was said, frame by frame.",
         "summary": "What happened on each connection, and how it ended.",
         "check": "Who broke which rule, where, and in which state.",
+        "why": "What allows or forbids a packet, and what followed.",
         "sniff": "What is said now on an interface, with verdicts.",
         "rules": "What is checked; a rule explained.",
         "pipeline": "Many captures into tables, on Spark.",

@@ -15,6 +15,8 @@ from support.commands import amqpscope, every_way
 from support.marker import GIVEN_AWAY, MARKER
 from support.tcp_writer import Capture, Connection
 
+from amqpscope import read
+
 
 class Traffic(Capture):
     """A capture of many connections."""
@@ -467,12 +469,21 @@ def test_bodies_are_shown_only_when_asked_for(tmp_path: Path, capsys: pytest.Cap
     assert len(asked) == 6
 
 
+def asked_why(path: Path) -> list[list[str]]:
+    """`why`, in both forms, of the first packets that hold the marker, and of one behind each."""
+    holding = [record.packet for record in read(path) if GIVEN_AWAY.search(str(record.frame.raw))]
+    packets = {packet + more for packet in holding[:: max(len(holding) // 3, 1)] for more in (0, 1)}
+    return [
+        ["why", *form, str(path), str(packet)] for packet in packets for form in ((), ("--format", "json"))
+    ]
+
+
 def check(traffic: Traffic, tmp_path: Path, capsys: pytest.CaptureFixture[str], found: bool = True) -> Path:
     """Nothing that any command writes holds the marker; found: it is in the capture."""
     path = traffic.write(tmp_path / "c.pcapng")
     if found:
         assert SECRET in path.read_bytes()
-    for arguments in every_way(path):
+    for arguments in (*every_way(path), *asked_why(path)):
         result = amqpscope(capsys, *arguments)
         assert result.status == 0
         written = result.out + result.err

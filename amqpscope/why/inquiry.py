@@ -1,0 +1,369 @@
+"""Why a packet is as it is: the capture is read again, and one connection of it replayed up to there and on.
+
+Theory of operation. First the packet is found as TCP sees it (`segment`), which says between whom it went.
+Then the capture is read with all its rules, as `check` does, and the frames of the connections between those
+two are replayed once more to endpoints of our own: these can be asked at any frame what they could and must
+have known, before it is applied. Beside them stand the `Grounds`, which know where each of the things was
+said that matter to a frame. Behind the frame its `Watch` looks for answers until the capture ends.
+
+A frame belongs to a packet if any octet of it lies there: so a packet in the middle of a long frame is
+explained by that frame, and a packet without any by the state in which it finds the two peers.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from amqpscope.finding import Finding
+from amqpscope.limits import MAX_QUESTIONS, MAX_REMEMBERED_FRAMES
+from amqpscope.model import Connection, FrameRecord
+from amqpscope.rules.amqp091.judge import Judge as Judge091
+from amqpscope.rules.amqp10.judge import Judge as Judge10
+from amqpscope.rules.judges import new_judge
+from amqpscope.tracking.knowledge import Knowledge
+from amqpscope.tracking.portrait import ConnectionPortrait
+from amqpscope.why.grounds import Grounds, Watch
+from amqpscope.why.grounds091 import Grounds091
+from amqpscope.why.grounds10 import Grounds10
+from amqpscope.why.place import Ground, Knew, Mark, Question, Sequel
+from amqpscope.why.rereadable import Rereadable
+from amqpscope.why.segment import Segment, segment_of
+
+__all__ = ["Answer", "inquire"]
+
+_UNSURE_TOLD = 8
+"""Frames that are told by name of those that a peer may or may not have read."""
+
+_FINDINGS_KEPT = 1000
+
+
+class Answer:
+    """All that there is to say of a packet.
+
+    connection: None if no AMQP was found on it. peer: who sent the packet. before: both endpoints before the
+    packet's first frame. questions: its frames; more: how many more there are. findings: what is found at the
+    packet but at none of these frames. named_by: findings elsewhere that the packet matters to. earlier,
+    later: the frames next to it, if none is in it.
+    """
+
+    def __init__(self, name: str, segment: Segment) -> None:
+        self.name = name
+        self.segment = segment
+        self.connection: Connection | None = None
+        self.peer = ""
+        self.before: ConnectionPortrait | None = None
+        self.questions: list[Question] = []
+        self.more = 0
+        self.ended: Question | None = None
+        self.findings: list[Finding] = []
+        self.named_by: list[Finding] = []
+        self.earlier: Mark | None = None
+        self.later: Mark | None = None
+
+    def others(self) -> set[int]:
+        """Packets that the findings name besides, and those of the findings that name this one."""
+        found = {
+            int(packet) for question in self.questions for one in question.findings for packet in one.others
+        }
+        found.update(int(packet) for one in self.findings for packet in one.others)
+        if self.ended is not None:
+            found.update(int(packet) for one in self.ended.findings for packet in one.others)
+        found.update(int(one.packet) for one in self.named_by)
+        return {packet for packet in found if packet > 0 and packet != self.segment.packet}
+
+    def marks(self) -> Iterator[Mark]:
+        """Every frame that is spoken of."""
+        for question in self.questions:
+            yield question.mark
+            yield from (ground.mark for ground in question.grounds if ground.mark is not None)
+            yield from (sequel.mark for sequel in question.sequels)
+        if self.ended is not None:
+            yield from (ground.mark for ground in self.ended.grounds if ground.mark is not None)
+        yield from (mark for mark in (self.earlier, self.later) if mark is not None)
+
+
+class _Asked:
+    """A frame that is asked about, while what follows it is still looked for."""
+
+    def __init__(
+        self,
+        record: FrameRecord,
+        subject: str,
+        knew: Knew,
+        other_knew: Knew,
+        grounds: list[Ground],
+        watch: Watch,
+    ) -> None:
+        self.mark = Mark.of(record)
+        self.subject = subject
+        self.last_packet = int(record.last_packet)
+        self.knew = knew
+        self.other_knew = other_knew
+        self.grounds = grounds
+        self.watch = watch
+        self.arrived: Sequel | None = None
+        self.read: Sequel | None = None
+
+
+class Replay:
+    """Replays one connection, and asks at the frames of one packet."""
+
+    def __init__(self, connection: Connection, packet: int, direction: int, ending: bool) -> None:
+        self.connection = connection
+        self.ended: Question | None = None
+        self.before: ConnectionPortrait | None = None
+        self.asked: list[_Asked] = []
+        self.more = 0
+        self.earlier: Mark | None = None
+        self.later: Mark | None = None
+        self.first_packet = 0
+        self._packet = packet
+        self._direction = direction
+        self._ending = ending
+        self._judge: Judge10 | Judge091 | None = None
+        self._grounds: Grounds = Grounds10()
+        self._said: tuple[deque[Mark], deque[Mark]] = (
+            deque(maxlen=MAX_REMEMBERED_FRAMES),
+            deque(maxlen=MAX_REMEMBERED_FRAMES),
+        )
+
+    def take(self, record: FrameRecord) -> None:
+        """The next frame of the connection."""
+        judge = self._judge
+        if judge is None:
+            made = new_judge(self.connection, [], False, None)
+            assert isinstance(made, (Judge10, Judge091))
+            self._judge = judge = made
+            if isinstance(judge, Judge091):
+                self._grounds = Grounds091()
+            self.first_packet = int(record.packet)
+        wanted = (
+            int(record.direction) == self._direction and record.packet <= self._packet <= record.last_packet
+        )
+        if self.before is None and (wanted or record.packet >= self._packet):
+            self._pause(judge, wanted)
+        if wanted:
+            self._ask(judge, record)
+        elif record.packet < self._packet:
+            self.earlier = Mark.of(record)
+        elif self.later is None:
+            self.later = Mark.of(record)
+        if self.asked:
+            self._watch(record)
+        self._grounds.take(record)
+        judge.take(record)
+        judge.findings.clear()
+        self._said[int(record.direction)].append(Mark.of(record))
+        if self.asked:
+            self._heed(judge, record)
+
+    def finish(self) -> None:
+        """The capture has ended."""
+        if self.before is None and self._judge is not None:
+            self._pause(self._judge, False)
+
+    def _pause(self, judge: Judge10 | Judge091, wanted: bool) -> None:
+        """Here the packet stands. wanted: with frames."""
+        self.before = judge.portrait()
+        if wanted or not self._ending:
+            return
+        direction = self._direction
+        by_client = direction == self.connection.client
+        knowledge = judge.client.knowledge, judge.server.knowledge
+        own, other = knowledge if by_client else knowledge[::-1]
+        mark = Mark(direction, -1, -1, self._packet, 0, "end of stream", -1)
+        self.ended = Question(
+            mark,
+            "",
+            self._packet,
+            self._knew(direction, own),
+            self._knew(1 - direction, other),
+            self._grounds.of_end(direction, by_client),
+            [],
+            [],
+        )
+
+    def _ask(self, judge: Judge10 | Judge091, record: FrameRecord) -> None:
+        if len(self.asked) >= MAX_QUESTIONS:
+            self.more += 1
+            return
+        by_client = record.direction == self.connection.client
+        direction = int(record.direction)
+        if isinstance(judge, Judge10):
+            me, peer = (judge.client, judge.server) if by_client else (judge.server, judge.client)
+            me.catch_up(record.acknowledged, peer.sent_end)
+            me.prove(record)
+            knew, other = me.knowledge, peer.knowledge
+        else:
+            one, two = (judge.client, judge.server) if by_client else (judge.server, judge.client)
+            one.catch_up(record.acknowledged, two.sent_end)
+            one.prove(record)
+            knew, other = one.knowledge, two.knowledge
+        self.asked.append(
+            _Asked(
+                record,
+                self._grounds.subject(record),
+                self._knew(direction, knew),
+                self._knew(1 - direction, other),
+                _joined([ground for ground in self._grounds.of(record) if _before(ground, record)]),
+                self._grounds.watch(record),
+            )
+        )
+
+    def _knew(self, direction: int, knowledge: Knowledge) -> Knew:
+        """What the peer that sends in a direction knew of the other's frames."""
+        must, could = int(knowledge.must), int(knowledge.could)
+        read: Mark | None = None
+        arrived: Mark | None = None
+        unsure: deque[Mark] = deque(maxlen=_UNSURE_TOLD)
+        unsure_count = coming_count = 0
+        coming: Mark | None = None
+        for mark in self._said[1 - direction]:
+            if mark.end <= must:
+                read = arrived = mark
+            elif mark.end <= could:
+                arrived = mark
+                unsure.append(mark)
+                unsure_count += 1
+            else:
+                coming = mark
+                coming_count += 1
+        peer = self.connection.peer(direction)
+        return Knew(peer, read, arrived, list(unsure), unsure_count, coming, coming_count)
+
+    def _watch(self, record: FrameRecord) -> None:
+        """Frames behind one that is asked about."""
+        place = Mark.of(record).place
+        for asked in self.asked:
+            if asked.mark.place != place and not asked.watch.over:
+                asked.watch.see(record)
+
+    def _heed(self, judge: Judge10 | Judge091, record: FrameRecord) -> None:
+        """A frame of the other peer's shows that it had what is asked about, or that it had read it."""
+        by_client = record.direction == self.connection.client
+        knowledge = (judge.client if by_client else judge.server).knowledge
+        for asked in self.asked:
+            if asked.mark.direction == int(record.direction) or asked.read is not None:
+                continue
+            mark = Mark.of(record)
+            peer = record.peer
+            if asked.arrived is None and knowledge.could >= asked.mark.end:
+                asked.arrived = Sequel(f"the {peer}'s first frame after this had arrived", mark)
+            if knowledge.must >= asked.mark.end:
+                asked.read = Sequel(f"shows that the {peer} had read this", mark)
+
+
+def inquire(material: Rereadable, packet: int) -> Answer:
+    """Why a packet, counted from 1, is as it is.
+
+    Raises CaptureError for what cannot be read, FilterError for a packet that is not there.
+    """
+    segment = segment_of(material.source(), packet)
+    key = segment.key
+    width = (len(key) - 4) // 2
+    backward = key[width : 2 * width] + key[:width] + key[-2:] + key[-4:-2]
+    replays: dict[Connection, Replay] = {}
+    findings: list[Finding] = []
+    with material.capture(judge=True) as capture:
+        answer = Answer(capture.name, segment)
+        for records in capture.blocks():
+            for record in records:
+                connection = record.connection
+                replay = replays.get(connection)
+                if replay is None:
+                    if connection.key not in (key, backward):
+                        continue
+                    direction = 0 if connection.key == key else 1
+                    replay = Replay(connection, packet, direction, segment.ends)
+                    replays[connection] = replay
+                replay.take(record)
+            findings += _about(capture.take_findings(), (key, backward), packet, len(findings))
+        findings += _about(capture.take_findings(), (key, backward), packet, len(findings))
+    chosen = _chosen(list(replays.values()), packet)
+    if chosen is not None:
+        chosen.finish()
+        _conclude(answer, chosen, [one for one in findings if one.connection is chosen.connection])
+    return answer
+
+
+def _before(ground: Ground, record: FrameRecord) -> bool:
+    """Not what the capture has behind a frame that was a long time coming."""
+    return ground.mark is None or ground.mark.packet <= record.packet
+
+
+def _joined(grounds: list[Ground]) -> list[Ground]:
+    """What one frame does in several ways is told once."""
+    joined: dict[tuple[str, object], Ground] = {}
+    for ground in grounds:
+        key = (ground.effect, ground.what if ground.mark is None else ground.mark)
+        before = joined.get(key)
+        both = ground if before is None else before._replace(what=f"{before.what}; {ground.what}")
+        joined[key] = both
+    return list(joined.values())
+
+
+def _about(found: list[Finding], keys: tuple[bytes, bytes], packet: int, kept: int) -> list[Finding]:
+    """Those that the packet matters to."""
+    about = [
+        one for one in found if one.connection.key in keys and (one.packet == packet or packet in one.others)
+    ]
+    return about[: max(_FINDINGS_KEPT - kept, 0)]
+
+
+def _chosen(replays: list[Replay], packet: int) -> Replay | None:
+    """The connection that the packet is of, of all those between its two endpoints."""
+    for replay in replays:
+        if replay.asked:
+            return replay
+    begun = [replay for replay in replays if replay.first_packet <= packet]
+    return begun[-1] if begun else next(iter(replays), None)
+
+
+def _conclude(answer: Answer, replay: Replay, findings: list[Finding]) -> None:
+    """Put together what the replay gave, with the findings of the connection that matter."""
+    connection = replay.connection
+    answer.connection = connection
+    answer.peer = connection.peer(0 if connection.key == answer.segment.key else 1)
+    answer.before = replay.before
+    answer.more = replay.more
+    packet = answer.segment.packet
+    here = [one for one in findings if one.packet == packet]
+    answer.named_by = [one for one in findings if one.packet != packet]
+    places = {asked.mark.place for asked in replay.asked}
+    told: set[int] = set()
+    for asked in replay.asked:
+        own = [one for one in here if id(one) not in told and _stands_at(one, asked.mark, places)]
+        told.update(id(one) for one in own)
+        sequels = list(asked.watch.sequels)
+        for sequel in (asked.read, asked.arrived):
+            if sequel is not None and all(sequel.mark != one.mark for one in sequels):
+                sequels.append(sequel)
+        answer.questions.append(
+            Question(
+                asked.mark,
+                asked.subject,
+                asked.last_packet,
+                asked.knew,
+                asked.other_knew,
+                asked.grounds,
+                own,
+                sorted(sequels, key=_when),
+            )
+        )
+    answer.findings = [one for one in here if id(one) not in told]
+    if replay.ended is not None:
+        answer.ended = replay.ended._replace(findings=answer.findings)
+        answer.findings = []
+    elif not answer.questions:
+        answer.earlier, answer.later = replay.earlier, replay.later
+
+
+def _stands_at(finding: Finding, mark: Mark, places: set[tuple[int, int]]) -> bool:
+    """Whether a finding is about a frame. Some remember of it only what it is called, and its packet."""
+    place = (int(finding.spot.direction), int(finding.offset))
+    if place in places:
+        return place == mark.place
+    return place[0] == mark.direction and finding.frame == mark.name
+
+
+def _when(sequel: Sequel) -> int:
+    return sequel.mark.time

@@ -1,0 +1,98 @@
+"""What a packet of a capture is as TCP sees it, before anything is asked about the frames in it."""
+
+import ipaddress
+
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.capture.source import Source
+from amqpscope.errors import FilterError
+from amqpscope.model import endpoint
+from dissectors.wire import i64, u16
+
+__all__ = ["Segment", "segment_of"]
+
+_BLOCK = 1024 * 1024
+
+_FLAGS = ((0x02, "SYN"), (0x10, "ACK"), (0x01, "FIN"), (0x04, "RST"))
+
+
+class Segment:
+    """A TCP segment. key: addresses and ports as `Connection.key` has them, its sender first.
+
+    octets: of its payload on the wire. flags: those that tell something, by their names. time: ns.
+    """
+
+    def __init__(self, key: bytes, packet: int, time: int, octets: int, flags: int) -> None:
+        self.key = key
+        self.packet = packet
+        self.time = time
+        self.octets = octets
+        self.flags = [name for bit, name in _FLAGS if flags & bit]
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends its sender's stream."""
+        return "FIN" in self.flags or "RST" in self.flags
+
+    @property
+    def sender(self) -> str:
+        """Address and port."""
+        return self._end(0)
+
+    @property
+    def receiver(self) -> str:
+        """Address and port."""
+        return self._end(1)
+
+    def _end(self, which: int) -> str:
+        width = (len(self.key) - 4) // 2
+        address = ipaddress.ip_address(self.key[which * width : (which + 1) * width])
+        return endpoint(str(address), u16(self.key, len(self.key) - 4 + 2 * which))
+
+
+class _Tap(SegmentSink):
+    """Waits for one packet."""
+
+    def __init__(self, packet: int) -> None:
+        super().__init__()
+        self.wanted = packet
+        self.found: Segment | None = None
+
+    def segment(
+        self,
+        key: bytes,
+        reverse: bytes,
+        packet: i64,
+        time: i64,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        cut: i64,
+    ) -> None:
+        if packet == self.wanted:
+            octets = int(end) - int(start) + int(cut)
+            self.found = Segment(key, int(packet), int(time), octets, int(flags))
+
+    def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
+        """What is wrong with the capture is told elsewhere."""
+
+
+def segment_of(source: Source, packet: int) -> Segment:
+    """The TCP segment of a packet, counted from 1. FilterError says why there is none."""
+    tap = _Tap(packet)
+    try:
+        reader = source.start(tap)
+        while reader.number < packet and (block := source.read(_BLOCK)):
+            reader.feed(block)
+        if tap.found is None:
+            reader.finish()
+        seen = int(reader.number)
+    finally:
+        source.close()
+    if tap.found is not None:
+        return tap.found
+    if seen < packet:
+        raise FilterError(f"packet {packet}: the capture has only {seen}")
+    raise FilterError(f"packet {packet}: is no TCP segment, or none that could be read")

@@ -1,0 +1,322 @@
+"""An answer for people: what the packet is, the state before it, then each of its frames with its grounds.
+
+    packet 17: 10.0.0.1:51034 → 10.0.0.2:5672, sent by the client on connection 0, 3029 octets
+
+    before
+      client OPENED; max-frame-size 65536
+      ...
+       17  0.000000 0 C→  0 transfer    #5 handle=0 ...
+      !! error amqp10/L-CREDIT: ...
+      knew
+        ...
+      grants       grants credit: 5 from delivery-count 0 on (read)
+          15  0.000000 0 ←S  0 flow        ...
+
+Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in here but by that and by
+`printable`.
+"""
+
+from amqpscope.finding import Finding
+from amqpscope.model import CLIENT, SERVER
+from amqpscope.report.findings import evidence_of
+from amqpscope.report.line import Line
+from amqpscope.report.printable import cut, printable
+from amqpscope.report.summary_text import count
+from amqpscope.report.verdict import answer as reaction
+from amqpscope.report.verdict import headline, why_possible
+from amqpscope.rules.catalogue import rule
+from amqpscope.why.inquiry import Answer
+from amqpscope.why.place import (
+    BELONGS,
+    FORBIDS,
+    GRANTS,
+    LACKS,
+    LIMITS,
+    NAMED,
+    SETS_UP,
+    Ground,
+    Knew,
+    Mark,
+    Question,
+)
+from amqpscope.why.scenes import Scenes
+from amqpscope.why.state import Concern, state_lines
+
+__all__ = ["answer_lines", "concern_of"]
+
+_STYLES = {
+    LACKS: "problem",
+    GRANTS: "transfer",
+    LIMITS: "flow",
+    FORBIDS: "problem",
+    SETS_UP: "dim",
+    BELONGS: "dim",
+    NAMED: "note",
+}
+
+_WEIGHTS = (FORBIDS, LACKS, GRANTS, LACKS, LIMITS, NAMED, SETS_UP, BELONGS)
+
+_MINOR = (SETS_UP, BELONGS)
+"""What takes one line: where it stands, without what it says."""
+
+_EFFECT = 12
+_INDENT = 2
+_LABEL = 10
+_LONGEST = 300
+
+_EXPLAINED = 3
+"""Frames of a packet that are explained if nobody says which; first those that something is found at."""
+
+
+def concern_of(answer: Answer) -> Concern:
+    """What of the connection's state has to do with the packet's frames."""
+    channels = {question.mark.channel for question in answer.questions if question.mark.channel >= 0}
+    subjects = {question.subject for question in answer.questions}
+    return Concern(channels or None, answer.peer == CLIENT, subjects)
+
+
+def answer_lines(answer: Answer, scenes: Scenes, only: int) -> list[tuple[Line, int]]:
+    """All of an answer: lines, each with the columns before its continuation, -1 for one that may be cut.
+
+    only: the frame to explain, counted from 1; 0: the first few.
+    """
+    shown = [(_head(answer, scenes), 4)]
+    if answer.connection is None:
+        shown.append(([("note", "There is no AMQP that could be read on its connection.")], 2))
+        return shown
+    if answer.before is not None:
+        shown += [([], -1), ([("rule", "the two peers before it")], 2)]
+        shown += [
+            ([("", " " * _INDENT), *line], 6) for line in state_lines(answer.before, concern_of(answer))
+        ]
+    chosen = _explained(answer, only)
+    if len(answer.questions) + answer.more > 1:
+        many = count(len(answer.questions) + answer.more, "frame")
+        shown += [([], -1), ([("rule", f"{many} in the packet")], 2)]
+        for index, question in enumerate(answer.questions):
+            marks = "".join(sorted({"!!" if one.certain else "? " for one in question.findings}))[:2]
+            shown.append(([("problem", f"{marks:<3}"), *scenes.line(question.mark.place)], -1))
+            if index + 1 >= _LISTED and len(answer.questions) > _LISTED:
+                left = len(answer.questions) - _LISTED + answer.more
+                shown.append(([("dim", f"   and {left} more (--format json has them)")], 2))
+                break
+        if not only and len(chosen) < len(answer.questions):
+            text = f"{len(chosen)} of them explained; --frame N explains the Nth"
+            shown.append(([("dim", f"   {text}")], 3))
+    for index in chosen:
+        shown += [([], -1), *_question(answer.questions[index], answer, scenes)]
+    if answer.ended is not None:
+        shown += [([], -1), *_question(answer.ended, answer, scenes)]
+    elif not answer.questions:
+        shown += _between(answer, scenes)
+    if answer.findings:
+        shown += [([], -1), ([("rule", "found here")], 2)]
+        told: set[int] = set()
+        for finding in answer.findings:
+            shown += _finding(finding) + _named_by(finding, told, scenes)
+    if answer.named_by:
+        shown += [([], -1), ([("rule", "findings elsewhere that this packet matters to")], 2)]
+        for finding in answer.named_by[:_LISTED]:
+            shown.append(([("", " " * _INDENT), *headline(finding)], 6))
+    return shown
+
+
+_LISTED = 20
+
+
+def _head(answer: Answer, scenes: Scenes) -> Line:
+    segment = answer.segment
+    what = [count(segment.octets, "octet")] if segment.octets else ["no payload"]
+    what += [flag for flag in segment.flags if flag != "ACK" or not segment.octets]
+    by = ""
+    if answer.connection is not None:
+        by = f", by the {answer.peer} on connection {answer.connection.stream}"
+    where = f"{segment.sender} → {segment.receiver}"
+    time = scenes.clock.show(segment.time)
+    return [
+        ("rule", f"packet {segment.packet}"),
+        ("", f" of {printable(answer.name)}, {time} s: {where}{by}, {', '.join(what)}"),
+    ]
+
+
+def _explained(answer: Answer, only: int) -> list[int]:
+    """Which of the packet's frames are explained: of those with the same to say the first."""
+    if only:
+        return [only - 1]
+    found = any(question.findings for question in answer.questions)
+    kinds: dict[tuple[str, ...], int] = {}
+    for index, question in enumerate(answer.questions):
+        rules = tuple(sorted({one.rule for one in question.findings}))
+        if rules or not found:
+            kinds.setdefault(rules or (question.mark.name,), index)
+    return sorted(kinds.values())[:_EXPLAINED]
+
+
+def _question(question: Question, answer: Answer, scenes: Scenes) -> list[tuple[Line, int]]:
+    line = scenes.line(question.mark.place)
+    if question is answer.ended:
+        line = [("end", f"the {answer.peer}'s stream ends ({' and '.join(answer.segment.flags)})")]
+    shown: list[tuple[Line, int]] = [([("problem", "» "), *line], -1)]
+    if question.mark.packet != question.last_packet:
+        text = f"its octets are in the packets {question.mark.packet} to {question.last_packet}"
+        shown.append(([("dim", f"  {text}")], 2))
+    for finding in question.findings:
+        shown += _finding(finding)
+    shown += _knew(question)
+    shown.append(([("rule", "  on what it rests")], 4))
+    if not question.grounds:
+        shown.append(([("dim", "    nothing that was said before has a say in it")], 4))
+    told = {ground.mark.packet for ground in question.grounds if ground.mark is not None}
+    for ground in weighed(question):
+        shown += _ground(ground, question, scenes)
+    for finding in question.findings:
+        shown += _named_by(finding, told, scenes)
+    if question is answer.ended:
+        return shown
+    shown.append(([("rule", "  what followed")], 4))
+    if not question.sequels:
+        shown.append(([("dim", "    nothing that answers it")], 4))
+    for sequel in question.sequels:
+        shown.append(([("", f"    {sequel.what}")], 6))
+        shown.append((_indented(scenes.line(sequel.mark.place)), -1))
+    return shown
+
+
+def weighed(question: Question) -> list[Ground]:
+    """The grounds of a frame, what says most first: what its findings name, then by their effect."""
+    return sorted(
+        question.grounds,
+        key=lambda one: (not is_decisive(one, question), _WEIGHTS.index(one.effect)),
+    )
+
+
+def is_decisive(ground: Ground, question: Question) -> bool:
+    """Whether findings rest on an earlier frame: they name it, or the value that it sets."""
+    for finding in question.findings:
+        if ground.mark is not None and ground.mark.packet in finding.others:
+            return True
+        if any(name.replace("_", "-") in ground.what for name in finding.evidence):
+            return True
+    return False
+
+
+def _finding(finding: Finding) -> list[tuple[Line, int]]:
+    row = rule(finding.rule, finding.edition)
+    shown = [([("problem", "  !! "), *headline(finding)], 5)]
+    if not finding.certain:
+        shown.append(_labelled("possible", why_possible(finding)))
+    shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
+    shown.append(_labelled("source", printable(row.source)))
+    before = ", ".join(
+        f"{printable(name.replace('_', '-'))} {_value(value)}"
+        for name, value in evidence_of(finding).items()
+        if name not in ("offset", "path")
+    )
+    if before:
+        shown.append(_labelled("before", before))
+    shown.append(_labelled("answer", reaction(finding)))
+    return shown
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return cut(printable(", ".join(str(item) for item in value)[:_LONGEST]), _LONGEST) or "none"
+    return cut(printable(str(value)[:_LONGEST]), _LONGEST)
+
+
+def _named_by(finding: Finding, told: set[int], scenes: Scenes) -> list[tuple[Line, int]]:
+    """The packets that a finding names, but for those that are told already."""
+    shown: list[tuple[Line, int]] = []
+    for packet in finding.others:
+        if packet not in told and packet in scenes.packets:
+            told.add(packet)
+            shown.append(([("note", f"  {NAMED:<{_EFFECT}}"), ("", printable(finding.rule))], 2 + _EFFECT))
+            shown += [(_indented(scenes.line(place)), -1) for place in scenes.packets[packet]]
+    return shown
+
+
+def _labelled(label: str, text: str) -> tuple[Line, int]:
+    return ([("key", f"     {label:<{_LABEL}}"), ("", text)], 5 + _LABEL)
+
+
+def _ground(ground: Ground, question: Question, scenes: Scenes) -> list[tuple[Line, int]]:
+    if ground.mark is None:
+        return [([(_STYLES[ground.effect], f"  {ground.effect:<{_EFFECT}}"), ("", ground.what)], 2 + _EFFECT)]
+    known = knowledge_of(ground.mark, question)
+    where = ""
+    if ground.effect in _MINOR and not is_decisive(ground, question):
+        where = f"packet {ground.mark.packet}, {printable(ground.mark.name)}: "
+    line: Line = [
+        (_STYLES[ground.effect], f"  {ground.effect:<{_EFFECT}}"),
+        ("", f"{where}{ground.what}"),
+        ("dim", f" ({known})" if known else ""),
+    ]
+    if where:
+        return [(line, 2 + _EFFECT)]
+    return [(line, 2 + _EFFECT), (_indented(scenes.line(ground.mark.place)), -1)]
+
+
+def knowledge_of(mark: Mark, question: Question) -> str:
+    """Whether the sender of the frame in question had read an earlier one; "" if that is its own."""
+    if mark.direction == question.mark.direction:
+        return ""
+    knew = question.knew
+    if knew.read is not None and mark.end <= knew.read.end:
+        return "read"
+    if knew.arrived is not None and mark.end <= knew.arrived.end:
+        return "arrived, perhaps not read"
+    return "had not arrived"
+
+
+def _indented(line: Line) -> Line:
+    return [("", "    "), *line]
+
+
+def _knew(question: Question) -> list[tuple[Line, int]]:
+    shown: list[tuple[Line, int]] = [([("rule", "  what they knew")], 4)]
+    for knew in (question.knew, question.other_knew):
+        shown.append(([(knew.peer, f"    {knew.peer:<7}"), ("", knowledge(knew))], 11))
+    return shown
+
+
+def knowledge(knew: Knew) -> str:
+    """What one peer knew of the other's frames, in a sentence."""
+    other = SERVER if knew.peer == CLIENT else CLIENT
+    if knew.arrived is None and knew.coming is None:
+        return f"the {other} had said nothing before that was captured"
+    parts = []
+    if knew.read is not None:
+        parts.append(f"must have read up to {_named(knew.read)}")
+    if knew.unsure_count:
+        names = ", ".join(_named(mark) for mark in knew.unsure)
+        more = knew.unsure_count - len(knew.unsure)
+        names = f"{names}, and {more} before these" if more else names
+        parts.append(f"may have read {names}")
+    elif knew.arrived is None:
+        parts.append("can have read nothing")
+    if knew.coming_count:
+        last = "" if knew.coming is None else _named(knew.coming)
+        parts.append(
+            f"cannot have read {last}"
+            + (f" and {knew.coming_count - 1} before" if knew.coming_count > 1 else "")
+        )
+    return "; ".join(parts)
+
+
+def _named(mark: Mark) -> str:
+    return f"{printable(mark.name)} in packet {mark.packet}"
+
+
+def _between(answer: Answer, scenes: Scenes) -> list[tuple[Line, int]]:
+    """A packet in which no frame is."""
+    text = "No frame begins in this packet, and none goes on in it."
+    if not answer.segment.octets:
+        flags = [flag for flag in answer.segment.flags if flag != "ACK"]
+        text = "It carries no octets of a stream"
+        text += f", only {' and '.join(flags)}." if flags else ", only an acknowledgement."
+    shown: list[tuple[Line, int]] = [([], -1), ([("", text)], 2)]
+    for label, mark in (("the frame before", answer.earlier), ("the frame after", answer.later)):
+        if mark is not None:
+            shown.append(([("rule", f"  {label}")], 4))
+            shown.append((_indented(scenes.line(mark.place)), -1))
+    return shown
