@@ -142,6 +142,7 @@ _WHY_POSSIBLE = {
     "amqp10/M-HDR-DELCOUNT-ZERO": "The {peer} may have sent it where nothing was captured.",
     "amqp10/L-ATTACH-UNSETTLED": "Meanwhile the {peer} may have settled them, or lost its state.",
     "amqp091/Q-EXCL-ACCESS": "The other connection may have been over.",
+    "amqp091/X-DECL-TYPED": _DELETED,
     "amqp091/X-DELETE-EXISTS": _DELETED,
     "amqp091/X-BIND-EXIST": _DELETED,
     "amqp091/X-UNBIND-EXIST": _DELETED,
