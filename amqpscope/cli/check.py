@@ -48,7 +48,7 @@ Examples:
   amqpscope check --strict recorded/*.pcapng
   amqpscope check --merge rotated/
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
-  amqpscope check --format github --output findings.json recorded/
+  amqpscope check --format github --output amqp.sarif recorded/
   amqpscope check --format ndjson traffic.pcap | jq -r .rule | sort | uniq -c
   tcpdump -w - port 5672 | amqpscope check --format ndjson -
 
@@ -139,7 +139,7 @@ def check(
             show_default=False,
             rich_help_panel=_HOW,
             help="On standard output: text; ndjson: one JSON object a line and finding; json: one object "
-            "with all; github: annotations of a run of its Actions.",
+            "with all; sarif: for code scanning; github: annotations of a run of its Actions.",
         ),
     ] = Format.text,
     output: Annotated[
@@ -149,8 +149,8 @@ def check(
             "-o",
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
-            help="Also into a file, in a format by its name (.txt, .json, .ndjson) or the one "
-            "before the colon. May be given again.",
+            help="Also into a file, in a format by its name (.txt, .json, .ndjson, .sarif) or the "
+            "one before the colon. May be given again.",
         ),
     ] = None,
     most: Annotated[

@@ -21,6 +21,7 @@ class Format(enum.StrEnum):
     text = "text"
     json = "json"
     ndjson = "ndjson"
+    sarif = "sarif"
     github = "github"
 
 
@@ -30,6 +31,7 @@ _SUFFIXES = {
     ".txt": Format.text,
     ".json": Format.json,
     ".ndjson": Format.ndjson,
+    ".sarif": Format.sarif,
 }
 
 
@@ -69,6 +71,10 @@ class Reports:
                 return TextWriter(out, self._most)
             case Format.json | Format.ndjson:
                 return JsonWriter(out, whole=form is Format.json)
+            case Format.sarif:
+                from amqpscope.report.sarif import SarifWriter
+
+                return SarifWriter(out, self._terms)
             case Format.github:
                 from amqpscope.report.github import GithubWriter
 

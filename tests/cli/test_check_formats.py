@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 from support.commands import amqpscope, unprintable
-from support.reports import Told, commands, told_by_github, told_by_json, told_by_lines
+from support.reports import (
+    Told,
+    commands,
+    sarif_path,
+    sarif_run,
+    sarif_text,
+    told_by_github,
+    told_by_json,
+    told_by_lines,
+    told_by_sarif,
+)
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
 
@@ -20,6 +30,7 @@ SCRIPTED_FILES = [f"{name}.pcap" for name in SCRIPTED]
 READERS: dict[str, Callable[[str], Counter[Told]]] = {
     "json": told_by_json,
     "ndjson": told_by_lines,
+    "sarif": told_by_sarif,
     "github": told_by_github,
 }
 
@@ -61,8 +72,10 @@ def test_a_file_holds_what_standard_output_would(
 
 def test_forms_by_the_names_of_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     amqpscope(capsys, "check", "-o", "a.JSON", "-o", "b.ndjson", "--output", "c.txt", "window-overrun.pcap")
+    amqpscope(capsys, "check", "-o", "d.sarif", "window-overrun.pcap")
     assert json.loads(Path("a.JSON").read_text())["findings"]
     assert len(Path("b.ndjson").read_text().splitlines()) == 2
+    assert len(sarif_run(Path("d.sarif").read_text())["results"]) == 2
     assert Path("c.txt").read_text().startswith("window-overrun.pcap: 2 errors in ")
 
 
@@ -135,3 +148,45 @@ def test_github_escapes_what_has_a_meaning_to_it(folder: Path, capsys: pytest.Ca
         found = commands(result.out)
         assert [(level, told["line"]) for level, told, _ in found] == [("error", "15"), ("error", "16")]
         assert {told["file"] for _, told, _ in found} == {name.replace("\n", "\\n")}
+
+
+def test_sarif_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["clean.pcap", "missing.pcap", "empty.pcap", "lost.pcap"]
+    run = sarif_run(amqpscope(capsys, "check", "--format", "sarif", *names).out)
+    (invocation,) = run["invocations"]
+    assert not invocation["executionSuccessful"]
+    told = [
+        (one["level"], sarif_path(one["locations"][0]["physicalLocation"]), sarif_text(one["message"])[:20])
+        for one in invocation["toolExecutionNotifications"]
+    ]
+    assert told == [
+        ("error", "missing.pcap", "No such file or dire"),
+        ("error", "empty.pcap", "no AMQP 1.0 or 0-9-1"),
+        ("note", "lost.pcap", "capture/gap in packe"),
+    ]
+    assert run["results"]  # of lost.pcap
+    allowed = sarif_run(amqpscope(capsys, "check", "--allow-empty", "--format", "sarif", "empty.pcap").out)
+    (invocation,) = allowed["invocations"]
+    assert invocation["executionSuccessful"]
+    assert [one["level"] for one in invocation["toolExecutionNotifications"]] == ["note"]
+    missing = sarif_run(amqpscope(capsys, "check", "--format", "sarif", "missing.pcap").out)
+    assert not missing["invocations"][0]["executionSuccessful"]
+
+
+def test_paths_in_sarif(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative to where it was started, whatever was asked for; never out of it."""
+    (folder / "below").mkdir()
+    names = ["a:b.pcap", "per%41cent é?#.pcap", "[x](y){0}.pcap", "new\nline.pcap"]
+    octets = (folder / "window-overrun.pcap").read_bytes()
+    for name in names:
+        (folder / name).write_bytes(octets)
+    asked = [*names, str(folder / "window-overrun.pcap"), "./below/../clean.pcap", "below/../x.pcap"]
+    Path("x.pcap").write_bytes(octets)
+    run = sarif_run(amqpscope(capsys, "check", "--format", "sarif", *asked).out)
+    paths = {sarif_path(one["locations"][0]["physicalLocation"]) for one in run["results"]}
+    assert paths == {*names, "window-overrun.pcap", "x.pcap"}
+    monkeypatch.chdir(folder / "below")
+    run = sarif_run(amqpscope(capsys, "check", "--format", "sarif", "../x.pcap").out)
+    assert sarif_path(run["results"][0]["locations"][0]["physicalLocation"]) == str(folder / "x.pcap")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import re
+import urllib.parse
 from collections import Counter
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jsonschema
 
 # What any form tells of a finding: severity, whether it is certain, rule, peer, packet, capture, connection.
 Told = tuple[str, bool, str, str, int, str, str]
@@ -72,4 +79,86 @@ def told_by_github(text: str) -> Counter[Told]:
         connection = re.search(r" Connection (\S+)\.\Z", message)
         assert connection is not None
         told[(severity, not possible, rule, peer, int(packet), properties["file"], connection[1])] += 1
+    return told
+
+
+@functools.cache
+def _sarif_schema() -> jsonschema.Draft7Validator:
+    """The schema of OASIS (see schemas/README.md)."""
+    import jsonschema  # only what looks at SARIF needs it
+
+    schema = json.loads((Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json").read_text())
+    return jsonschema.Draft7Validator(schema)
+
+
+def sarif_run(text: str) -> dict[str, Any]:
+    """The run of a SARIF log, which is held to the schema and to what GitHub asks for beyond it."""
+    assert text.isascii()
+    log = json.loads(text)
+    assert [error.message for error in _sarif_schema().iter_errors(log)] == []
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert len({one["id"] for one in rules}) == len(rules)
+    for one in rules:
+        assert one["shortDescription"]["text"] and one["fullDescription"]["text"] and one["help"]["text"]
+    seen = set()
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        (location,) = result["locations"]
+        physical = location["physicalLocation"]
+        assert physical["region"]["startLine"] > 0
+        known_by = (sarif_path(physical), result["partialFingerprints"]["primaryLocationLineHash"])
+        assert known_by not in seen
+        seen.add(known_by)
+        for message in [result["message"], *(one["message"] for one in result.get("relatedLocations", []))]:
+            sarif_text(message)
+    return run
+
+
+def sarif_path(physical: dict[str, Any]) -> str:
+    """The file that a location names."""
+    artifact = physical["artifactLocation"]
+    uri = artifact["uri"]
+    assert re.fullmatch(r"(file:///)?([A-Za-z0-9_.~/-]|%[0-9A-F]{2})*", uri)
+    if uri.startswith("file://"):
+        assert "uriBaseId" not in artifact
+        uri = uri.removeprefix("file://")
+    else:
+        assert artifact["uriBaseId"] == "%SRCROOT%"
+        assert not uri.startswith(("/", "../"))
+    return os.fsdecode(urllib.parse.unquote_to_bytes(uri))
+
+
+def sarif_text(message: dict[str, str]) -> str:
+    """What a viewer shows of a message: no links, no placeholders."""
+    text = message["text"]
+    assert text.isprintable()
+    assert re.search(r"(?<!\\)\[[^\]]*(?<!\\)\]\(", text) is None
+    without = text.replace("{{", "").replace("}}", "")
+    assert "{" not in without and "}" not in without
+    return text.replace("\\[", "[").replace("\\]", "]").replace("{{", "{").replace("}}", "}")
+
+
+def told_by_sarif(text: str) -> Counter[Told]:
+    told: Counter[Told] = Counter()
+    for result in sarif_run(text)["results"]:
+        properties = result["properties"]
+        location = result["locations"][0]
+        packet = location["physicalLocation"]["region"]["startLine"]
+        possible = properties["certainty"] == "possible"
+        assert result["level"] == (
+            "warning" if possible and properties["severity"] == "error" else properties["severity"]
+        )
+        (logical,) = location["logicalLocations"]
+        assert logical["fullyQualifiedName"] == f"{properties['connection']}/packet {packet}"
+        one = (
+            properties["severity"],
+            not possible,
+            result["ruleId"],
+            properties["peer"],
+            packet,
+            sarif_path(location["physicalLocation"]),
+            properties["connection"],
+        )
+        told[one] += 1
     return told

@@ -1,0 +1,251 @@
+"""Findings as SARIF 2.1.0 (OASIS), for GitHub's code scanning and whatever else reads it: a result a finding.
+
+A result names what SARIF has no word for where readers of SARIF look: GitHub takes only results with a file
+and a line, and shows both, so a packet's number stands for the line; the logical location says that it is a
+packet, and of which connection. Everything else that JSON has of the finding is in the property bag.
+`primaryLocationLineHash` is what GitHub knows a result by from run to run; here the finding's fingerprint,
+with a number behind it where several have the same. What is possible is at most a warning, as it is no
+failure.
+
+Results are written as they come; rules, which were met by then, behind them. The order of names in an object
+has no meaning.
+
+Viewers take square brackets and a target behind them for a link, and braces for placeholders, in plain text
+too: both are escaped as SARIF asks (3.11.5, 3.11.6). All text is visible characters, in ASCII escapes.
+
+SARIF is written by hand: of the libraries for it one is of 2019, and the one that is kept (of 2025, by one
+person, little used, with pydantic below it) lets anything through that the schema forbids. The tests hold
+every log to the schema of OASIS.
+"""
+
+import json
+import os
+import urllib.parse
+from typing import Any, TextIO
+
+from amqpscope import __version__
+from amqpscope.finding import Finding
+from amqpscope.note import Note
+from amqpscope.reading import Capture
+from amqpscope.report.findings import finding_object, fingerprint
+from amqpscope.report.printable import printable
+from amqpscope.report.terms import Terms
+from amqpscope.report.verdict import answer, remarks, short_message
+from amqpscope.report.writer import Writer
+from amqpscope.rules.catalogue import rule, severity
+from amqpscope.rules.explanation import explanation
+from amqpscope.rules.profiles import weight
+
+__all__ = ["SarifWriter"]
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+_ROOT = "%SRCROOT%"
+"""What a path is relative to: where the run was started, in CI the root of the repository."""
+
+# What stands elsewhere in a result.
+_TOLD = ("rule", "message", "capture", "packets", "fingerprint")
+
+# What the property bag of a rule tells GitHub of its weight.
+_PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
+
+
+class SarifWriter(Writer):
+    """One log with one run."""
+
+    def __init__(self, out: TextIO, terms: Terms) -> None:
+        self._out = out
+        self._terms = terms
+        self._name = ""
+        self._capture: Capture | None = None
+        self._first = True
+        self._complete = True
+        # Ids of the rules met so far, with their places in the list.
+        self._rules: dict[str, int] = {}
+        self._descriptors: list[dict[str, Any]] = []
+        # Those of the capture, counted.
+        self._fingerprints: dict[str, int] = {}
+        self._notifications: list[dict[str, Any]] = []
+        out.write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
+
+    def begin(self, path: str) -> None:
+        self._name = path
+        self._capture = None
+        self._fingerprints = {}
+
+    def opened(self, capture: Capture) -> None:
+        self._name = capture.name
+        self._capture = capture
+
+    def take(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            self._out.write(("\n" if self._first else ",\n") + json.dumps(self._result(finding)))
+            self._first = False
+        if findings:
+            self._out.flush()
+
+    def finish(self, capture: Capture, nothing: str) -> None:
+        self._take_notes()
+        if nothing:
+            self._notify("note" if self._terms.allow_empty else "error", nothing, 0)
+            self._complete = self._complete and self._terms.allow_empty
+
+    def fail(self, reason: str) -> None:
+        self._take_notes()
+        self._notify("error", reason.removeprefix(f"{self._name}: "), 0)
+        self._complete = False
+
+    def end(self) -> None:
+        driver = {
+            "name": "amqpscope",
+            "version": __version__,
+            "semanticVersion": __version__,
+            "rules": self._descriptors,
+        }
+        invocation = {
+            "executionSuccessful": self._complete,
+            "toolExecutionNotifications": self._notifications,
+        }
+        rest = {
+            "tool": {"driver": driver},
+            "invocations": [invocation],
+            "columnKind": "unicodeCodePoints",
+        }
+        self._out.write("\n], " + json.dumps(rest)[1:] + "]}\n")
+        self._out.flush()
+
+    def _result(self, finding: Finding) -> dict[str, Any]:
+        number = fingerprint(finding)
+        count = self._fingerprints[number] = self._fingerprints.get(number, 0) + 1
+        told = finding_object(finding, self._name)
+        level = weight(finding)
+        if level == "error" and not finding.certain:
+            level = "warning"
+        which = "" if finding.certain else "Possible: "
+        parts = [f"{which}packet {finding.packet}, {finding.peer}: {short_message(finding)}."]
+        parts += [*remarks(finding), f"Answer: {answer(finding)}."]
+        packets = [one["packet"] for one in told["packets"][1:]]
+        result: dict[str, Any] = {
+            "ruleId": finding.rule,
+            "ruleIndex": self._rule_index(finding),
+            "level": level,
+            "message": _message(" ".join(parts)),
+            "locations": [self._location(int(finding.packet), finding.connection.id)],
+            "partialFingerprints": {
+                "primaryLocationLineHash": f"{number}:{count}",
+                "amqpscope/v1": number,
+            },
+            "properties": _visible({name: value for name, value in told.items() if name not in _TOLD}),
+        }
+        if packets:
+            result["relatedLocations"] = [
+                {"id": place, **self._location(packet, ""), "message": _message(f"packet {packet}")}
+                for place, packet in enumerate(packets, 1)
+            ]
+        return result
+
+    def _rule_index(self, finding: Finding) -> int:
+        index = self._rules.get(finding.rule)
+        if index is None:
+            index = self._rules[finding.rule] = len(self._descriptors)
+            self._descriptors.append(_descriptor(finding.rule, finding.edition))
+        return index
+
+    def _location(self, packet: int, connection: str) -> dict[str, Any]:
+        """Where a packet is; 0 is the capture as a whole. connection: its id, or ""."""
+        physical: dict[str, Any] = {"artifactLocation": _artifact(self._name)}
+        if packet:
+            physical["region"] = {"startLine": packet}
+        location: dict[str, Any] = {"physicalLocation": physical}
+        if connection:
+            name = f"packet {packet}"
+            location["logicalLocations"] = [
+                {"name": name, "fullyQualifiedName": f"{connection}/{name}", "kind": "packet"}
+            ]
+        return location
+
+    def _take_notes(self) -> None:
+        for note in self._capture.notes if self._capture is not None else []:
+            self._notify("note", _told_note(note), int(note.packet), note.code)
+
+    def _notify(self, level: str, text: str, packet: int, code: str = "") -> None:
+        """Something about a capture itself."""
+        told: dict[str, Any] = {
+            "level": level,
+            "message": _message(text),
+            "locations": [self._location(packet, "")],
+        }
+        if code:
+            told["descriptor"] = {"id": code}
+        self._notifications.append(told)
+
+
+def _told_note(note: Note) -> str:
+    where = f" in packet {note.packet}" if note.packet else ""
+    which = f" of {note.connection.id}" if note.connection is not None else ""
+    return f"{note.code}{where}{which}: {note.detail}"
+
+
+def _descriptor(id: str, edition: str) -> dict[str, Any]:
+    """What a rule is."""
+    row = rule(id, edition)
+    words = explanation(id)
+    fault = row.text if words is None or not words.fault else words.fault
+    parts = [("Rule", f"{row.text} ({row.requirement})"), ("Source", row.source)]
+    if words is not None:
+        parts += [("Why it matters", words.matters), ("Silent when", words.silent)]
+    parts = [(label, " ".join(text.split())) for label, text in parts if text]
+    level = severity(id, edition)
+    return {
+        "id": id,
+        "shortDescription": {"text": _plain(" ".join(fault.split()))},
+        "fullDescription": {"text": _plain(row.text)},
+        "help": {
+            "text": "\n".join(f"{label}: {_plain(text)}" for label, text in parts),
+        },
+        "defaultConfiguration": {"level": level},
+        "properties": {
+            "tags": ["AMQP", id.partition("/")[0], row.layer],
+            "precision": "very-high",
+            "problem.severity": _PROBLEM[level],
+        },
+    }
+
+
+def _artifact(path: str) -> dict[str, str]:
+    """Where a file is: relative to where the run was started, if it is below."""
+    relative = path if path in ("", "-") else os.path.relpath(path)
+    if relative == ".." or relative.startswith("../"):
+        return {"uri": "file://" + _quoted(os.path.abspath(path))}
+    return {"uri": _quoted(relative), "uriBaseId": _ROOT}
+
+
+def _quoted(path: str) -> str:
+    """A path as the path of a URI: also a colon is quoted, for it would end a scheme."""
+    try:
+        octets = os.fsencode(path)
+    except UnicodeEncodeError:  # no name that a file can have
+        octets = printable(path).encode()
+    return urllib.parse.quote(octets, safe="/")
+
+
+def _message(text: str) -> dict[str, str]:
+    return {"text": _plain(text)}
+
+
+def _plain(text: str) -> str:
+    """Text that holds nothing but itself."""
+    text = printable(text).replace("{", "{{").replace("}", "}}")
+    # Only where a target follows is a bracket anything else than a bracket.
+    return text.replace("[", "\\[").replace("]", "\\]") if "](" in text else text
+
+
+def _visible(value: Any) -> Any:
+    """A value of JSON, all its texts made visible: readers of SARIF take no half of a pair."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {name: _visible(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_visible(inner) for inner in value]
+    return value

@@ -1,0 +1,111 @@
+"""Whatever stands in a finding, and whatever a file is called: each form is read back as what it says."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.commands import unprintable
+from support.reports import commands, sarif_run, sarif_text
+
+from amqpscope.finding import Finding
+from amqpscope.model import Connection, Spot
+from amqpscope.report.github import GithubWriter
+from amqpscope.report.printable import printable
+from amqpscope.report.sarif import SarifWriter
+from amqpscope.report.terms import Terms
+from amqpscope.report.writer import Writer
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+
+NASTY = [
+    "]]>",
+    "<!--",
+    "<script>alert(1)</script>",
+    "&amp;&lt;",
+    '"\'`',
+    "```\n# heading\n",
+    "| a | b |",
+    "[click](http://evil.example)",
+    "![](http://evil.example/x.png)",
+    "\\[x\\](y)",
+    "{0} {{1}} }{",
+    "=HYPERLINK(\"http://evil\")",
+    "@everyone #1 GH-1 www.evil.example",
+    "::error title=x::y",
+    "%0A::add-mask::z",
+    "##[error]w",
+    "\x00\x1b[31m\x7f\x9b",
+    "a\r\nb\u2028c\x85d",
+    "\u202egnp\u2066",
+    "\ufffe\uffff\U0010ffff",
+    "\udc80\ud800",
+    "</testcase></testsuite>",
+]  # fmt: skip
+
+TEXTS = st.one_of(
+    st.sampled_from(NASTY),
+    st.lists(st.sampled_from(NASTY), min_size=2, max_size=4).map("".join),
+    st.text(st.characters(), max_size=40),
+)
+
+TERMS = Terms(("error",), False, False)
+
+
+def finding(text: str, certain: bool) -> Finding:
+    """One in which everything that comes from a peer is this text."""
+    connection = Connection("x", 0, 0, bytes([10, 0, 0, 1, 10, 0, 0, 2, 0xC3, 0x50, 0x16, 0x28]))
+    spot = Spot(0, 17, 1_700_000_000_000_000_000, 0, "transfer", 0)
+    found = Finding(
+        "amqp10/L-CREDIT",
+        CERTAIN if certain else POSSIBLE,
+        f"before {text} behind",
+        connection,
+        spot,
+        {"value": text, "values": [text, text]},
+        [3],
+    )
+    found.link, found.link_sender = text, "client"
+    found.reaction, found.reaction_condition = "end", text
+    return found
+
+
+def written(make: Callable[[io.StringIO], Writer], text: str, certain: bool) -> str:
+    """A report of one finding, in a capture of this name, which could not be read further for this reason."""
+    out = io.StringIO()
+    writer = make(out)
+    writer.begin(text)
+    writer.take([finding(text, certain)])
+    writer.fail(f"no more: {text}")
+    writer.end()
+    return out.getvalue()
+
+
+def shown(text: str) -> str:
+    """As much of it as any form shows."""
+    return printable(text)[:200]
+
+
+@given(TEXTS, st.booleans())
+def test_github(text: str, certain: bool) -> None:
+    report = written(lambda out: GithubWriter(out, TERMS), text, certain)
+    assert unprintable(report) == []
+    told, failed = commands(report)
+    assert told[0] == ("error" if certain else "warning")
+    assert told[1].get("file", "-") == printable(text)
+    assert told[1]["line"] == "17"
+    assert told[1]["title"].endswith("error amqp10/L-CREDIT by the client in packet 17")
+    assert told[2].startswith(f"before {shown(text)}")
+    assert (failed[0], failed[2]) == ("error", f"no more: {printable(text)}")
+    assert report.count("\n") == 3
+
+
+@given(TEXTS, st.booleans())
+def test_sarif(text: str, certain: bool) -> None:
+    run = sarif_run(written(lambda out: SarifWriter(out, TERMS), text, certain))
+    (result,) = run["results"]
+    assert f"packet 17, client: before {shown(text)}" in sarif_text(result["message"])
+    assert result["properties"]["evidence"]["values"] == [printable(text)] * 2
+    (failed,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert sarif_text(failed["message"]) == f"no more: {printable(text)}"
