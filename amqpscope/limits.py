@@ -441,6 +441,10 @@ MAX_REMEMBERED_PLACES: Final = 10_000
 MAX_REMEMBERED_FRAMES: Final = 100_000
 """Frames of a peer of which `why` remembers where they stand, to tell which of them the other had read."""
 
+MAX_ENDINGS: Final = 1000
+"""Ends of sessions, links and channels of a connection that `why --end` tells: the first. Who asks has one in
+mind, and a connection with more of them is told by its first errors."""
+
 MAX_QUESTIONS: Final = 100
 """Frames of one packet that `why` explains. A packet of a TCP without offload holds fewer than 200."""
 

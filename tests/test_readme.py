@@ -28,6 +28,7 @@ def test_there_are_pictures() -> None:
         "$ amqpscope summary captures/pika-two-threads.pcap",
         "$ amqpscope check captures/rhea-any-interface.pcap",
         "$ amqpscope why captures/rhea-transfer-before-attach.pcap 17",
+        "$ amqpscope why --end captures/pika-connection-errors.pcap",
         "$ amqpscope rules explain L-CREDIT",
     ]
     assert max(len(picture.splitlines()) for picture in PICTURES) > 15

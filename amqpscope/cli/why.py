@@ -1,4 +1,4 @@
-"""`amqpscope why`: what a packet is, on what it rests, and what followed."""
+"""`amqpscope why`: what a packet is, on what it rests, and what followed; or why something ended."""
 
 import enum
 import json
@@ -10,9 +10,14 @@ from amqpscope.cli.check import Spec
 from amqpscope.cli.output import painter
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError
+from amqpscope.model import Connection
 from amqpscope.rules.profiles import AUTO, valid
+from amqpscope.selection import check_connection, is_connection
+from amqpscope.why.endings import endings_of
+from amqpscope.why.endings_text import endings_lines, wanted_of
+from amqpscope.why.followers import follower
 from amqpscope.why.inquiry import inquire
-from amqpscope.why.json_form import answer_object
+from amqpscope.why.json_form import answer_object, endings_object
 from amqpscope.why.rereadable import Rereadable
 from amqpscope.why.scenes import Scenes
 from amqpscope.why.text import answer_lines
@@ -35,13 +40,19 @@ Earlier frames are told with what they do for the one in question:
   matters to  a finding names it
 
 \b
-The capture is read three times; - is copied to a temporary file first.
+With --end each end is traced back to what it answers: a finding, the method
+that a close names, an error told before, a silence. What only came before is
+told as such.
+
+\b
+The capture is read several times; - is copied to a temporary file first.
 
 \b
 Examples:
   amqpscope why traffic.pcap 17
   amqpscope why --frame 4 traffic.pcap 17
   amqpscope why --format json traffic.pcap 17 | jq '.frames[].grounds'
+  amqpscope why --end --connection 3 traffic.pcap
 
 \b
 Exit status: 0 explained, 2 a failure (no such packet, unreadable file),
@@ -63,7 +74,27 @@ def why(
             metavar="FILE", help="A capture, pcap or pcapng, also in gzip or zstd; - is standard input."
         ),
     ],
-    packet: Annotated[int, typer.Argument(metavar="PACKET", help="Its number, as Wireshark counts.")],
+    packet: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[PACKET]", show_default=False, help="Its number, as Wireshark counts; or --end."
+        ),
+    ] = None,
+    end: Annotated[
+        bool,
+        typer.Option(
+            "--end",
+            help="Instead: why each connection, session, link and channel ended, back to the first cause.",
+        ),
+    ] = False,
+    connection: Annotated[
+        str | None,
+        typer.Option(
+            "--connection",
+            metavar="WHICH",
+            help="With --end, of this connection: its number, ADDRESS, ADDRESS:PORT or its id in JSON.",
+        ),
+    ] = None,
     frame: Annotated[
         int,
         typer.Option(
@@ -88,9 +119,18 @@ def why(
     ] = AUTO,
 ) -> int:
     """Show what a packet is, what both peers knew, which packets allow or forbid it, and what followed."""
+    valid(profile)
+    if end:
+        if packet is not None or frame:
+            raise FilterError("--end: asks about all of a connection, not about a packet")
+        with Rereadable(path, profile, spec) as material:
+            return _ends(material, connection, form)
+    if packet is None:
+        raise FilterError("a PACKET is needed, or --end")
+    if connection is not None:
+        raise FilterError("--connection: only with --end")
     if packet < 1:
         raise FilterError(f"packet {packet}: they are counted from 1")
-    valid(profile)
     with Rereadable(path, profile, spec) as material:
         answer = inquire(material, packet)
         if frame < 0 or frame > len(answer.questions):
@@ -107,3 +147,23 @@ def why(
         for line, hang in answer_lines(answer, scenes, frame):
             print(paint(line, hang))
     return Status.FINE if answer.connection is not None else Status.NO_AMQP
+
+
+def _ends(material: Rereadable, which: str | None, form: Format) -> Status:
+    """Why things ended."""
+    if which is not None:
+        check_connection(which)
+
+    def wanted(connection: Connection) -> bool:
+        return which is None or is_connection(connection, which)
+
+    found = endings_of(material, wanted, follower)
+    as_data = form is Format.json
+    scenes = Scenes.of_several(material, wanted_of(found), as_data)
+    if as_data:
+        print(json.dumps(endings_object(material.name, found, scenes)))
+    else:
+        paint = painter()[0].paint
+        for line, hang in endings_lines(material.name, found, scenes):
+            print(paint(line, hang))
+    return Status.FINE if found else Status.NO_AMQP

@@ -12,11 +12,15 @@ __all__ = ["Diagnosed", "Diagnosis"]
 
 
 class Diagnosed(NamedTuple):
-    """One line: its code (`diag/...`), the packet it begins with, and the sentence."""
+    """One line: its code (`diag/...`), the packet it begins with, the sentence, and the packet of the cause.
+
+    cause: 0 if none is found.
+    """
 
     code: str
     packet: int
     text: str
+    cause: int = 0
 
 
 class Diagnosis:

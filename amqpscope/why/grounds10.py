@@ -247,6 +247,9 @@ class Grounds10(Grounds):
             _add(found, BELONGS, "the delivery that is under way on the link", link.first)
             if link.last is not None and link.last != link.first:
                 _add(found, BELONGS, "the transfer before on the link", link.last)
+        elif isinstance(body, Flow) and peer is None and link.receiver and body.delivery_count is not None:
+            what = "no attach of the sender's was captured, whose delivery-count it tells"
+            found.append(Ground(LACKS, what, None))
         elif isinstance(body, Flow) and peer is not None:
             _add(found, BELONGS, "the other end's newest flow of the link", peer.flow)
             _add(found, BELONGS, "the newest transfer on the link", peer.last or link.last)

@@ -328,7 +328,7 @@ def _conclude(answer: Answer, replay: Replay, findings: list[Finding]) -> None:
     packet = answer.segment.packet
     here = [one for one in findings if one.packet == packet]
     answer.named_by = [one for one in findings if one.packet != packet]
-    places = {asked.mark.place for asked in replay.asked}
+    places = {asked.mark.place: asked.mark.name for asked in replay.asked}
     told: set[int] = set()
     for asked in replay.asked:
         own = [one for one in here if id(one) not in told and _stands_at(one, asked.mark, places)]
@@ -357,10 +357,10 @@ def _conclude(answer: Answer, replay: Replay, findings: list[Finding]) -> None:
         answer.earlier, answer.later = replay.earlier, replay.later
 
 
-def _stands_at(finding: Finding, mark: Mark, places: set[tuple[int, int]]) -> bool:
+def _stands_at(finding: Finding, mark: Mark, places: dict[tuple[int, int], str]) -> bool:
     """Whether a finding is about a frame. Some remember of it only what it is called, and its packet."""
     place = (int(finding.spot.direction), int(finding.offset))
-    if place in places:
+    if places.get(place) == finding.frame:
         return place == mark.place
     return place[0] == mark.direction and finding.frame == mark.name
 

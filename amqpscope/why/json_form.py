@@ -4,13 +4,14 @@ from typing import Any
 
 from amqpscope.report.findings import finding_object
 from amqpscope.report.moment import iso
+from amqpscope.why.endings import Ending, Following, Step
 from amqpscope.why.inquiry import Answer
 from amqpscope.why.place import Ground, Knew, Mark, Question
 from amqpscope.why.scenes import Scenes
 from amqpscope.why.state import state_object
 from amqpscope.why.text import concern_of, knowledge_of, weighed
 
-__all__ = ["SCHEMA", "answer_object"]
+__all__ = ["SCHEMA", "answer_object", "endings_object"]
 
 SCHEMA = "amqpscope/why/1"
 
@@ -88,4 +89,53 @@ def _ground(ground: Ground, question: Question, scenes: Scenes) -> dict[str, Any
         "packet": None if mark is None else mark.packet,
         "known": None if mark is None else knowledge_of(mark, question) or "own",
         "frame": _frame(mark, scenes),
+    }
+
+
+def endings_object(
+    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes]
+) -> dict[str, Any]:
+    """Why things ended, of each connection."""
+    return {
+        "schema": SCHEMA,
+        "capture": name,
+        "connections": [
+            {
+                "connection": following.connection.id,
+                "protocol": following.connection.protocol or None,
+                "endings": [
+                    _ending(ending, name, scenes[int(following.connection.stream)]) for ending in endings
+                ],
+                "more": following.more,
+            }
+            for following, endings in found
+        ],
+    }
+
+
+def _ending(ending: Ending, capture: str, scenes: Scenes) -> dict[str, Any]:
+    return {
+        "thing": ending.thing,
+        "what": ending.what,
+        "peer": ending.peer or None,
+        "condition": ending.condition or None,
+        "packet": None if ending.mark is None else ending.mark.packet,
+        "frame": _frame(ending.mark, scenes),
+        "because": [_step(step, capture, scenes) for step in ending.steps],
+    }
+
+
+def _step(step: Step, capture: str, scenes: Scenes) -> dict[str, Any]:
+    finding = step.finding
+    place = None if step.mark is None else step.mark.place
+    if finding is not None:
+        place = scenes.of_finding(finding)
+    if place is None and step.packet:
+        place = next(iter(scenes.packets.get(step.packet, [])), None)
+    return {
+        "what": step.what,
+        "sure": step.sure,
+        "packet": step.packet or (None if step.mark is None else step.mark.packet),
+        "frame": None if place is None else scenes.frame(place),
+        "finding": None if finding is None else finding_object(finding, capture),
     }

@@ -50,10 +50,10 @@ class Rereadable:
         """Its octets, from the beginning."""
         return Source(self._file(), self.name)
 
-    def capture(self, judge: bool) -> Capture:
-        """Its frames, from the beginning, judged or not."""
+    def capture(self, judge: bool, keep: bool = False) -> Capture:
+        """Its frames, from the beginning, judged or not. keep: with its connections."""
         return Capture(
-            self._file(), judge=judge, keep=False, name=self.name, profile=self._profile, spec=self._spec
+            self._file(), judge=judge, keep=keep, name=self.name, profile=self._profile, spec=self._spec
         )
 
     def close(self) -> None:

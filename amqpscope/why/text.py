@@ -59,6 +59,9 @@ _WEIGHTS = (FORBIDS, LACKS, GRANTS, LACKS, LIMITS, NAMED, SETS_UP, BELONGS)
 _MINOR = (SETS_UP, BELONGS)
 """What takes one line: where it stands, without what it says."""
 
+_BELOW: Line = [("", "    ")]
+"""Before the line of a frame that says more about the line above."""
+
 _EFFECT = 12
 _INDENT = 2
 _LABEL = 10
@@ -95,7 +98,7 @@ def answer_lines(answer: Answer, scenes: Scenes, only: int) -> list[tuple[Line, 
         shown += [([], -1), ([("rule", f"{many} in the packet")], 2)]
         for index, question in enumerate(answer.questions):
             marks = "".join(sorted({"!!" if one.certain else "? " for one in question.findings}))[:2]
-            shown.append(([("problem", f"{marks:<3}"), *scenes.line(question.mark.place)], -1))
+            shown.append(scenes.line(question.mark.place, [("problem", f"{marks:<3}")]))
             if index + 1 >= _LISTED and len(answer.questions) > _LISTED:
                 left = len(answer.questions) - _LISTED + answer.more
                 shown.append(([("dim", f"   and {left} more (--format json has them)")], 2))
@@ -153,10 +156,11 @@ def _explained(answer: Answer, only: int) -> list[int]:
 
 
 def _question(question: Question, answer: Answer, scenes: Scenes) -> list[tuple[Line, int]]:
-    line = scenes.line(question.mark.place)
+    mark: Line = [("problem", "» ")]
+    shown = [scenes.line(question.mark.place, mark)]
     if question is answer.ended:
-        line = [("end", f"the {answer.peer}'s stream ends ({' and '.join(answer.segment.flags)})")]
-    shown: list[tuple[Line, int]] = [([("problem", "» "), *line], -1)]
+        flags = " and ".join(answer.segment.flags)
+        shown = [([*mark, ("end", f"the {answer.peer}'s stream ends ({flags})")], 2)]
     if question.mark.packet != question.last_packet:
         text = f"its octets are in the packets {question.mark.packet} to {question.last_packet}"
         shown.append(([("dim", f"  {text}")], 2))
@@ -178,7 +182,7 @@ def _question(question: Question, answer: Answer, scenes: Scenes) -> list[tuple[
         shown.append(([("dim", "    nothing that answers it")], 4))
     for sequel in question.sequels:
         shown.append(([("", f"    {sequel.what}")], 6))
-        shown.append((_indented(scenes.line(sequel.mark.place)), -1))
+        shown.append(scenes.line(sequel.mark.place, _BELOW))
     return shown
 
 
@@ -231,7 +235,7 @@ def _named_by(finding: Finding, told: set[int], scenes: Scenes) -> list[tuple[Li
         if packet not in told and packet in scenes.packets:
             told.add(packet)
             shown.append(([("note", f"  {NAMED:<{_EFFECT}}"), ("", printable(finding.rule))], 2 + _EFFECT))
-            shown += [(_indented(scenes.line(place)), -1) for place in scenes.packets[packet]]
+            shown += [scenes.line(place, _BELOW) for place in scenes.packets[packet]]
     return shown
 
 
@@ -253,7 +257,7 @@ def _ground(ground: Ground, question: Question, scenes: Scenes) -> list[tuple[Li
     ]
     if where:
         return [(line, 2 + _EFFECT)]
-    return [(line, 2 + _EFFECT), (_indented(scenes.line(ground.mark.place)), -1)]
+    return [(line, 2 + _EFFECT), scenes.line(ground.mark.place, _BELOW)]
 
 
 def knowledge_of(mark: Mark, question: Question) -> str:
@@ -266,10 +270,6 @@ def knowledge_of(mark: Mark, question: Question) -> str:
     if knew.arrived is not None and mark.end <= knew.arrived.end:
         return "arrived, perhaps not read"
     return "had not arrived"
-
-
-def _indented(line: Line) -> Line:
-    return [("", "    "), *line]
 
 
 def _knew(question: Question) -> list[tuple[Line, int]]:
@@ -298,7 +298,7 @@ def knowledge(knew: Knew) -> str:
         last = "" if knew.coming is None else _named(knew.coming)
         parts.append(
             f"cannot have read {last}"
-            + (f" and {knew.coming_count - 1} before" if knew.coming_count > 1 else "")
+            + (f" and {knew.coming_count - 1} before it" if knew.coming_count > 1 else "")
         )
     return "; ".join(parts)
 
@@ -318,5 +318,5 @@ def _between(answer: Answer, scenes: Scenes) -> list[tuple[Line, int]]:
     for label, mark in (("the frame before", answer.earlier), ("the frame after", answer.later)):
         if mark is not None:
             shown.append(([("rule", f"  {label}")], 4))
-            shown.append((_indented(scenes.line(mark.place)), -1))
+            shown.append(scenes.line(mark.place, _BELOW))
     return shown

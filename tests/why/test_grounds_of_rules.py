@@ -38,6 +38,7 @@ OF_RULES: dict[str, tuple[str, int | None, str | None]] = {
     "amqp10/D-SNDMODE-UNSETTLED": ("grants", 10, "attach"),
     "amqp10/L-CREDIT": ("grants", 12, "flow"),
     "amqp10/L-CREDIT-INIT": ("lacks", None, None),
+    "amqp10/L-DC-UNSET": ("lacks", None, None),
     "amqp10/L-ERRANT-INPUT": ("forbids", 16, "detach"),
     "amqp10/L-HANDLE-INUSE": ("forbids", 10, "attach"),
     "amqp10/L-NAME-UNIQUE": ("forbids", 10, "attach"),

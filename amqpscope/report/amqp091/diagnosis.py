@@ -117,9 +117,9 @@ class Diagnosis091(Diagnosis):
 
     # Frame by frame
 
-    def _tell(self, code: str, packet: int, text: str) -> None:
+    def _tell(self, code: str, packet: int, text: str, cause: int = 0) -> None:
         if len(self.found) < MAX_DIAGNOSED:
-            self.found.append(Diagnosed(code, packet, text))
+            self.found.append(Diagnosed(code, packet, text, cause))
 
     def _header(self, header: ProtocolHeader, by_client: bool, packet: int) -> None:
         self.view.header(by_client, header)
@@ -236,7 +236,7 @@ class Diagnosis091(Diagnosis):
         if faulty is not None and close.reply_code in _MALFORMED:
             packet, name, number = faulty
             wrong = f"the malformed {name} of the {other} in packet {packet} on channel {number}"
-            self._tell("diag/closed", int(record.packet), f"{what} is closed for {wrong}")
+            self._tell("diag/closed", int(record.packet), f"{what} is closed for {wrong}", packet)
             return
         candidates = [
             (packet, method, number)
@@ -251,7 +251,7 @@ class Diagnosis091(Diagnosis):
         packet, _, number = max(named or candidates, key=lambda one: one[0])
         where = f" on channel {number}" if channel == 0 and number else ""
         because = f"{what} is closed for {name} of the {other} in packet {packet}{where}"
-        self._tell("diag/closed", int(record.packet), because)
+        self._tell("diag/closed", int(record.packet), because, packet)
 
     # What shows in the end
 

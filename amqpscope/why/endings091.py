@@ -1,0 +1,85 @@
+"""What begins and ends on an AMQP 0-9-1 connection: channels, and the consumers on them."""
+
+from amqpscope.model import CLIENT, Connection, FrameRecord
+from amqpscope.why.endings import Following, Step, Thing
+from amqpscope.why.grounds import Recent, name_text
+from amqpscope.why.place import Mark
+from dissectors.amqp091.methods import (
+    BasicCancel,
+    BasicConsume,
+    BasicDeliver,
+    BasicPublish,
+    ChannelClose,
+    ChannelOpen,
+    ConnectionClose,
+    ConnectionStartOk,
+    ConnectionTuneOk,
+    QueueDelete,
+)
+
+__all__ = ["Following091"]
+
+_FINE = (0, 200)
+"""Reply-codes of a close that is no error."""
+
+_MISSED = 2
+"""Heartbeats that may be missing before a peer is taken for dead (section 4.2.7)."""
+
+
+class Following091(Following):
+    """Follows an AMQP 0-9-1 connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._channels: dict[int, Thing] = {}
+        self._consumers: dict[int, Recent[str, Thing]] = {}
+        self._heartbeat = 0
+        self._login: Step | None = None
+        self._deleted: Step | None = None
+
+    def patience(self, peer: str) -> tuple[str, int]:
+        return "the heartbeat", self._heartbeat * _MISSED * 1_000_000_000
+
+    def follow(self, record: FrameRecord) -> None:
+        body = record.frame.body
+        peer = record.peer
+        number = int(record.frame.channel)
+        if isinstance(body, ConnectionTuneOk):
+            self._heartbeat = max(int(body.heartbeat), 0)
+            self._login = None
+        elif isinstance(body, ConnectionStartOk):
+            self._login = self.step("the login that is refused", record)
+        elif isinstance(body, ConnectionClose):
+            self.end(
+                self.whole, f"was closed by the {peer}", _condition(body.reply_code), record, self._login
+            )
+        elif isinstance(body, ChannelOpen):
+            self._channels[number] = self.begin(f"channel {number}", self.whole, record)
+            self._consumers[number] = Recent()
+        elif isinstance(body, ChannelClose):
+            thing = self._channels.get(number)
+            if thing is not None:
+                self.end(thing, f"was closed by the {peer}", _condition(body.reply_code), record, None)
+        elif isinstance(body, BasicConsume):
+            around = self._channels.get(number)
+            if around is not None and body.consumer_tag:
+                name = f"consumer {name_text(body.consumer_tag)} on channel {number}"
+                self._consumers[number].put(body.consumer_tag, self.begin(name, around, record))
+        elif isinstance(body, BasicCancel):
+            consumers = self._consumers.get(number)
+            consumer = None if consumers is None else consumers.pop(body.consumer_tag or "")
+            if consumer is not None:
+                cause = None if peer == CLIENT else self._deleted
+                self.end(consumer, f"was cancelled by the {peer}", "", record, cause)
+        elif isinstance(body, QueueDelete):
+            self._deleted = self.step("a queue is deleted, which may be the one consumed", record, sure=False)
+        elif isinstance(body, (BasicPublish, BasicDeliver)):
+            self.goes_on(record)
+
+    def step(self, what: str, record: FrameRecord, sure: bool = True) -> Step:
+        """A frame as a cause."""
+        return Step(what, Mark.of(record), None, 0, sure)
+
+
+def _condition(code: int) -> str:
+    return "" if code in _FINE else str(int(code))

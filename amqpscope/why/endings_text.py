@@ -1,0 +1,101 @@
+"""Why things ended, for people: of each connection first how it ended, then its sessions, links and channels.
+
+    connection 0 ... was closed by the server with 501
+       24  0.412492 0  ←S 0 connection.close 501 "FRAME_ERROR ..."
+      because  this was due for it: error amqp091/F-FRAME-SIZE by the client in packet 23: ...
+         23  0.411635 0 C→  1 body           9000 octets
+
+A cause that is not sure begins with `perhaps`.
+"""
+
+from amqpscope.report.line import Line
+from amqpscope.report.printable import cut, printable
+from amqpscope.report.summary_text import count
+from amqpscope.report.timeline import heading
+from amqpscope.report.verdict import headline
+from amqpscope.why.endings import Ending, Following, Step
+from amqpscope.why.scenes import Scenes, Wanted
+
+__all__ = ["endings_lines", "wanted_of"]
+
+_SHOWN = 20
+"""Ends of a connection that are shown, besides those with an error, of which as many are."""
+
+_LONGEST = 100
+_LABEL = 9
+
+
+def wanted_of(found: list[tuple[Following, list[Ending]]]) -> dict[int, Wanted]:
+    """The frames that are spoken of, by connection."""
+    wanted = {}
+    for following, endings in found:
+        places = {ending.mark.place for ending in endings if ending.mark is not None}
+        packets: set[int] = set()
+        for ending in endings:
+            for step in ending.steps:
+                if step.mark is not None:
+                    places.add(step.mark.place)
+                if step.finding is not None:
+                    places.add((int(step.finding.spot.direction), int(step.finding.offset)))
+                if step.packet:
+                    packets.add(step.packet)
+        wanted[int(following.connection.stream)] = Wanted(places, packets)
+    return wanted
+
+
+def endings_lines(
+    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes]
+) -> list[tuple[Line, int]]:
+    """All of it: lines, each with the columns before its continuation, -1 for one that may be cut."""
+    shown: list[tuple[Line, int]] = [([("rule", f"{printable(name)}: {count(len(found), 'connection')}")], 4)]
+    for following, endings in found:
+        connection = following.connection
+        shown += [([], -1), (heading(connection), 4)]
+        of = scenes[int(connection.stream)]
+        told: set[tuple[int, int]] = set()
+        listed = _listed(endings)
+        for ending in listed:
+            shown += _ending(ending, of, told)
+        more = len(endings) - len(listed) + following.more
+        if more:
+            shown.append(([("dim", f"and {more} more, without an error (--format json)")], 4))
+    return shown
+
+
+def _listed(endings: list[Ending]) -> list[Ending]:
+    """The connection, those with errors, and some others."""
+    errors = [id(ending) for ending in endings if ending.condition][:_SHOWN]
+    others = [id(ending) for ending in endings if not ending.condition][:_SHOWN]
+    chosen = {*errors, *others}
+    return [ending for ending in endings if id(ending) in chosen]
+
+
+def _ending(ending: Ending, scenes: Scenes, told: set[tuple[int, int]]) -> list[tuple[Line, int]]:
+    """told: the frames whose causes are told already, as of a session that ended with the connection."""
+    condition = f": {cut(printable(ending.condition[: 2 * _LONGEST]), _LONGEST)}" if ending.condition else ""
+    style = "error" if condition else ""
+    shown: list[tuple[Line, int]] = [([("rule", ending.thing), (style, f" {ending.what}{condition}")], 4)]
+    if ending.mark is not None:
+        shown.append(scenes.line(ending.mark.place, [("", "  ")]))
+        told.add(ending.mark.place)
+    elif ending.steps and ending.steps[0].mark is not None and ending.steps[0].mark.place in told:
+        return shown
+    for step in ending.steps:
+        shown += _step(step, scenes)
+    return shown
+
+
+def _step(step: Step, scenes: Scenes) -> list[tuple[Line, int]]:
+    label = "because" if step.sure else "perhaps"
+    line: Line = [("key", f"  {label:<{_LABEL}}"), ("", printable(step.what))]
+    finding = step.finding
+    place = None if step.mark is None else step.mark.place
+    if finding is not None:
+        line += [("", ": "), *headline(finding)]
+        place = scenes.of_finding(finding)
+    if place is None and step.packet:
+        place = next(iter(scenes.packets.get(step.packet, [])), None)
+    shown: list[tuple[Line, int]] = [(line, 2 + _LABEL)]
+    if place is not None:
+        shown.append(scenes.line(place, [("", "    ")]))
+    return shown
