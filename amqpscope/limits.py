@@ -478,3 +478,9 @@ CONTEXT_AFTER: Final = 2
 
 CONTEXT_OCTETS: Final = 4096
 """Octets of such a frame, or of the message it completes, that are kept to be shown."""
+
+# reports
+
+MAX_CASE_FINDINGS: Final = 1000
+"""Findings of one rule by one peer of a connection that a case of a JUnit report has in words; the rest is
+counted. A server shows a case on one page, and keeps it for as many runs as it keeps."""

@@ -49,6 +49,7 @@ Examples:
   amqpscope check --merge rotated/
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
   amqpscope check --format github --output amqp.sarif recorded/
+  amqpscope check --output amqp.xml --output amqp.sarif recorded/
   amqpscope check --format ndjson traffic.pcap | jq -r .rule | sort | uniq -c
   tcpdump -w - port 5672 | amqpscope check --format ndjson -
 
@@ -139,7 +140,8 @@ def check(
             show_default=False,
             rich_help_panel=_HOW,
             help="On standard output: text; ndjson: one JSON object a line and finding; json: one object "
-            "with all; sarif: for code scanning; github: annotations of a run of its Actions.",
+            "with all; junit: for CI servers; sarif: for code scanning; github: annotations of a run of "
+            "its Actions.",
         ),
     ] = Format.text,
     output: Annotated[
@@ -149,7 +151,7 @@ def check(
             "-o",
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
-            help="Also into a file, in a format by its name (.txt, .json, .ndjson, .sarif) or the "
+            help="Also into a file, in a format by its name (.txt, .json, .ndjson, .sarif, .xml) or the "
             "one before the colon. May be given again.",
         ),
     ] = None,

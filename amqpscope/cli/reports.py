@@ -21,6 +21,7 @@ class Format(enum.StrEnum):
     text = "text"
     json = "json"
     ndjson = "ndjson"
+    junit = "junit"
     sarif = "sarif"
     github = "github"
 
@@ -32,6 +33,7 @@ _SUFFIXES = {
     ".json": Format.json,
     ".ndjson": Format.ndjson,
     ".sarif": Format.sarif,
+    ".xml": Format.junit,
 }
 
 
@@ -71,6 +73,10 @@ class Reports:
                 return TextWriter(out, self._most)
             case Format.json | Format.ndjson:
                 return JsonWriter(out, whole=form is Format.json)
+            case Format.junit:
+                from amqpscope.report.junit import JunitWriter
+
+                return JunitWriter(out, self._terms)
             case Format.sarif:
                 from amqpscope.report.sarif import SarifWriter
 

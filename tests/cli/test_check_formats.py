@@ -12,11 +12,13 @@ from support.commands import amqpscope, unprintable
 from support.reports import (
     Told,
     commands,
+    junit_suites,
     sarif_path,
     sarif_run,
     sarif_text,
     told_by_github,
     told_by_json,
+    told_by_junit,
     told_by_lines,
     told_by_sarif,
 )
@@ -30,6 +32,7 @@ SCRIPTED_FILES = [f"{name}.pcap" for name in SCRIPTED]
 READERS: dict[str, Callable[[str], Counter[Told]]] = {
     "json": told_by_json,
     "ndjson": told_by_lines,
+    "junit": told_by_junit,
     "sarif": told_by_sarif,
     "github": told_by_github,
 }
@@ -72,10 +75,11 @@ def test_a_file_holds_what_standard_output_would(
 
 def test_forms_by_the_names_of_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     amqpscope(capsys, "check", "-o", "a.JSON", "-o", "b.ndjson", "--output", "c.txt", "window-overrun.pcap")
-    amqpscope(capsys, "check", "-o", "d.sarif", "window-overrun.pcap")
+    amqpscope(capsys, "check", "-o", "d.sarif", "-o", "e.xml", "window-overrun.pcap")
     assert json.loads(Path("a.JSON").read_text())["findings"]
     assert len(Path("b.ndjson").read_text().splitlines()) == 2
     assert len(sarif_run(Path("d.sarif").read_text())["results"]) == 2
+    assert len(junit_suites(Path("e.xml").read_text())) == 1
     assert Path("c.txt").read_text().startswith("window-overrun.pcap: 2 errors in ")
 
 
@@ -190,3 +194,63 @@ def test_paths_in_sarif(
     monkeypatch.chdir(folder / "below")
     run = sarif_run(amqpscope(capsys, "check", "--format", "sarif", "../x.pcap").out)
     assert sarif_path(run["results"][0]["locations"][0]["physicalLocation"]) == str(folder / "x.pcap")
+
+
+def results(text: str) -> list[tuple[str, str, str]]:
+    """Suite, name and result of each case: `passed`, or the name and the message of what it has."""
+    found = []
+    for suite in junit_suites(text):
+        for case in suite.iter("testcase"):
+            (result,) = case
+            told = "passed" if result.tag == "system-out" else f"{result.tag}: {result.get('message')}"
+            found.append((suite.get("name"), case.get("name"), told))
+    return found
+
+
+def test_junit_fails_for_what_the_status_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "window-overrun.pcap"
+    case = "connection 0: amqp10/S-WIN-IN by the client"
+    for arguments, status in (((), 1), (("--fail-on", "never"), 0)):
+        result = amqpscope(capsys, "check", "--format", "junit", *arguments, name)
+        assert result.status == status
+        ((suite, told, how),) = results(result.out)
+        assert (suite, told) == (name, case)
+        if status:
+            assert how.startswith("failure: error amqp10/S-WIN-IN by the client in packet 15: ")
+            assert how.endswith(" (and 1 more)")
+        else:
+            assert how == "passed"
+        assert sum(told_by_junit(result.out).values()) == 2
+
+
+def test_junit_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["clean.pcap", "missing.pcap", "empty.pcap"]
+    assert results(amqpscope(capsys, "check", "--format", "junit", *names).out) == [
+        ("clean.pcap", "connection 0", "passed"),
+        ("missing.pcap", "can be read to its end", "error: No such file or directory"),
+        ("empty.pcap", "has AMQP to check", "error: no AMQP 1.0 or 0-9-1 to check: no TCP in it"),
+    ]
+    allowed = amqpscope(capsys, "check", "--format", "junit", "--allow-empty", "empty.pcap")
+    ((_, _, how),) = results(allowed.out)
+    assert how.startswith("skipped: no AMQP")
+    assert allowed.status == 0
+
+
+def test_junit_names_are_the_same_in_every_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither ports nor packets are in them, and a file's name is no package but for its folders."""
+    (folder / "below").mkdir()
+    (folder / "below" / "a.b.pcap").write_bytes((folder / "window-overrun.pcap").read_bytes())
+    (suite,) = junit_suites(amqpscope(capsys, "check", "--format", "junit", "./below/a.b.pcap").out)
+    (case,) = suite.iter("testcase")
+    assert case.get("classname") == "_.below.a_b_pcap"
+    assert suite.get("timestamp") == "2023-11-14T22:13:20"
+    assert suite.find("system-out").text.startswith("2 errors in ")
+
+
+def test_junit_counts_what_it_has_no_words_for(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amqpscope.report.junit.MAX_CASE_FINDINGS", 4)
+    written = amqpscope(capsys, "check", "--format", "junit", "credit-overrun.pcap").out
+    assert sum(told_by_junit(written).values()) == 4
+    assert "and 2 more\n" in written

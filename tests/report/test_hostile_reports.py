@@ -8,11 +8,12 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 from support.commands import unprintable
-from support.reports import commands, sarif_run, sarif_text
+from support.reports import commands, junit_suites, sarif_run, sarif_text
 
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, Spot
 from amqpscope.report.github import GithubWriter
+from amqpscope.report.junit import JunitWriter
 from amqpscope.report.printable import printable
 from amqpscope.report.sarif import SarifWriter
 from amqpscope.report.terms import Terms
@@ -53,9 +54,9 @@ TEXTS = st.one_of(
 TERMS = Terms(("error",), False, False)
 
 
-def finding(text: str, certain: bool) -> Finding:
+def finding(text: str, certain: bool, instance: int = 0) -> Finding:
     """One in which everything that comes from a peer is this text."""
-    connection = Connection("x", 0, 0, bytes([10, 0, 0, 1, 10, 0, 0, 2, 0xC3, 0x50, 0x16, 0x28]))
+    connection = Connection("x", 0, instance, bytes([10, 0, 0, 1, 10, 0, 0, 2, 0xC3, 0x50, 0x16, 0x28]))
     spot = Spot(0, 17, 1_700_000_000_000_000_000, 0, "transfer", 0)
     found = Finding(
         "amqp10/L-CREDIT",
@@ -109,3 +110,27 @@ def test_sarif(text: str, certain: bool) -> None:
     assert result["properties"]["evidence"]["values"] == [printable(text)] * 2
     (failed,) = run["invocations"][0]["toolExecutionNotifications"]
     assert sarif_text(failed["message"]) == f"no more: {printable(text)}"
+
+
+@given(TEXTS, st.booleans())
+def test_junit(text: str, certain: bool) -> None:
+    (suite,) = junit_suites(written(lambda out: JunitWriter(out, TERMS), text, certain))
+    assert suite.get("name") == printable(text)
+    told, failed = suite.iter("testcase")
+    (result,) = told
+    assert result.tag == ("failure" if certain else "system-out")
+    assert f"error amqp10/L-CREDIT by the client in packet 17: before {shown(text)}" in result.text
+    assert failed.find("error").get("message") == f"no more: {printable(text)}"
+
+
+def test_junit_tells_connections_of_one_number_apart() -> None:
+    """Wireshark counts a connection without a handshake as the one before it between the same ends."""
+    out = io.StringIO()
+    writer = JunitWriter(out, TERMS)
+    writer.begin("x")
+    writer.take([finding("", True, instance) for instance in (0, 1)])
+    writer.fail("")
+    writer.end()
+    (suite,) = junit_suites(out.getvalue())
+    names = [case.get("name") for case in suite.iter("testcase")]
+    assert len(names) == len(set(names)) == 3

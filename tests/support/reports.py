@@ -11,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lxml import etree
+
 if TYPE_CHECKING:
     import jsonschema
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Told = tuple[str, bool, str, str, int, str, str]
 
 _TITLE = re.compile(r"(possible )?(error|warning|note) (\S+) by the (\w+) in packet (\d+)\Z")
+_TITLE_OF_LINE = re.compile(r"(possible )?(error|warning|note) (\S+) by the (\w+) in packet (\d+): ")
 
 
 def told_by_objects(objects: list[dict[str, Any]]) -> Counter[Told]:
@@ -161,4 +164,46 @@ def told_by_sarif(text: str) -> Counter[Told]:
             properties["connection"],
         )
         told[one] += 1
+    return told
+
+
+@functools.cache
+def _junit_schema() -> etree.XMLSchema:
+    """What Jenkins takes (see schemas/README.md)."""
+    return etree.XMLSchema(etree.parse(Path(__file__).parent / "schemas" / "junit-10.xsd"))
+
+
+def junit_suites(text: str) -> list[etree._Element]:
+    """The suites of a JUnit report, which is held to the schema and to its own counts."""
+    assert text.isascii()
+    root = etree.fromstring(text.encode(), etree.XMLParser(resolve_entities=False))
+    _junit_schema().assertValid(root)
+    for element in root.iter():
+        assert all(line.isprintable() for line in (element.text or "").split("\n"))
+        assert all(value.isprintable() for value in element.attrib.values())
+    suites = list(root)
+    for tag, name in (("failure", "failures"), ("error", "errors"), ("testcase", "tests")):
+        for suite in suites:
+            assert int(suite.get(name)) == len(list(suite.iter(tag)))
+        assert int(root.get(name)) == sum(int(suite.get(name)) for suite in suites)
+    return suites
+
+
+def told_by_junit(text: str) -> Counter[Told]:
+    told: Counter[Told] = Counter()
+    for suite in junit_suites(text):
+        assert len({case.get("name") for case in suite.iter("testcase")}) == len(list(suite.iter("testcase")))
+        for case in suite.iter("testcase"):
+            for result in case:
+                lines = (result.text or "").split("\n")
+                connection = re.match(r"Connection (\S+)", lines[0])
+                heads = [_TITLE_OF_LINE.match(line) for line in lines]
+                for head in heads:
+                    if head is None:
+                        continue
+                    assert connection is not None
+                    possible, severity, rule, peer, packet = head.groups()
+                    assert case.get("name").endswith(f": {rule} by the {peer}")
+                    place = (suite.get("name"), connection[1])
+                    told[(severity, not possible, rule, peer, int(packet), *place)] += 1
     return told
