@@ -91,7 +91,8 @@ class Watch:
         self.packets = 0
         self.dropped = 0
         self.over = False
-        self._newest = 0
+        # The time (ns) of the newest packet.
+        self.newest = 0
         self._newest_at = time.monotonic_ns()
         self._ticked = 0
         # Who was told to be silent, and since when.
@@ -100,9 +101,9 @@ class Watch:
     @property
     def now(self) -> int:
         """The time (ns since 1970) by the clock of the packets; 0 before the first."""
-        if not self._newest:
+        if not self.newest:
             return 0
-        return self._newest + time.monotonic_ns() - self._newest_at
+        return self.newest + time.monotonic_ns() - self._newest_at
 
     def step(self, seconds: float) -> Batch:
         """Wait for packets, at most so long, and take what there is: about a megabyte an interface.
@@ -114,7 +115,7 @@ class Watch:
         batch.packets = self.source.take(self._decoder)
         self.packets += batch.packets
         if batch.packets:
-            self._newest = int(self._decoder.newest)
+            self.newest = int(self._decoder.newest)
             self._newest_at = time.monotonic_ns()
         self._count_dropped(batch)
         now = self.now
@@ -173,11 +174,11 @@ class Watch:
             batch.dropped = dropped - self.dropped
             self.dropped = dropped
             number = int(self._decoder.packets) + 1
-            self.table.dropped(number, self._newest, batch.dropped)
+            self.table.dropped(number, self.newest, batch.dropped)
             self.table.note(
                 "capture/dropped",
                 number,
-                self._newest,
+                self.newest,
                 f"packets that the capture lost before this one: {batch.dropped}",
             )
 

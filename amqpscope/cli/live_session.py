@@ -82,6 +82,7 @@ class LiveSession:
         self._began = clock.monotonic_ns()
         self._breach = 0  # when (by the clock that runs on) the finding waited for was made
         self._awaited = ""
+        self._left_behind = False
 
     def run(self) -> None:
         """Until it ends, and is told how. Raises CaptureError when the source fails."""
@@ -145,11 +146,19 @@ class LiveSession:
 
     def _drain(self) -> None:
         """Take what had come by now, too: the kernel hands packets over in lots, a little later."""
+        watch = self.watch
+        if not watch.source.buffered:
+            return
+        stopped = clock.time_ns()
         began = clock.monotonic()
-        passed = 0.0
-        while not self.watch.over and (passed < _LOT or (passed < _DRAINED and self.watch.source.fill() > 0)):
-            self._take(self.watch.step(_LOT - passed if passed < _LOT else 0))
-            passed = clock.monotonic() - began
+        while not watch.over and watch.newest < stopped:
+            batch = watch.step(_LOT)
+            self._take(batch)
+            if not batch.packets and not batch.dropped:
+                return
+            if clock.monotonic() - began > _DRAINED:
+                self._left_behind = True
+                return
 
     def _await(self, batch: Batch) -> None:
         """Look for the finding that ends the run."""
@@ -187,6 +196,8 @@ class LiveSession:
             say(f"ended by {self._awaited}")
         elif self._stop.rules and not self._signal:
             say("what --until waits for was not seen")
+        if self._left_behind:
+            say("packets that had come were not looked at: it takes more time than there was")
         if audience.left_out:
             say(f"{count(audience.left_out, 'frame')} not shown: they came faster than they could be written")
         if audience.verdicts_left_out:

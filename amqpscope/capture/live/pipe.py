@@ -55,6 +55,8 @@ class PipeSource(LiveSource):
     Raises CaptureError here if there is nothing to come from it, and by `take` if what comes is no capture.
     """
 
+    buffered = False
+
     def __init__(self, descriptor: int = 0) -> None:
         name = "standard input"
         try:  # before any other descriptor is opened, which might get the number of a closed one

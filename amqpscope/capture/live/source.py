@@ -42,8 +42,12 @@ class LiveSource(ABC):
     packets do. A packet's interface is told by its place in this list, which is `PacketDecoder.interface`
     while the packet is handed on. number: packets so far; the next is the one behind it.
 
+    buffered: what has come is handed on a little later, from a buffer of the kernel's.
+
     It is used from one thread; only `wake` may be called from others, and from signal handlers.
     """
+
+    buffered = True
 
     def __init__(self, name: str) -> None:
         self.name = name

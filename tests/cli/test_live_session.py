@@ -1,0 +1,122 @@
+"""One run of `sniff`: what ends it, and what is taken before it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from support.lots import Lot, Lots, packets_of
+
+from amqpscope.cli.audience import Audience
+from amqpscope.cli.live_session import LiveSession, Stop
+from amqpscope.report.rule_counts import RuleCounts
+from amqpscope.watching import Batch, Watch
+
+BROKEN = Path(__file__).parents[2] / "captures" / "rules" / "amqp10" / "L-CREDIT" / "violating.pcap"
+
+
+class Seen(Audience):
+    """Keeps what it is shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[Batch] = []
+        self.conclusion = ""
+        self.left = -1
+
+    @property
+    def gone(self) -> bool:
+        return len(self.batches) == self.left
+
+    def write(self, batch: Batch, behind: bool) -> None:
+        self.batches.append(batch)
+
+    def end(self, conclusion: str, counts: RuleCounts) -> None:
+        self.conclusion = conclusion
+
+
+def lots() -> list[Lot]:
+    return [Lot([packet]) for packet in packets_of(BROKEN.read_bytes())]
+
+
+def session(
+    source: Lots,
+    *,
+    seen: Seen | None = None,
+    rules: frozenset[str] = frozenset(),
+    packets: int = 0,
+    duration: int = 0,
+) -> tuple[LiveSession, Seen]:
+    seen = seen or Seen()
+    stop = Stop(duration, packets, rules, False)
+    return LiveSession(Watch(source), seen, None, stop, ("error",), False), seen
+
+
+def test_the_end_of_a_pipe_ends_it() -> None:
+    run, seen = session(Lots(lots()))
+    run.run()
+    assert run.status(False) == 1
+    assert seen.conclusion.startswith("made up: 1 error")
+
+
+def test_packets_that_came_before_it_was_ended_are_taken_and_what_was_lost_behind_them() -> None:
+    """The kernel hands them over later, and counts what it had no room for later still."""
+    source = Lots([*lots(), Lot(lost=5)], ends=False)
+    run, seen = session(source, packets=3)
+    run.run()
+    assert source.lots == []
+    assert ", 5 more were lost by this machine" in seen.conclusion
+    assert sum(batch.packets for batch in seen.batches) == len(lots())
+
+
+def test_what_does_not_cease_to_come_is_not_waited_for() -> None:
+    """Packets of the present: those are behind the end."""
+    now = 4_000_000_000 * 1_000_000_000
+    source = Lots([Lot([(now, packet)]) for _, packet in packets_of(BROKEN.read_bytes())], ends=False)
+    run, _ = session(source, packets=3)
+    run.run()
+    assert len(source.lots) == len(lots()) - 3
+
+
+def test_a_finding_that_was_waited_for_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amqpscope.cli.live_session._AFTER", 0)
+    source = Lots(lots() + [Lot()] * 1000, ends=False)
+    run, seen = session(source, rules=frozenset({"amqp10/L-CREDIT"}))
+    run.run()
+    assert run.status(False) == 1
+    assert len(seen.batches) < 100
+
+
+def test_time_ends_it() -> None:
+    run, seen = session(Lots([], ends=False), duration=1)
+    run.run()
+    assert run.status(False) == 3
+    assert run.status(True) == 0
+    assert "0 packets" in seen.conclusion
+
+
+def test_who_looks_on_may_end_it() -> None:
+    seen = Seen()
+    seen.left = 2
+    run, _ = session(Lots(lots(), ends=False), seen=seen)
+    run.run()
+    assert seen.conclusion != ""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_it_and_are_given_back(number: signal.Signals, status: int) -> None:
+    before = signal.getsignal(number)
+
+    class Struck(Seen):
+        def write(self, batch: Batch, behind: bool) -> None:
+            if not self.batches:
+                os.kill(os.getpid(), number)
+            super().write(batch, behind)
+
+    run, seen = session(Lots(lots(), ends=False), seen=Struck())
+    run.run()
+    assert run.status(False) == status
+    assert "1 error" in seen.conclusion
+    assert signal.getsignal(number) is before
