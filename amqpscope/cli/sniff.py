@@ -204,7 +204,6 @@ def sniff(
         int,
         typer.Option(
             metavar="N",
-            min=0,
             rich_help_panel=_FILES,
             show_default=False,
             help="Keep only the newest N files.",
@@ -241,10 +240,9 @@ def sniff(
             "--count",
             "-c",
             metavar="N",
-            min=0,
             rich_help_panel=_END,
             show_default=False,
-            help="After so many packets.",
+            help="After so many packets, and those that came with the last.",
         ),
     ] = 0,
     spec: SpecOption = Spec.final,
@@ -272,6 +270,9 @@ def sniff(
     possible = fail_on_possible or strict
     valid(profile)
     selection = Selection(address=address, only=parse_names(only) if only is not None else None)
+    for option, number in (("--files", files), ("--count", most)):
+        if number < 0:
+            raise FilterError(f"{option} {number}: must be at least 1")
     rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files)
     if rotation is not None and path is None:
         raise FilterError("--rotate: needs -w, the file to be split")

@@ -243,6 +243,7 @@ def test_without_the_breach_nothing_is_recorded(tmp_path: Path) -> None:
         (["--duration", "never"], "--duration 'never': is no number with a unit"),
         (["-i", "-", "-i", "lo"], "-i - goes with no other interface"),
         (["--files", "3"], "--files: needs --rotate"),
+        (["--count", "-3"], "--count -3: must be at least 1"),
         (["--only", "transfers"], "--only 'transfers': is no frame"),
     ],
 )
