@@ -225,7 +225,7 @@ def sniff(
             metavar="TIME",
             rich_help_panel=_END,
             show_default=False,
-            help=f"How much before that, {_BEFORE}s if not said. It is kept in memory, at most 256 MiB.",
+            help=f"How much before that, {_BEFORE}s if not said. It is kept in memory, at most 128 MiB.",
         ),
     ] = None,
     duration: Annotated[
