@@ -31,7 +31,7 @@ from amqpscope.rules.profiles import weight
 from amqpscope.why.place import Mark
 from amqpscope.why.rereadable import Rereadable
 
-__all__ = ["Ended", "Ending", "Following", "Step", "endings_of"]
+__all__ = ["Ended", "Ending", "Following", "Step", "Thing", "Tracing", "endings_of"]
 
 _NEWEST = 64
 """Frames of a peer that are remembered, to tell the last that had reached the other one."""
@@ -206,12 +206,12 @@ def endings_of(
     found = []
     for connection, following in followed.items():
         told = diagnosed[connection].told()
-        tracing = _Tracing(following, findings.get(connection, []), told, analyses.get(connection))
+        tracing = Tracing(following, findings.get(connection, []), told, analyses.get(connection))
         found.append((following, tracing.endings()))
     return found
 
 
-class _Tracing:
+class Tracing:
     """Traces the ends of one connection back."""
 
     def __init__(

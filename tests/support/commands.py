@@ -58,6 +58,8 @@ def every_way(path: object) -> Iterator[list[str]]:
             yield ["read", "--format", form, *verbosity, str(path)]
     yield ["read", "--only", "problem", "-vv", str(path)]
     yield ["read", "--count", str(path)]
+    for form in ("text", "json"):
+        yield ["why", "--end", "--format", form, str(path)]
     yield ["read", "--count", "--format", "json", str(path)]
     yield ["summary", "--all", str(path)]
     yield ["summary", "--all", "--format", "json", str(path)]

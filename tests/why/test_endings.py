@@ -9,6 +9,13 @@ from typing import Any
 import pytest
 from support.commands import amqpscope
 
+from amqpscope.finding import Finding
+from amqpscope.model import Connection, Spot
+from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.why.endings import Ended, Tracing
+from amqpscope.why.endings10 import Following10
+from amqpscope.why.place import Mark
+
 ROOT = Path(__file__).parent.parent.parent / "captures"
 
 
@@ -51,6 +58,22 @@ def test_an_error_answers_what_was_said_since_the_last_one(capsys: pytest.Captur
     # The one before is answered with the same code, and is not what this one is about.
     assert causes(refused[109]) == [(True, 108, None)]
     assert refused[109]["because"][0]["frame"]["name"] == "basic.consume"
+
+
+def test_a_finding_that_another_error_was_for_is_no_cause() -> None:
+    connection = Connection("c.pcap", 0, 0, bytes(12))
+    connection.client = 0
+    spot = Spot(0, 10, 0, 100, "transfer", 0)
+    finding = Finding("amqp10/L-CREDIT", CERTAIN, "beyond", connection, spot, {}, [])
+    finding.reaction, finding.reaction_packet = "detach", 30
+    condition = "amqp:link:transfer-limit-exceeded"
+    for before, causes in ((None, [finding]), (5, [finding]), (20, [])):
+        answered = None if before is None else Mark(1, 0, 1, before, 0, "detach", 0)
+        mark = Mark(1, 50, 60, 30, 0, "close", 0)
+        following = Following10(connection)
+        following.whole.ended = Ended("server", "was closed", mark, condition, None, 0, answered, None, None)
+        (ending,) = Tracing(following, [finding], [], None).endings()
+        assert [step.finding for step in ending.steps if step.finding is not None] == causes
 
 
 def test_what_only_came_before_is_no_cause(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,14 @@ def test_what_had_not_arrived_is_told(capsys: pytest.CaptureFixture[str]) -> Non
     assert [one["packet"] for one in frame["followed"]] == [19]
 
 
+def test_what_a_frame_acknowledges_has_arrived(capsys: pytest.CaptureFixture[str]) -> None:
+    found = explained(capsys, ROOT / "rhea-transfer-before-attach.pcap", 19)
+    (frame,) = found["frames"]
+    assert frame["frame"]["name"] == "close"
+    assert frame["knew"]["client"]["could_have_read"] == {"packet": 17, "name": "transfer"}
+    assert frame["knew"]["client"]["on_its_way"] is None
+
+
 def test_a_delivery_of_0_9_1_and_its_acknowledgement(capsys: pytest.CaptureFixture[str]) -> None:
     capture = ROOT / "pika-publish-consume.pcap"
     listed = amqpscope(capsys, "read", "--format", "ndjson", "--only", "basic.deliver,basic.ack", capture)
