@@ -139,9 +139,9 @@ def check(
             metavar=FORMATS,
             show_default=False,
             rich_help_panel=_HOW,
-            help="On standard output: text; ndjson: one JSON object a line and finding; json: one object "
-            "with all; junit: for CI servers; sarif: for code scanning; github: annotations of a run of "
-            "its Actions.",
+            help="On standard output: text; markdown: for a job's summary or a comment; ndjson: one JSON "
+            "object a line and finding; json: one object with all; junit: for CI servers; sarif: for code "
+            "scanning; github: annotations of a run of its Actions.",
         ),
     ] = Format.text,
     output: Annotated[
@@ -151,7 +151,7 @@ def check(
             "-o",
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
-            help="Also into a file, in a format by its name (.txt, .json, .ndjson, .sarif, .xml) or the "
+            help="Also into a file, in a format by its name (.txt, .md, .json, .ndjson, .xml, .sarif) or the "
             "one before the colon. May be given again.",
         ),
     ] = None,
@@ -161,7 +161,7 @@ def check(
             "--max-per-rule",
             metavar="N",
             rich_help_panel=_HOW,
-            help="In text: so many of one rule by one peer of a connection, the others counted.",
+            help="In text and Markdown: so many of one rule by one peer of a connection, the others counted.",
         ),
     ] = 3,
     spec: SpecOption = Spec.final,

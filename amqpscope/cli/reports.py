@@ -21,6 +21,7 @@ class Format(enum.StrEnum):
     text = "text"
     json = "json"
     ndjson = "ndjson"
+    markdown = "markdown"
     junit = "junit"
     sarif = "sarif"
     github = "github"
@@ -30,6 +31,7 @@ FORMATS = "|".join(Format)
 
 _SUFFIXES = {
     ".txt": Format.text,
+    ".md": Format.markdown,
     ".json": Format.json,
     ".ndjson": Format.ndjson,
     ".sarif": Format.sarif,
@@ -73,6 +75,10 @@ class Reports:
                 return TextWriter(out, self._most)
             case Format.json | Format.ndjson:
                 return JsonWriter(out, whole=form is Format.json)
+            case Format.markdown:
+                from amqpscope.report.markdown import MarkdownWriter
+
+                return MarkdownWriter(out, self._most)
             case Format.junit:
                 from amqpscope.report.junit import JunitWriter
 

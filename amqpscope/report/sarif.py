@@ -236,8 +236,10 @@ def _message(text: str) -> dict[str, str]:
 def _plain(text: str) -> str:
     """Text that holds nothing but itself."""
     text = printable(text).replace("{", "{{").replace("}", "}}")
-    # Only where a target follows is a bracket anything else than a bracket.
-    return text.replace("[", "\\[").replace("]", "\\]") if "](" in text else text
+    # Only where a target follows is a bracket anything else than a bracket, or behind a backslash.
+    if "](" in text or "\\[" in text or "\\]" in text:
+        text = text.replace("[", "\\[").replace("]", "\\]")
+    return text
 
 
 def _visible(value: Any) -> Any:

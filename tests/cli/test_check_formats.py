@@ -13,6 +13,7 @@ from support.reports import (
     Told,
     commands,
     junit_suites,
+    markdown_blocks,
     sarif_path,
     sarif_run,
     sarif_text,
@@ -20,6 +21,7 @@ from support.reports import (
     told_by_json,
     told_by_junit,
     told_by_lines,
+    told_by_markdown,
     told_by_sarif,
 )
 from support.scripted import SCRIPTED
@@ -32,6 +34,7 @@ SCRIPTED_FILES = [f"{name}.pcap" for name in SCRIPTED]
 READERS: dict[str, Callable[[str], Counter[Told]]] = {
     "json": told_by_json,
     "ndjson": told_by_lines,
+    "markdown": told_by_markdown,
     "junit": told_by_junit,
     "sarif": told_by_sarif,
     "github": told_by_github,
@@ -75,11 +78,12 @@ def test_a_file_holds_what_standard_output_would(
 
 def test_forms_by_the_names_of_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     amqpscope(capsys, "check", "-o", "a.JSON", "-o", "b.ndjson", "--output", "c.txt", "window-overrun.pcap")
-    amqpscope(capsys, "check", "-o", "d.sarif", "-o", "e.xml", "window-overrun.pcap")
+    amqpscope(capsys, "check", "-o", "d.sarif", "-o", "e.xml", "-o", "f.md", "window-overrun.pcap")
     assert json.loads(Path("a.JSON").read_text())["findings"]
     assert len(Path("b.ndjson").read_text().splitlines()) == 2
     assert len(sarif_run(Path("d.sarif").read_text())["results"]) == 2
     assert len(junit_suites(Path("e.xml").read_text())) == 1
+    assert Path("f.md").read_text().startswith("### window-overrun.pcap\n")
     assert Path("c.txt").read_text().startswith("window-overrun.pcap: 2 errors in ")
 
 
@@ -254,3 +258,32 @@ def test_junit_counts_what_it_has_no_words_for(
     written = amqpscope(capsys, "check", "--format", "junit", "credit-overrun.pcap").out
     assert sum(told_by_junit(written).values()) == 4
     assert "and 2 more\n" in written
+
+
+def test_markdown_folds_what_repeats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = amqpscope(
+        capsys, "check", "--format", "markdown", "--max-per-rule", 2, "credit-overrun.pcap"
+    ).out
+    cells = [text for kind, text in markdown_blocks(written) if kind == "td"]
+    assert len(cells) == 8
+    assert cells[-1].endswith(" And 4 more of this rule.")
+    assert "4 more" not in cells[3]
+    assert [text for kind, text in markdown_blocks(written) if kind == "paragraph"][-1].startswith(
+        "amqp10/L-CREDIT: No new message may be started while link-credit is zero or below."
+    )
+
+
+def test_markdown_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["clean.pcap", "missing.pcap", "empty.pcap", "lost.pcap"]
+    written = amqpscope(capsys, "check", "--format", "markdown", *names).out
+    told = [text for kind, text in markdown_blocks(written) if kind in ("heading", "paragraph")]
+    assert told[0] == "clean.pcap"
+    assert told[1].startswith("nothing wrong found in ")
+    assert told[2:6] == [
+        "missing.pcap",
+        "nothing to check (No such file or directory)",
+        "empty.pcap",
+        "nothing to check (no AMQP 1.0 or 0-9-1 to check: no TCP in it)",
+    ]
+    assert any(text.startswith("note: capture/gap: packet 14: ") for text in told)
+    assert told[-1].startswith("4 captures: ")

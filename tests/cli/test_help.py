@@ -62,6 +62,6 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "--strict As --fail-on warning --fail-on-possible.",
         "--allow-empty",
         "--max-per-rule N",
-        "--format text|json|ndjson|junit|sarif|github",
+        "--format text|json|ndjson|markdown|junit|sarif|github",
     ):
         assert words in told

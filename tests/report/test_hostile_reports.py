@@ -8,12 +8,13 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 from support.commands import unprintable
-from support.reports import commands, junit_suites, sarif_run, sarif_text
+from support.reports import commands, junit_suites, markdown_blocks, sarif_run, sarif_text
 
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, Spot
 from amqpscope.report.github import GithubWriter
 from amqpscope.report.junit import JunitWriter
+from amqpscope.report.markdown import MarkdownWriter, inline
 from amqpscope.report.printable import printable
 from amqpscope.report.sarif import SarifWriter
 from amqpscope.report.terms import Terms
@@ -32,6 +33,14 @@ NASTY = [
     "![](http://evil.example/x.png)",
     "\\[x\\](y)",
     "{0} {{1}} }{",
+    "$x$ :smile: *a* _b_ ~c~ \\| |\\",
+    "`` ` ```",
+    "\\[",
+    "1. x",
+    "- x",
+    "a  b",
+    "=",
+    " ` ",
     "=HYPERLINK(\"http://evil\")",
     "@everyone #1 GH-1 www.evil.example",
     "::error title=x::y",
@@ -134,3 +143,29 @@ def test_junit_tells_connections_of_one_number_apart() -> None:
     (suite,) = junit_suites(out.getvalue())
     names = [case.get("name") for case in suite.iter("testcase")]
     assert len(names) == len(set(names)) == 3
+
+
+@given(TEXTS, st.booleans())
+def test_markdown(text: str, certain: bool) -> None:
+    blocks = markdown_blocks(written(lambda out: MarkdownWriter(out, 3), text, certain))
+    assert blocks[0] == ("heading", in_code(text))
+    cells = [told for kind, told in blocks if kind == "td"]
+    assert cells[0] == ("" if certain else "possible ") + "error amqp10/L-CREDIT"
+    assert cells[1:3] == ["client", "17"]
+    assert cells[3].startswith("before " + printable(text).replace("|", "\\x7c")[:150])
+    assert len(cells) == 4
+
+
+@given(TEXTS)
+def test_markdown_shows_text_as_it_is(text: str) -> None:
+    ((_, whole), (_, cell)) = [
+        one
+        for one in markdown_blocks(f"{inline(text)}\n\n| a |\n|---|\n| {inline(text)} |\n")
+        if one[0] in ("paragraph", "td")
+    ]
+    assert whole == cell == in_code(text)
+
+
+def in_code(text: str) -> str:
+    """A text as it is shown in Markdown."""
+    return printable(text).replace("|", "\\x7c") or '""'

@@ -64,7 +64,7 @@ def every_way(path: object) -> Iterator[list[str]]:
     yield ["summary", "--all", str(path)]
     yield ["summary", "--all", "--format", "json", str(path)]
     yield ["check", "--fail-on", "never", str(path)]
-    for form in ("json", "ndjson", "junit", "sarif", "github"):
+    for form in ("json", "ndjson", "markdown", "junit", "sarif", "github"):
         yield ["check", "--fail-on", "never", "--format", form, str(path)]
 
 

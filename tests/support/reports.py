@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
+from markdown_it import MarkdownIt
 
 if TYPE_CHECKING:
     import jsonschema
@@ -206,4 +207,49 @@ def told_by_junit(text: str) -> Counter[Told]:
                     assert case.get("name").endswith(f": {rule} by the {peer}")
                     place = (suite.get("name"), connection[1])
                     told[(severity, not possible, rule, peer, int(packet), *place)] += 1
+    return told
+
+
+# Block and inline tokens that our Markdown has; no text of a peer may bring others.
+_OURS = {"heading", "paragraph", "bullet_list", "list_item", "table", "thead", "tbody", "tr", "th", "td"}
+_INLINE = {"text", "code_inline"}
+
+
+def markdown_blocks(text: str) -> list[tuple[str, str]]:
+    """Kind and text of each heading, paragraph and cell, as a reader of Markdown (with tables) has it."""
+    found = []
+    kind = ""
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type == "inline":
+            assert {child.type for child in token.children or []} <= _INLINE
+            for child in token.children or []:
+                # What GitHub makes links, mentions and the like of is not in plain text.
+                if child.type == "text":
+                    assert not re.search(r"[@#$|`<>\\\[\]*_~]|://|www\.", child.content)
+            found.append((kind, "".join(child.content for child in token.children or [])))
+        else:
+            kind, _, way = token.type.rpartition("_")
+            assert kind in _OURS and way in ("open", "close"), token
+    return found
+
+
+def told_by_markdown(text: str) -> Counter[Told]:
+    told: Counter[Told] = Counter()
+    capture = connection = ""
+    cells: list[str] = []
+    for kind, content in markdown_blocks(text):
+        if kind == "heading":
+            capture = content
+        elif kind == "paragraph":
+            named = re.match(r"Connection \d+, (\S+)\Z", content)
+            connection = connection if named is None else named[1]
+        elif kind == "td":
+            cells.append(content)
+            if len(cells) == 4:
+                severity, _, rule = cells[0].rpartition(" ")
+                possible = severity.startswith("possible ")
+                severity = severity.removeprefix("possible ")
+                told[(severity, not possible, rule, cells[1], int(cells[2]), capture, connection)] += 1
+                cells = []
+    assert not cells
     return told

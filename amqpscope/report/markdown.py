@@ -1,0 +1,162 @@
+"""Findings as Markdown, for the summary of a CI job or a comment on a pull request.
+
+A heading a capture, a table a connection, and what the rules in it demand. As in text, the first findings of
+one rule by one peer are shown and the others counted.
+
+Words that are not plain stand as code: there GitHub knows no markup, no links, no mentions (@somebody), no
+issues (#1), formulas or emoji. A table would still be cut at a bar in it, and how that is escaped differs
+from one reader to the other: it is shown as its escape, as are characters that cannot be seen.
+"""
+
+import re
+from typing import TextIO
+
+from amqpscope.finding import Finding
+from amqpscope.model import Connection
+from amqpscope.reading import Capture
+from amqpscope.report.notes import note_lines
+from amqpscope.report.outcome import outcome
+from amqpscope.report.printable import printable
+from amqpscope.report.summary_text import count
+from amqpscope.report.verdict import Tally, answer, kind, remarks, short_message
+from amqpscope.report.writer import Writer
+from amqpscope.rules.catalogue import rule
+
+__all__ = ["MarkdownWriter", "inline"]
+
+# A word, and what stands at its ends, that means nothing in Markdown.
+_PLAIN = re.compile(r"[A-Za-z0-9.,;:()'\"/%+=?-]+\Z")
+
+# What begins a list, or makes a heading of the line above.
+_BEGINS = re.compile(r"[-+=]|[0-9]+[.)]\Z")
+
+# What GitHub makes links or pictures of, out of plain words.
+_MEANT = re.compile(r"://|www\.|\bGH-|:[A-Za-z0-9+-]+:", re.IGNORECASE)
+
+_TICKS = re.compile("`+")
+
+_HEAD = "| finding | by | packet | what was seen |\n|---|---|---|---|\n"
+
+
+class _Case:
+    """The findings of one rule by one peer of a connection: the first ones, and how many there are."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.count = 0
+
+
+class MarkdownWriter(Writer):
+    """A section a capture, when it has ended. most: findings of one rule by one peer that are shown."""
+
+    streaming = False
+
+    def __init__(self, out: TextIO, most: int) -> None:
+        self._out = out
+        self._most = most
+        self._name = ""
+        self._capture: Capture | None = None
+        self._tally = Tally()
+        self._cases: dict[Connection, dict[tuple[str, str], _Case]] = {}
+        # Over all captures.
+        self._captures = 0
+        self._total = Tally()
+
+    def begin(self, path: str) -> None:
+        self._name = path
+        self._capture = None
+        self._tally = Tally()
+        self._cases = {}
+
+    def opened(self, capture: Capture) -> None:
+        self._name = capture.name
+        self._capture = capture
+
+    def take(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            self._tally.add(finding)
+            cases = self._cases.setdefault(finding.connection, {})
+            case = cases.setdefault((finding.rule, finding.peer), _Case())
+            case.count += 1
+            if case.count <= self._most:
+                case.findings.append(finding)
+
+    def finish(self, capture: Capture, nothing: str) -> None:
+        self._section(f"nothing to check ({nothing})" if nothing else outcome(capture, self._tally, ""))
+
+    def fail(self, reason: str) -> None:
+        reason = reason.removeprefix(f"{self._name}: ")
+        self._section(outcome(self._capture, self._tally, reason))
+
+    def end(self) -> None:
+        if self._captures > 1:
+            total = self._total.text() or "nothing wrong found"
+            self._out.write(f"{count(self._captures, 'capture')}: {total}\n")
+            self._out.flush()
+
+    def _section(self, what: str) -> None:
+        """All of one capture. what: what became of it."""
+        self._captures += 1
+        self._total.merge(self._tally)
+        self._out.write(f"### {inline(self._name)}\n\n{inline(what)}\n\n")
+        for connection in sorted(self._cases, key=lambda one: (one.stream, one.instance)):
+            self._connection(connection)
+        notes = note_lines(self._capture.notes if self._capture is not None else [])
+        self._out.write("".join(f"- note: {inline(line)}\n" for line in notes) + "\n" * bool(notes))
+        self._out.flush()
+
+    def _connection(self, connection: Connection) -> None:
+        self._out.write(f"Connection {connection.stream}, {inline(connection.id)}\n\n{_HEAD}")
+        cases = self._cases[connection].values()
+        shown = [(finding, case) for case in cases for finding in case.findings]
+        shown.sort(key=lambda one: int(one[0].time))
+        for finding, case in shown:
+            parts = [f"{short_message(finding)}.", *remarks(finding), f"Answer: {answer(finding)}."]
+            more = case.count - len(case.findings) if finding is case.findings[-1] else 0
+            if more:
+                parts.append(f"And {more} more of this rule.")
+            cells = [
+                f"{kind(finding)} {inline(finding.rule)}",
+                finding.peer,
+                str(int(finding.packet)),
+                " ".join(inline(part) for part in parts),
+            ]
+            self._out.write(f"| {' | '.join(cells)} |\n")
+        told = dict.fromkeys((finding.rule, finding.edition) for finding, _ in shown)
+        rows = [rule(broken, edition) for broken, edition in told]
+        lines = [
+            f"- {inline(row.id)}: {inline(row.text)} ({inline(row.requirement)}; {inline(row.source)})\n"
+            for row in rows
+        ]
+        self._out.write("\n" + "".join(lines) + "\n")
+
+
+def inline(text: str) -> str:
+    """Text that shows nothing but itself: plain words as they are, others as code."""
+    text = printable(text)
+    words = text.split(" ")
+    if "" in words:
+        return _code(text) if text else '""'
+    parts: list[str] = []
+    strange: list[str] = []
+    for word in words:
+        if _PLAIN.match(word) and not _MEANT.search(word) and (parts or strange or not _BEGINS.match(word)):
+            if strange:
+                parts.append(_code(" ".join(strange)))
+                strange = []
+            parts.append(word)
+        else:
+            strange.append(word)
+    if strange:
+        parts.append(_code(" ".join(strange)))
+    return " ".join(parts)
+
+
+def _code(text: str) -> str:
+    """Text between as many backticks as end it only at its end."""
+    text = text.replace("|", "\\x7c")
+    fence = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    # One space at each end is taken off again, unless there is nothing else.
+    if text.strip(" ") and (text[0] in "` " or text[-1] in "` "):
+        text = f" {text} "
+    return f"{fence}{text}{fence}"
