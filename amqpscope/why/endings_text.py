@@ -56,17 +56,20 @@ def endings_lines(
         listed = _listed(endings)
         for ending in listed:
             shown += _ending(ending, of, told)
-        more = len(endings) - len(listed) + following.more
+        still = len([ending for ending in endings[1:] if not ending.peer])
+        if still:
+            shown.append(([("dim", f"{still} others had not ended")], 4))
+        more = len(endings) - len(listed) - still + following.more
         if more:
             shown.append(([("dim", f"and {more} more, without an error (--format json)")], 4))
     return shown
 
 
 def _listed(endings: list[Ending]) -> list[Ending]:
-    """The connection, those with errors, and some others."""
+    """The connection, those with errors, and some others that ended."""
     errors = [id(ending) for ending in endings if ending.condition][:_SHOWN]
-    others = [id(ending) for ending in endings if not ending.condition][:_SHOWN]
-    chosen = {*errors, *others}
+    others = [id(ending) for ending in endings if ending.peer and not ending.condition][:_SHOWN]
+    chosen = {id(endings[0]), *errors, *others}
     return [ending for ending in endings if id(ending) in chosen]
 
 

@@ -9,7 +9,7 @@ acknowledgement its delivery-tag, an answer its request by its kind.
 from collections.abc import Iterable
 
 from amqpscope.model import CLIENT, FrameRecord
-from amqpscope.why.grounds import Grounds, Recent, Watch, name_text
+from amqpscope.why.grounds import Grounds, Portion, Recent, Watch, name_text
 from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
@@ -45,16 +45,30 @@ _MOST_CHANNELS = 9
 _Settling = BasicAck | BasicNack | BasicReject
 
 
-class _Channel:
-    """What was said on one channel since it was opened. Keys begin with whether the client said it."""
+class _Tables:
+    """What all channels share: deliveries, and messages published, by number; acknowledgements, by offset."""
 
     def __init__(self) -> None:
+        self.deliveries: Recent[tuple[int, int], Mark] = Recent()
+        self.published: Recent[tuple[int, int], Mark] = Recent()
+        self.acknowledged: Recent[tuple[int, int], tuple[bool, int, bool, Mark]] = Recent(
+            _MOST_ACKNOWLEDGEMENTS
+        )
+
+
+class _Channel:
+    """What was said on one channel since it was opened. Keys begin with whether the client said it.
+
+    life: the offset of its channel.open, -1 of the connection's.
+    """
+
+    def __init__(self, tables: _Tables, life: int) -> None:
         self.said: dict[tuple[bool, str], Mark] = {}
         self.consumers: Recent[str, Mark] = Recent()
-        self.deliveries: Recent[int, Mark] = Recent()
-        self.published: Recent[int, Mark] = Recent()
+        self.deliveries = Portion(tables.deliveries, life)
+        self.published = Portion(tables.published, life)
         self.count = 0  # of messages published since confirm.select
-        self.acknowledged: Recent[int, tuple[bool, int, bool, Mark]] = Recent(_MOST_ACKNOWLEDGEMENTS)
+        self.acknowledged = Portion(tables.acknowledged, life)
         self.content: dict[bool, Mark] = {}
         self.header: dict[bool, Mark] = {}
         self.closed: Mark | None = None  # by the close-ok that ended this life
@@ -66,7 +80,8 @@ class Grounds091(Grounds):
     """What an AMQP 0-9-1 connection's frames so far mean for the next."""
 
     def __init__(self) -> None:
-        self._channels: dict[int, _Channel] = {0: _Channel()}
+        self._tables = _Tables()
+        self._channels: dict[int, _Channel] = {0: _Channel(self._tables, -1)}
         self._headers: dict[bool, Mark] = {}
         self._newest: dict[bool, Mark] = {}
         self._tune = ""
@@ -314,7 +329,7 @@ class Grounds091(Grounds):
         if isinstance(body, ChannelOpen):
             known = self._channels.get(number)
             if known is None or known.closed is not None:
-                self._channels[number] = _Channel()
+                self._channels[number] = _Channel(self._tables, mark.offset)
         channel = self._channels.get(number)
         if channel is None:
             return

@@ -9,7 +9,7 @@ ended is kept until its number is used again, since it is what forbids whatever 
 from typing import NamedTuple
 
 from amqpscope.model import FrameRecord
-from amqpscope.why.grounds import Grounds, Recent, Watch, name_text
+from amqpscope.why.grounds import Grounds, Portion, Recent, Watch, name_text
 from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
@@ -27,7 +27,7 @@ from dissectors.amqp10.performatives import (
 __all__ = ["Grounds10"]
 
 _MOST_DISPOSITIONS = 1000
-"""Dispositions of a session that are remembered, to tell which one settled a delivery."""
+"""Dispositions of a peer that are remembered, to tell which one settled a delivery."""
 
 _OTHERS_LINK = 4
 
@@ -62,7 +62,7 @@ class _Settled(NamedTuple):
 class _Half:
     """One half of a session: what one peer has said on one channel."""
 
-    def __init__(self, begin: Mark, body: Begin) -> None:
+    def __init__(self, way: "_Direction", begin: Mark, body: Begin) -> None:
         self.begin = begin
         self.body = body
         self.flow: Mark | None = None
@@ -75,8 +75,8 @@ class _Half:
         self.partner: int | None = body.remote_channel
         self.handles: Recent[int, _Link] = Recent()
         self.names: Recent[tuple[str, bool], _Link] = Recent()
-        self.deliveries: Recent[int, tuple[Mark, _Link | None]] = Recent()
-        self.settled: Recent[int, _Settled] = Recent(_MOST_DISPOSITIONS)
+        self.deliveries = Portion(way.deliveries, begin.offset)
+        self.settled = Portion(way.settled, begin.offset)
 
 
 class _Direction:
@@ -89,6 +89,9 @@ class _Direction:
         self.open_body: Open | None = None
         self.close: Mark | None = None
         self.channels: Recent[int, _Half] = Recent()
+        # Of all its sessions.
+        self.deliveries: Recent[tuple[int, int], tuple[Mark, _Link | None]] = Recent()
+        self.settled: Recent[tuple[int, int], _Settled] = Recent(_MOST_DISPOSITIONS)
         self.newest: Mark | None = None
 
 
@@ -356,7 +359,7 @@ class Grounds10(Grounds):
         known = way.channels.get(channel)
         if known is not None and known.end is None:
             return
-        half = _Half(mark, body)
+        half = _Half(way, mark, body)
         way.channels.put(channel, half)
         if body.remote_channel is not None:
             theirs = other.channels.get(body.remote_channel)
