@@ -16,6 +16,7 @@ from amqpscope.cli import sniff as sniff_command
 from amqpscope.cli import summary as summary_command
 from amqpscope.cli import why as why_command
 from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.output import leave_stdout
 from amqpscope.cli.status import Status
 from amqpscope.collector import calm_collector
 from amqpscope.errors import AmqpscopeError
@@ -110,11 +111,11 @@ def run(arguments: list[str]) -> int:
         try:
             sys.stdout.flush()
         except OSError:
-            _leave_stdout()
+            leave_stdout()
         return Status.INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has seen enough: typer leaves with 1 then, which would mean findings.
-        _leave_stdout()
+        leave_stdout()
         return Status.FINE
     except AmqpscopeError as error:
         return _failed(str(error))
@@ -143,15 +144,6 @@ def _failed(text: str) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        _leave_stdout()
+        leave_stdout()
     say(text)
     return Status.FAILURE
-
-
-def _leave_stdout() -> None:
-    """Let the interpreter's own flush at exit go nowhere: the output is closed, or to be left as it is."""
-    try:
-        devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass

@@ -1,5 +1,6 @@
 """Where commands write: one line a message on standard error, results on standard output."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 
-__all__ = ["Meter", "notes_to_stderr", "painter", "plain_painter", "progress", "say"]
+__all__ = ["Meter", "leave_stdout", "notes_to_stderr", "painter", "plain_painter", "progress", "say"]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
@@ -29,6 +30,15 @@ def painter() -> tuple[Painter, int | None]:
     output = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
     width = output.width if sys.stdout.isatty() else None
     return Painter(output, width), width
+
+
+def leave_stdout() -> None:
+    """Let the interpreter's own flush at exit go nowhere: the output is closed, or to be left as it is."""
+    try:
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
 
 
 def say(text: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TextIO
 
 from amqpscope.cli.inputs import Input
+from amqpscope.cli.output import leave_stdout
 from amqpscope.cli.verdicts import JsonWriter, TextWriter
 from amqpscope.errors import FilterError
 from amqpscope.report.terms import Terms
@@ -43,7 +44,8 @@ class Reports:
     """The writers of a run, and the files they write into, which are open while it lasts.
 
     form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
-    that a form for people shows. captures: what is read: none of it is written over. Raises FilterError for
+    that a form for people shows. captures: what is read: none of it is written over. Where nobody reads
+    standard output to its end the files are whole all the same. Raises FilterError for
     what makes no sense, OSError if a file cannot be written.
     """
 
@@ -64,7 +66,8 @@ class Reports:
     def __enter__(self) -> Writer:
         opened = [(form, self._files.enter_context(_opened(path))) for form, path in self._named]
         first = self._writer(self._form, sys.stdout)
-        return Writers([first, *(self._writer(form, out) for form, out in opened)]) if opened else first
+        others = [self._writer(form, out) for form, out in opened]
+        return Writers([first, *others], leave_stdout) if others else first
 
     def __exit__(self, *_: object) -> None:
         self._files.close()

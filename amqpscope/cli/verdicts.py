@@ -101,6 +101,7 @@ class TextWriter(Writer):
             parts.append(f"{self._failed} not read, or not to the end")
         self._print([], 0)
         self._print([("rule", f"{count(self._captures, 'capture')}: {'; '.join(parts)}")], 4)
+        self._out.flush()
 
     def _print(self, line: list[tuple[str, str]], hang: int) -> None:
         self._out.write(self._painter.paint(line, hang) + "\n")
@@ -118,12 +119,14 @@ class JsonWriter(Writer):
         self._first = True
         self._connections: list[dict[str, Any]] = []
         self._captures: list[dict[str, Any]] = []
-        if whole:
-            self._out.write(f'{{"schema": "{FINDINGS_SCHEMA}", "findings": [')
+        self._begun = False
 
     def begin(self, path: str) -> None:
         self._name = path
         self._capture = None
+        if self._whole and not self._begun:
+            self._begun = True
+            self._out.write(f'{{"schema": "{FINDINGS_SCHEMA}", "findings": [')
 
     def opened(self, capture: Capture) -> None:
         self._name = capture.name
@@ -185,6 +188,7 @@ class JsonWriter(Writer):
             connections = ",\n".join(json.dumps(one) for one in self._connections)
             captures = ",\n".join(json.dumps(one) for one in self._captures)
             self._out.write(f'\n], "connections": [\n{connections}\n], "captures": [\n{captures}\n]}}\n')
+            self._out.flush()
 
 
 def _protocols(capture: Capture) -> dict[str, int]:

@@ -66,12 +66,15 @@ class SarifWriter(Writer):
         # Those of the capture, counted.
         self._fingerprints: dict[str, int] = {}
         self._notifications: list[dict[str, Any]] = []
-        out.write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
+        self._begun = False
 
     def begin(self, path: str) -> None:
         self._name = path
         self._capture = None
         self._fingerprints = {}
+        if not self._begun:
+            self._begun = True
+            self._out.write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
     def opened(self, capture: Capture) -> None:
         self._name = capture.name

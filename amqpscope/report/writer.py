@@ -1,6 +1,6 @@
 """What writes the findings of several captures, in one form or in several at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from amqpscope.finding import Finding
 from amqpscope.reading import Capture
@@ -39,34 +39,43 @@ class Writer:
 
 
 class Writers(Writer):
-    """Several at once. The first is the one that somebody looks at meanwhile."""
+    """Several at once. The first is the one that somebody looks at meanwhile, or does not any more.
 
-    def __init__(self, writers: Sequence[Writer]) -> None:
-        self._writers = list(writers)
+    gone: called when nobody reads any more what the first one writes; the others go on without it.
+    """
+
+    def __init__(self, writers: Sequence[Writer], gone: Callable[[], None]) -> None:
+        self._first: Writer | None = writers[0]
+        self._others = list(writers[1:])
+        self._gone = gone
         self.context = any(writer.context for writer in writers)
         self.connections = any(writer.connections for writer in writers)
         self.streaming = writers[0].streaming
 
     def begin(self, path: str) -> None:
-        for writer in self._writers:
-            writer.begin(path)
+        self._each(lambda writer: writer.begin(path))
 
     def opened(self, capture: Capture) -> None:
-        for writer in self._writers:
-            writer.opened(capture)
+        self._each(lambda writer: writer.opened(capture))
 
     def take(self, findings: list[Finding]) -> None:
-        for writer in self._writers:
-            writer.take(findings)
+        self._each(lambda writer: writer.take(findings))
 
     def finish(self, capture: Capture, nothing: str) -> None:
-        for writer in self._writers:
-            writer.finish(capture, nothing)
+        self._each(lambda writer: writer.finish(capture, nothing))
 
     def fail(self, reason: str) -> None:
-        for writer in self._writers:
-            writer.fail(reason)
+        self._each(lambda writer: writer.fail(reason))
 
     def end(self) -> None:
-        for writer in self._writers:
-            writer.end()
+        self._each(lambda writer: writer.end())
+
+    def _each(self, write: Callable[[Writer], None]) -> None:
+        if self._first is not None:
+            try:
+                write(self._first)
+            except BrokenPipeError:
+                self._first = None
+                self._gone()
+        for writer in self._others:
+            write(writer)

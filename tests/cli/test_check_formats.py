@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +29,8 @@ from support.reports import (
 )
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
+
+from amqpscope import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -125,6 +130,36 @@ def test_no_two_outputs_in_one_file(folder: Path, capsys: pytest.CaptureFixture[
     result = amqpscope(capsys, "check", "-o", "a.json", "-o", "text:./a.json", "window-overrun.pcap")
     assert result.status == 2
     assert "is read, or written, already" in result.err
+
+
+def unread(*arguments: str) -> tuple[int, str]:
+    """Status and standard error of a check whose standard output nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "PYTHONPATH": str(Path(errors.__file__).parents[1])}
+    environment.pop("PYTHONUNBUFFERED", None)
+    command = [sys.executable, "-m", "amqpscope", "check", *arguments]
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env=environment
+    )
+    os.close(writing)
+    return done.returncode, done.stderr
+
+
+def test_files_are_whole_when_nobody_reads_standard_output(folder: Path) -> None:
+    outputs = [f"--output={form}:report-{form}" for form in READERS]
+    assert unread("--max-per-rule=99", *outputs, *SCRIPTED_FILES) == (1, "")
+    told = [reader(Path(f"report-{form}").read_text()) for form, reader in READERS.items()]
+    assert len(told[0]) > 5 and all(one == told[0] for one in told)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_status_holds_when_nobody_reads_standard_output(form: str, folder: Path) -> None:
+    """Also where all of it is written at the end."""
+    status, said = unread("--format", form, "-o", "report.sarif", "missing.pcap", "missing.too")
+    assert status == 2
+    assert said.count("No such file or directory") == 2
+    assert not sarif_run(Path("report.sarif").read_text())["invocations"][0]["executionSuccessful"]
 
 
 def test_github_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
