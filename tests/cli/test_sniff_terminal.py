@@ -109,7 +109,7 @@ def test_lines_fit_the_terminal_also_when_it_has_changed(screen: Screen) -> None
     screen.resize(160)
     other = octets[24:].replace((50330).to_bytes(2, "big"), (50331).to_bytes(2, "big"))
     screen.feed(other)
-    wide = lines_of(screen.shows("connection 1") + screen.shows("error amqp10/L-UNATTACHED-TRANSFER by"))
+    wide = lines_of(screen.shows("packet 39, error amqp10/L-UNATTACHED-TRANSFER"))
     assert 80 < max(len(line) for line in wide) <= 160
     screen.process.send_signal(signal.SIGINT)
     assert screen.ends() == 130
