@@ -1,12 +1,22 @@
 """`amqpscope check`: who broke which rule, where, in which state, with proof."""
 
-import enum
 from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from amqpscope.cli.inputs import Input, Merge, Via, inputs
+from amqpscope.cli.judging import (
+    AllowEmpty,
+    FailOn,
+    FailOnOption,
+    FailOnPossible,
+    ProfileOption,
+    Spec,
+    SpecOption,
+    StrictOption,
+    terms_of,
+)
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.read import nothing_to
 from amqpscope.cli.reports import FORMATS, Format, Reports
@@ -16,21 +26,9 @@ from amqpscope.finding import Finding
 from amqpscope.reading import Capture
 from amqpscope.report.terms import Terms
 from amqpscope.report.writer import Writer
-from amqpscope.rules.editions import CSD01, CSPRD02, FINAL
 from amqpscope.rules.profiles import AUTO, valid
 
-__all__ = [
-    "COUNTING",
-    "EPILOG",
-    "STATUS_PANEL",
-    "FailOn",
-    "FailOnOption",
-    "FailOnPossible",
-    "ProfileOption",
-    "Spec",
-    "SpecOption",
-    "check",
-]
+__all__ = ["EPILOG", "check"]
 
 EPILOG = """\b
 A finding is certain when the capture proves it, whatever the peer had read
@@ -61,67 +59,7 @@ Of several captures: 2 before 1 before 3 before 0; all of them are reported.
 """
 
 
-class FailOn(enum.StrEnum):
-    """From which severity on findings make the exit status 1."""
-
-    error = "error"
-    warning = "warning"
-    note = "note"
-    never = "never"
-
-
-class Spec(enum.StrEnum):
-    """Editions of the specification."""
-
-    final = FINAL
-    csd01 = CSD01
-    csprd02 = CSPRD02
-
-
-COUNTING = {
-    FailOn.error: ("error",),
-    FailOn.warning: ("error", "warning"),
-    FailOn.note: ("error", "warning", "note"),
-    FailOn.never: (),
-}
-
 _HOW = "How findings are shown"
-STATUS_PANEL = "What counts for the exit status"
-
-FailOnOption = Annotated[
-    FailOn,
-    typer.Option(
-        "--fail-on",
-        metavar="error|warning|note|never",
-        rich_help_panel=STATUS_PANEL,
-        help="Findings count from this severity on.",
-    ),
-]
-SpecOption = Annotated[
-    Spec,
-    typer.Option(
-        "--spec",
-        metavar="final|csd01|csprd02",
-        rich_help_panel=STATUS_PANEL,
-        help="The text that findings about messages follow: AMQP 1.0 final (2011), or the OASIS drafts of "
-        "February (csd01) or May 2012 (csprd02).",
-    ),
-]
-FailOnPossible = Annotated[
-    bool,
-    typer.Option("--fail-on-possible", rich_help_panel=STATUS_PANEL, help="Possible findings count, too."),
-]
-
-ProfileOption = Annotated[
-    str,
-    typer.Option(
-        "--profile",
-        metavar="auto|none|NAME,...",
-        rich_help_panel=STATUS_PANEL,
-        help="A known habit of a product is a note only: of those that peers say they are; of none; "
-        "or of these, whatever peers say (`rules profiles` lists them).",
-    ),
-]
 
 
 def check(
@@ -167,20 +105,8 @@ def check(
     spec: SpecOption = Spec.final,
     fail_on: FailOnOption = FailOn.error,
     fail_on_possible: FailOnPossible = False,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", rich_help_panel=STATUS_PANEL, help="As --fail-on warning --fail-on-possible."
-        ),
-    ] = False,
-    allow_empty: Annotated[
-        bool,
-        typer.Option(
-            "--allow-empty",
-            rich_help_panel=STATUS_PANEL,
-            help="Exit with 0 also if there is no AMQP 1.0 or 0-9-1 to check.",
-        ),
-    ] = False,
+    strict: StrictOption = False,
+    allow_empty: AllowEmpty = False,
     profile: ProfileOption = AUTO,
     merge: Merge = False,
     via: Via = None,
@@ -188,9 +114,7 @@ def check(
     """Show who broke which rule of the specification, where, and in which state."""
     if most < 1:
         raise FilterError(f"--max-per-rule {most}: must be at least 1")
-    if strict and fail_on is not FailOn.note:
-        fail_on = FailOn.warning
-    terms = Terms(COUNTING[fail_on], fail_on_possible or strict, allow_empty)
+    terms = terms_of(fail_on, fail_on_possible, strict, allow_empty)
     valid(profile)
     captures = inputs(paths, merge, via)
     with Reports(form, output or [], most, terms, captures) as writer:

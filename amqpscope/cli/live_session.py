@@ -18,7 +18,7 @@ from amqpscope.finding import Finding
 from amqpscope.limits import LIVE_BEHIND
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
-from amqpscope.rules.profiles import weight
+from amqpscope.report.terms import Terms
 from amqpscope.watching import Batch, Watch
 from dissectors.protocols import PROTOCOLS
 
@@ -56,8 +56,7 @@ class Stop:
 class LiveSession:
     """Takes what a watch brings to the audience and the recording.
 
-    counting, possible: which findings count for the exit status: of these weights, and also if they are only
-    possible.
+    terms: which findings count for the exit status.
     """
 
     def __init__(
@@ -66,8 +65,7 @@ class LiveSession:
         audience: Audience,
         recording: Recording | None,
         stop: Stop,
-        counting: tuple[str, ...],
-        possible: bool,
+        terms: Terms,
     ) -> None:
         self.watch = watch
         self.counts = RuleCounts()
@@ -76,8 +74,7 @@ class LiveSession:
         self._audience = audience
         self._recording = recording
         self._stop = stop
-        self._counting = counting
-        self._possible = possible
+        self._terms = terms
         self._signal = 0
         self._began = clock.monotonic_ns()
         self._breach = 0  # when (by the clock that runs on) the finding waited for was made
@@ -103,7 +100,7 @@ class LiveSession:
         self._audience.end(self.conclusion(), self.counts)
         self._tell()
 
-    def status(self, allow_empty: bool) -> int:
+    def status(self) -> int:
         """The exit status."""
         if self._signal == signal.SIGINT:
             return Status.INTERRUPTED
@@ -113,7 +110,7 @@ class LiveSession:
             return Status.FAILURE
         if self.failed:
             return Status.FINDINGS
-        if allow_empty or any(self.watch.table.protocols.get(name) for name in PROTOCOLS):
+        if self._terms.allow_empty or any(self.watch.table.protocols.get(name) for name in PROTOCOLS):
             return Status.FINE
         seen = count(self.watch.packets, "packet")
         say(f"{self.watch.source.name}: no AMQP 1.0 or 0-9-1 was seen in {seen}")
@@ -134,8 +131,7 @@ class LiveSession:
     def _take(self, batch: Batch) -> None:
         for finding in batch.complete:
             self.counts.add(finding)
-            if weight(finding) in self._counting and (finding.certain or self._possible):
-                self.failed = True
+            self.failed = self.failed or self._terms.counts(finding)
         recording = self._recording
         if recording is not None:
             recording.remark(batch)

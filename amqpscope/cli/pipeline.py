@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amqpscope.cli.check import (
+from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.interruptible import interruptible
+from amqpscope.cli.judging import (
     COUNTING,
     STATUS_PANEL,
     FailOn,
@@ -23,8 +25,6 @@ from amqpscope.cli.check import (
     Spec,
     SpecOption,
 )
-from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError

@@ -10,15 +10,16 @@ from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
 from amqpscope.cli.audience import Audience
-from amqpscope.cli.check import (
-    COUNTING,
-    STATUS_PANEL,
+from amqpscope.cli.judging import (
+    AllowEmpty,
     FailOn,
     FailOnOption,
     FailOnPossible,
     ProfileOption,
     Spec,
     SpecOption,
+    StrictOption,
+    terms_of,
 )
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_writers import LiveJson, LiveText
@@ -248,26 +249,14 @@ def sniff(
     spec: SpecOption = Spec.final,
     fail_on: FailOnOption = FailOn.error,
     fail_on_possible: FailOnPossible = False,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", rich_help_panel=STATUS_PANEL, help="As --fail-on warning --fail-on-possible."
-        ),
-    ] = False,
-    allow_empty: Annotated[
-        bool,
-        typer.Option(
-            "--allow-empty", rich_help_panel=STATUS_PANEL, help="Exit with 0 also if no AMQP was seen."
-        ),
-    ] = False,
+    strict: StrictOption = False,
+    allow_empty: AllowEmpty = False,
     profile: ProfileOption = AUTO,
 ) -> int:
     """Watch what is said on network interfaces, and who breaks which rule, as it happens."""
     if listed:
         return _list()
-    if strict and fail_on is not FailOn.note:
-        fail_on = FailOn.warning
-    possible = fail_on_possible or strict
+    terms = terms_of(fail_on, fail_on_possible, strict, allow_empty)
     valid(profile)
     selection = Selection(address=address, only=parse_names(only) if only is not None else None)
     for option, number in (("--files", files), ("--count", most)):
@@ -283,7 +272,7 @@ def sniff(
     if until is None or rotation is not None:
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
-    stop = Stop(limit, most, awaited, possible)
+    stop = Stop(limit, most, awaited, terms.possible)
     if top and (quiet or form is not Format.text or path == "-"):
         raise FilterError("--top: goes without --quiet, --format and -w -")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
@@ -308,9 +297,9 @@ def sniff(
                 audience = LiveText(source.name, selection, quiet, outlet, time.value, verbose)
         if recording is not None:
             recording.tell = audience.tell
-        session = LiveSession(watch, audience, recording, stop, COUNTING[fail_on], possible)
+        session = LiveSession(watch, audience, recording, stop, terms)
         session.run()
-    return session.status(allow_empty)
+    return session.status()
 
 
 def _list() -> int:

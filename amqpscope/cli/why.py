@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.check import Spec
+from amqpscope.cli.judging import Spec
 from amqpscope.cli.output import painter
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError

@@ -12,6 +12,7 @@ from support.lots import Lot, Lots, packets_of
 from amqpscope.cli.audience import Audience
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.report.rule_counts import RuleCounts
+from amqpscope.report.terms import Terms
 from amqpscope.watching import Batch, Watch
 
 BROKEN = Path(__file__).parents[2] / "captures" / "rules" / "amqp10" / "L-CREDIT" / "violating.pcap"
@@ -48,16 +49,18 @@ def session(
     rules: frozenset[str] = frozenset(),
     packets: int = 0,
     duration: int = 0,
+    allow_empty: bool = False,
 ) -> tuple[LiveSession, Seen]:
     seen = seen or Seen()
     stop = Stop(duration, packets, rules, False)
-    return LiveSession(Watch(source), seen, None, stop, ("error",), False), seen
+    terms = Terms(("error",), False, allow_empty)
+    return LiveSession(Watch(source), seen, None, stop, terms), seen
 
 
 def test_the_end_of_a_pipe_ends_it() -> None:
     run, seen = session(Lots(lots()))
     run.run()
-    assert run.status(False) == 1
+    assert run.status() == 1
     assert seen.conclusion.startswith("made up: 1 error")
 
 
@@ -85,16 +88,21 @@ def test_a_finding_that_was_waited_for_ends_it(monkeypatch: pytest.MonkeyPatch) 
     source = Lots(lots() + [Lot()] * 1000, ends=False)
     run, seen = session(source, rules=frozenset({"amqp10/L-CREDIT"}))
     run.run()
-    assert run.status(False) == 1
+    assert run.status() == 1
     assert len(seen.batches) < 100
 
 
 def test_time_ends_it() -> None:
     run, seen = session(Lots([], ends=False), duration=1)
     run.run()
-    assert run.status(False) == 3
-    assert run.status(True) == 0
+    assert run.status() == 3
     assert "0 packets" in seen.conclusion
+
+
+def test_nothing_to_see_may_be_allowed() -> None:
+    run, _ = session(Lots([], ends=False), duration=1, allow_empty=True)
+    run.run()
+    assert run.status() == 0
 
 
 def test_who_looks_on_may_end_it() -> None:
@@ -117,6 +125,6 @@ def test_signals_end_it_and_are_given_back(number: signal.Signals, status: int) 
 
     run, seen = session(Lots(lots(), ends=False), seen=Struck())
     run.run()
-    assert run.status(False) == status
+    assert run.status() == status
     assert "1 error" in seen.conclusion
     assert signal.getsignal(number) is before
