@@ -122,6 +122,8 @@ class Judge(AnyJudge):
         self.judge(case, record)
         if case.found > 0:
             closing.note_framing(case)
+            # What a close itself shows of what came before, it is the answer to.
+            self.react(record)
         self.saw(record, case.found)
         self.chronicle.take(record)
         publish = me.published(record)

@@ -129,6 +129,8 @@ class Judge(AnyJudge):
         if case.found > 0:
             for finding in self.made[len(self.made) - case.found :]:
                 reaction.owe_for(case, finding)
+            # What an error itself shows of what came before, it is the answer to.
+            self.react(me, record)
         self.saw(record, case.found)
         if case.ledger.active or attaches_control(frame.body):
             if not case.ledger.active:
