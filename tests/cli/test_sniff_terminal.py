@@ -27,6 +27,12 @@ PATIENCE = 30.0
 CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
+def _environment() -> dict[str, str]:
+    """This process's, but for a size that it says terminals have."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    return {**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+
+
 class Screen:
     """A program on a pseudo-terminal; its packets come through a pipe."""
 
@@ -42,7 +48,7 @@ class Screen:
             stdout=slave,
             stderr=slave,
             cwd=ROOT,
-            env={**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"},
+            env=_environment(),
             start_new_session=True,
         )
 
