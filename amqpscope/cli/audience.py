@@ -26,6 +26,10 @@ class Audience(ABC):
     def gone(self) -> bool:
         """Whether nobody looks any more."""
 
+    def begin(self, source: str) -> None:
+        """What is captured is kept from now on, and signals end it well."""
+        say(f"listening on {source}, Ctrl-C ends")
+
     @abstractmethod
     def write(self, batch: Batch, behind: bool) -> None:
         """What one step has brought. behind: packets wait meanwhile, so what takes long is left out."""

@@ -84,6 +84,7 @@ class LiveSession:
     def run(self) -> None:
         """Until it ends, and is told how. Raises CaptureError when the source fails."""
         with self._signals():
+            self._audience.begin(self.watch.source.name)
             try:
                 while not self._over():
                     self._take(self.watch.step(self._audience.patience))

@@ -38,6 +38,9 @@ class LiveTop(Audience):
     def gone(self) -> bool:
         return self._hung_up or not self._view.open
 
+    def begin(self, source: str) -> None:
+        """The screen says so itself."""
+
     def write(self, batch: Batch, behind: bool) -> None:
         view = self._view
         view.saw(batch.records)

@@ -24,7 +24,6 @@ from amqpscope.cli.judging import (
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_writers import LiveJson, LiveText
 from amqpscope.cli.outlet import Outlet
-from amqpscope.cli.output import say
 from amqpscope.cli.read import TimeFormat
 from amqpscope.cli.recording import Recording, rotation_of
 from amqpscope.cli.rule_names import rules_like
@@ -282,7 +281,6 @@ def sniff(
             recording = Recording(path, source, packet_filter, rotation, kept)
         recorder = None if recording is None else recording.recorder
         watch = Watch(source, records=not quiet, recorder=recorder, profile=profile, spec=spec)
-        say(f"listening on {source.name}, Ctrl-C ends")
         audience: Audience
         if top:
             from amqpscope.cli.live_top import LiveTop  # termios, which not every system has

@@ -70,9 +70,16 @@ def test_a_reader_that_has_gone(pipe: tuple[int, int]) -> None:
 
 def test_a_stuck_reader_does_not_hold_the_end(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amqpscope.cli.outlet.OUTLET_PATIENCE", 0.01)
-    outlet = Outlet(pipe[1])
+    reading, writing = pipe
+    outlet = Outlet(writing)
     assert outlet.offer("x" * (1 << 20))
     assert not outlet.close()
+    # Its thread is to be over before the pipe is: the descriptor's number will be another's.
+    got = 0
+    while got < 1 << 20:
+        got += len(os.read(reading, 1 << 16))
+    monkeypatch.undo()
+    assert outlet.close()
 
 
 def test_a_terminal_that_others_made_not_to_wait(pipe: tuple[int, int]) -> None:
