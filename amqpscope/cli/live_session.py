@@ -151,9 +151,11 @@ class LiveSession:
         while not watch.over and watch.newest < stopped:
             batch = watch.step(_LOT)
             self._take(batch)
-            if not batch.packets and not batch.dropped:
+            passed = clock.monotonic() - began
+            # What ended the run ends the first wait, too.
+            if not batch.packets and not batch.dropped and passed >= _LOT:
                 return
-            if clock.monotonic() - began > _DRAINED:
+            if passed > _DRAINED:
                 self._left_behind = True
                 return
 

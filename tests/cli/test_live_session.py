@@ -85,6 +85,7 @@ def test_what_does_not_cease_to_come_is_not_waited_for() -> None:
 
 def test_a_finding_that_was_waited_for_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amqpscope.cli.live_session._AFTER", 0)
+    monkeypatch.setattr("amqpscope.cli.live_session._LOT", 0)
     source = Lots(lots() + [Lot()] * 1000, ends=False)
     run, seen = session(source, rules=frozenset({"amqp10/L-CREDIT"}))
     run.run()
