@@ -90,6 +90,9 @@ class Watch:
         self._decoder.recorder = recorder
         self.packets = 0
         self.dropped = 0
+        # Of them those without a note, and when the last note was.
+        self._lost = 0
+        self._lost_told = 0
         self.over = False
         # The time (ns) of the newest packet.
         self.newest = 0
@@ -152,6 +155,8 @@ class Watch:
     def _end(self) -> None:
         if not self.over:
             self.over = True
+            if self._lost:
+                self._note_lost()
             self._decoder.finish()
             self.table.finish()
 
@@ -173,14 +178,18 @@ class Watch:
         if dropped > self.dropped:
             batch.dropped = dropped - self.dropped
             self.dropped = dropped
-            number = int(self._decoder.packets) + 1
-            self.table.dropped(number, self.newest, batch.dropped)
-            self.table.note(
-                "capture/dropped",
-                number,
-                self.newest,
-                f"packets that the capture lost before this one: {batch.dropped}",
-            )
+            self._lost += batch.dropped
+            self.table.dropped(int(self._decoder.packets) + 1, self.newest, batch.dropped)
+        if self._lost and time.monotonic_ns() - self._lost_told >= LIVE_TICK:
+            self._note_lost()
+
+    def _note_lost(self) -> None:
+        """Where too much comes, losses do too, hundreds in a second: those of a second are one note."""
+        number = int(self._decoder.packets) + 1
+        text = f"packets that the capture lost before this one: {self._lost}"
+        self.table.note("capture/dropped", number, self.newest, text)
+        self._lost = 0
+        self._lost_told = time.monotonic_ns()
 
     def _tick(self, now: int, batch: Batch) -> None:
         """What time alone brings."""

@@ -60,6 +60,22 @@ def test_a_loss_is_noted_where_it_is_and_counted_once() -> None:
     ]
 
 
+def test_the_losses_of_a_second_are_one_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000 * SECOND]
+    monkeypatch.setattr("amqpscope.watching.time.monotonic_ns", lambda: clock[0])
+    lots = [Lot(packets_of(BROKEN.read_bytes())[:1])]
+    lots += [Lot(lost=1) for _ in range(1000)]
+    watch = Watch(Lots(lots))
+    notes = []
+    while not watch.over:
+        clock[0] += SECOND // 100
+        notes += watch.step(0).notes
+    told = [int(note.detail.rpartition(" ")[2]) for note in notes if note.code == "capture/dropped"]
+    assert sum(told) == watch.dropped == 1000
+    assert 9 <= len(told) <= 12
+    watch.close()
+
+
 def test_a_silence_is_told_once_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     (finding,) = [one for one in check(SILENT) if one.rule == "amqp091/C-HB-SEND"]
     packets = packets_of(SILENT.read_bytes())
