@@ -69,7 +69,6 @@ class LiveSession:
     ) -> None:
         self.watch = watch
         self.counts = RuleCounts()
-        self.frames = 0
         self.failed = False
         self._audience = audience
         self._recording = recording

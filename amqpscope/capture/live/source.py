@@ -114,11 +114,6 @@ class LiveSource(ABC):
         with contextlib.suppress(BlockingIOError):
             os.write(self._wake_writer, b"\0")
 
-    @property
-    def wake_descriptor(self) -> int:
-        """What `wake` writes to, for `signal.set_wakeup_fd`."""
-        return self._wake_writer
-
     def take_events(self) -> list[str]:
         """What has happened to the interfaces since the last call: plain sentences without a full stop."""
         events, self._events = self._events, []
