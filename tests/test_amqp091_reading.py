@@ -6,9 +6,9 @@ import io
 from random import Random
 from typing import Any
 
-from hypothesis import settings
 from support.legal import NAMES, Said
 from support.network import Captured, Conversation, Tap, captured, converse
+from support.thorough import thorough
 
 import amqpscope
 from amqpscope.model import FrameRecord
@@ -19,7 +19,7 @@ from dissectors.amqp091.values import FieldArray, Table
 
 
 def conversations() -> list[Conversation]:
-    many = settings.get_current_profile_name() == "fuzz"
+    many = thorough()
     return [converse(f"read {n}", protocol="amqp091", lossy=False) for n in range(2000 if many else 40)]
 
 

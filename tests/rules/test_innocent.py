@@ -10,11 +10,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from support.judged import judged
 from support.legal import NAMES, Said
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS
+from support.thorough import thorough
 
 from amqpscope.rules.catalogue import severity
 
@@ -47,7 +47,7 @@ class Once:
 @pytest.mark.parametrize("batch", range(BATCHES))
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_other_peer_is_accused_of_nothing(protocol: str, batch: int) -> None:
-    many = settings.get_current_profile_name() == "fuzz"
+    many = thorough()
     done: Counter[str] = Counter()
     wrong: list[str] = []
     for n in range(SEEDS * (20 if many else 1)):

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from support.judged import judged
 from support.legal import NAMES
 from support.network import Tap, captured
 from support.planting import Planted
 from support.protocols import PROTOCOLS
+from support.thorough import thorough
 
 from amqpscope.rules.catalogue import severity
 from amqpscope.rules.registry import checked
 
-PLANTED = 5  # of each fault
-TRIES = 60
+PLANTED = 3  # of each fault
+TRIES = 36
 
 # The same fault by the name of the mistake that explains it.
 BROADER = {
@@ -33,7 +33,7 @@ PREFERENCES = ("amqp10/L-HANDLE-LOWEST", "amqp10/L-HANDLE-REUSE", "amqp10/S-CH-L
 
 
 def planted(protocol: str, name: str) -> list[Planted]:
-    many = settings.get_current_profile_name() == "fuzz"
+    many = thorough()
     wanted = 100 if many else PLANTED
     found: list[Planted] = []
     for n in range(TRIES * wanted // PLANTED):

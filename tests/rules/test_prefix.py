@@ -11,10 +11,10 @@ import random
 import struct
 
 import pytest
-from hypothesis import settings
 from support.judged import judged
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS
+from support.thorough import thorough
 
 from amqpscope.finding import Finding
 from amqpscope.rules.catalogue import severity
@@ -25,7 +25,7 @@ CUTS = 6
 
 
 def conversations() -> int:
-    return 2000 if settings.get_current_profile_name() == "fuzz" else CONVERSATIONS
+    return 2000 if thorough() else CONVERSATIONS
 
 
 def cut(octets: bytes, packets: int) -> bytes:

@@ -17,13 +17,14 @@ from hypothesis import settings
 from support.judged import errors
 from support.legal import CLIENT, NAMES, SERVER
 from support.network import PROTOCOLS, Conversation, Tap, captured, converse
+from support.thorough import thorough
 
 BATCHES = 10
 SEEDS = 50  # in a batch
 
 
 def seeds(batch: int) -> list[str]:
-    if settings.get_current_profile_name() == "fuzz":
+    if thorough():
         run = random.SystemRandom().randrange(1 << 32)
         return [f"{run}-{batch}-{n}" for n in range(settings().max_examples // BATCHES)]
     return [f"{batch}-{n}" for n in range(SEEDS)]

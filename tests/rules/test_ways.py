@@ -9,11 +9,11 @@ import marshal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from support.dialogue091 import Dialogue091
 from support.judged import Trickle
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous
+from support.thorough import share, thorough
 
 import amqpscope
 from amqpscope.analysis import ConnectionAnalysis
@@ -53,7 +53,7 @@ def carried(octets: bytes, sizes: list[int]) -> list[str]:
 
 
 def conversations(protocol: str) -> list[bytes]:
-    many = 1000 if settings.get_current_profile_name() == "fuzz" else 60
+    many = 1000 if thorough() else 60
     return [
         captured(
             mischievous(f"ways {n}", protocol) if n % 3 else converse(f"ways {n}", protocol=protocol),
@@ -86,7 +86,7 @@ def test_real_peers(path: Path) -> None:
 def test_what_breaks_a_rule_is_found_by_a_state_that_was_carried() -> None:
     paths = sorted((CAPTURES[0].parent / "rules").glob("*/*/violating.pcap"))
     assert len(paths) > 300
-    for path in paths:
+    for path in share(paths, 3, "carried"):
         octets = path.read_bytes()
         assert carried(octets, [60]) == whole(octets), path.parent.name
 
