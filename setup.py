@@ -68,6 +68,7 @@ COMPILED = [
     "amqpscope/report/digits.py",
     "amqpscope/report/amqp10/json_form.py",
     "amqpscope/report/amqp10/json_quick.py",
+    "amqpscope/report/amqp10/json_values.py",
     "amqpscope/report/amqp10/secrets.py",
     "amqpscope/report/amqp10/summary.py",
     "amqpscope/report/amqp091/json_form.py",

@@ -46,9 +46,10 @@ from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.control import Transaction
-from amqpscope.tracking.amqp10.endpoint import Endpoint, obscure
+from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.portrait import portray
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.standing import obscure
 from amqpscope.tracking.amqp10.summary import Summary
 from amqpscope.tracking.amqp10.transaction_names import attaches_control
 from amqpscope.tracking.amqp10.transactions import Ledger
