@@ -435,3 +435,19 @@ def test_what_is_not_kept_of_a_body_is_told() -> None:
     found[-1].message.kept = 3  # type: ignore[union-attr]
     message = json.loads(as_json(found, bodies=True)[-1])["message"]
     assert (message["body"], message["kept"], message["size"]) == ("hel", 3, 5)
+
+
+def test_what_was_said_before_is_not_said_of_another() -> None:
+    """Same octets in another field, another class, another method: each has its own."""
+    wire = b""
+    for name, value in (("content_type", "x"), ("content_encoding", "x"), ("content_type", "x")):
+        for key in ("a", "b"):
+            wire += amqp.say("basic.publish", 1, exchange="", routing_key=key)
+            wire += amqp.content(1, b"hello", **{name: value})
+    told = [json.loads(line) for line in as_json(records(OPENED + wire))]
+    headers = [frame["fields"]["properties"] for frame in told if frame["name"] == "content-header"]
+    kinds = ["content-type", "content-encoding", "content-type"]
+    assert headers == [{kind: "x"} for kind in kinds for _ in "ab"]
+    messages = [frame["message"] for frame in told if "message" in frame]
+    assert [message["properties"] for message in messages] == headers
+    assert [message["method"]["routing-key"] for message in messages] == ["a", "b"] * 3

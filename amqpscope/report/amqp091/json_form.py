@@ -42,7 +42,7 @@ from amqpscope.report.forms import Form, hidden_json, text_json
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
-from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.content import BASIC, ContentHeader
 from dissectors.amqp091.message import Message
 from dissectors.amqp091.methods import BasicNack, BasicReject, BasicReturn, ChannelClose, ConnectionClose
 from dissectors.amqp091.registry import METHODS
@@ -68,7 +68,13 @@ from dissectors.interface import Body, Frame
 from dissectors.values import Raw
 from dissectors.wire import i64
 
-__all__ = ["Amqp091Form", "fields_json", "message_json", "refusal", "value_json"]
+__all__ = ["Amqp091Form", "refusal", "value_json"]
+
+_SHORT_PROPERTIES: Final = 512
+"""Octets of properties that are remembered."""
+
+_REMEMBERED: Final = 1024
+"""Properties whose JSON is remembered."""
 
 _NUMBERS: Final[dict[type, str]] = {
     ShortShortInt: '{"short-short-int": ',
@@ -218,7 +224,46 @@ def _hidden_fields_json(body: Body) -> str:
     return "{" + ", ".join(members) + "}"
 
 
-def fields_json(frame: Frame, guarded: bool) -> str:
+class _Said:
+    """What methods and headers say, as JSON, for the lines of their frames and of the messages they begin.
+
+    Nearly every message's line says again what its method's and its header's said; and many headers differ
+    in nothing.
+    """
+
+    def __init__(self) -> None:
+        # The last method that begins a message, and its members.
+        self._method: Method | None = None
+        self._members: str = ""
+        # Properties by their octets and which of them there are.
+        self._properties: dict[tuple[int, bytes], str] = {}
+
+    def members(self, method: Method) -> str:
+        """The members of an object with the arguments of a method."""
+        if method is self._method:
+            return self._members
+        text = ", ".join(_members(method))
+        if method.definition().content:
+            self._method = method
+            self._members = text
+        return text
+
+    def properties(self, header: ContentHeader) -> str:
+        """The properties as an object."""
+        octets = header.octets
+        if header.class_id != BASIC or len(octets) > _SHORT_PROPERTIES:
+            return arguments_json(header.properties())
+        key = (int(header.flags), octets)
+        known = self._properties.get(key)
+        if known is None:
+            known = arguments_json(header.properties())
+            if len(self._properties) >= _REMEMBERED:
+                self._properties.clear()
+            self._properties[key] = known
+        return known
+
+
+def _fields_json(frame: Frame, guarded: bool, said: _Said) -> str:
     """The contract's `fields` of a frame. guarded: its octets may be a secret."""
     body = frame.body
     if not isinstance(body, Body):
@@ -228,18 +273,18 @@ def fields_json(frame: Frame, guarded: bool) -> str:
     if isinstance(body, UnknownMethod):
         return f'{{"class-id": {body.class_id}, "method-id": {body.method_id}}}'
     if isinstance(body, Method):
-        return arguments_json(body)
+        return "{" + said.members(body) + "}"
     assert isinstance(body, ContentHeader)
     return (
         f'{{"class-id": {body.class_id}, "weight": {body.weight}, "body-size": {body.body_size}, '
-        f'"properties": {arguments_json(body.properties())}}}'
+        f'"properties": {said.properties(body)}}}'
     )
 
 
 # Messages
 
 
-def message_json(message: Message, bodies: bool) -> str:
+def _message_json(message: Message, bodies: bool, said: _Said) -> str:
     """A message. bodies: with what is kept of its body."""
     text = f'{{"size": {message.seen}, "complete": ' + ("true" if message.complete else "false")
     if message.announced != message.seen and message.announced >= 0:
@@ -248,10 +293,12 @@ def message_json(message: Message, bodies: bool) -> str:
     if method is None:
         text += ', "method": null'
     else:
-        named = [f'"type": "{method.definition().name}"', *_members(method)]
-        text += ', "method": {' + ", ".join(named) + "}"
+        members = said.members(method)
+        text += (
+            f', "method": {{"type": "{method.definition().name}"' + (", " + members if members else "") + "}"
+        )
     header = message.header
-    text += ', "properties": ' + ("null" if header is None else arguments_json(header.properties()))
+    text += ', "properties": ' + ("null" if header is None else said.properties(header))
     if bodies:
         text += ', "body": ' + _octets_json(message.body, "binary")
         if message.kept != message.seen:
@@ -270,6 +317,9 @@ _KINDS: Final = ("method", "content-header", "body", "heartbeat", "unknown")
 class Amqp091Form(Form):
     """AMQP 0-9-1 as data."""
 
+    def __init__(self) -> None:
+        self._said: _Said = _Said()
+
     def kinds(self) -> tuple[str, ...]:
         return _KINDS
 
@@ -280,14 +330,14 @@ class Amqp091Form(Form):
         return guards(record, names)
 
     def fields(self, frame: Frame, guarded: bool) -> str:
-        return fields_json(frame, guarded)
+        return _fields_json(frame, guarded, self._said)
 
     def has_payload(self, frame: Frame) -> bool:
         return frame.kind == "body"
 
     def message(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, bodies: bool) -> str:
         message: object = record.message
-        return message_json(message, bodies) if isinstance(message, Message) else "null"
+        return _message_json(message, bodies, self._said) if isinstance(message, Message) else "null"
 
     def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
         summarize(summary, record, link)
