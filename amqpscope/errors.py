@@ -9,5 +9,13 @@ class CaptureError(AmqpscopeError):
     """A capture that cannot be opened, or is none."""
 
 
+class NotPermitted(CaptureError):
+    """There is no permission to capture packets as they pass."""
+
+
+class NotPossible(CaptureError):
+    """There is no way to do it here."""
+
+
 class FilterError(AmqpscopeError):
     """A selection of frames that cannot be understood."""

@@ -484,3 +484,19 @@ CONTEXT_OCTETS: Final = 4096
 MAX_CASE_FINDINGS: Final = 1000
 """Findings of one rule by one peer of a connection that a case of a JUnit report has in words; the rest is
 counted. A server shows a case on one page, and keeps it for as many runs as it keeps."""
+
+# recording tests
+
+TEST_RING: Final = 32 * 1024 * 1024
+"""Octets of the kernel's buffer for the recording of a test: there may be one for each of a dozen workers,
+and the thread that empties it may have to wait for a test that keeps the interpreter busy."""
+
+MAX_QUEUE_WAIT: Final = 5.0
+"""Seconds at the end of a recording for what is under way within the kernel, which takes microseconds unless
+the machine is very busy."""
+
+MAX_DRAINING: Final = 30.0
+"""Seconds at the end of a recording to write what waits in the buffer: a second for all of it, uncompiled."""
+
+MAX_TEST_FINDINGS: Final = 1000
+"""Findings of a capture that a test is given one by one; beyond that they are counted only."""

@@ -18,12 +18,12 @@ from amqpscope.cli.judging import (
     terms_of,
 )
 from amqpscope.cli.output import progress, say
-from amqpscope.cli.read import nothing_to
 from amqpscope.cli.reports import FORMATS, Format, Reports
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.finding import Finding
 from amqpscope.reading import Capture
+from amqpscope.report.outcome import nothing_to
 from amqpscope.report.terms import Terms
 from amqpscope.report.writer import Writer
 from amqpscope.rules.profiles import AUTO, valid

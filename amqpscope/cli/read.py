@@ -14,12 +14,11 @@ from amqpscope.cli.writers import CensusWriter, JsonWriter, TimelineWriter, Writ
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.reading import Capture
 from amqpscope.report.links import LinkNames
-from amqpscope.report.summary import protocol_name
+from amqpscope.report.outcome import nothing_to
 from amqpscope.report.timeline import TIME_FORMATS
 from amqpscope.selection import Selection, parse_bound, parse_channels, parse_names
-from dissectors.protocols import PROTOCOLS
 
-__all__ = ["EPILOG", "capture_status", "nothing_to", "read"]
+__all__ = ["EPILOG", "capture_status", "read"]
 
 
 class Format(enum.StrEnum):
@@ -313,26 +312,3 @@ def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -
         return Status.FINE
     say(f"{capture.name}: {nothing}")
     return Status.FINE if allow_empty else Status.NO_AMQP
-
-
-def nothing_to(capture: Capture, purpose: str) -> str:
-    """Why there is nothing to `purpose` in a capture read to its end; "" if there is."""
-    protocols = capture.protocols
-    if any(protocols.get(name) for name in PROTOCOLS):
-        return ""
-    total = sum(protocols.values())
-    found = []
-    for protocol, count in protocols.items():
-        if protocol:
-            remark = " (encrypted)" if protocol == "tls" else ""
-            if protocol.startswith("amqp"):
-                remark = " (not decoded)"
-            found.append(f"{count} of {protocol_name(protocol)}{remark}")
-    if not total:
-        what = "no TCP in it"
-    elif not found:
-        what = f"{total} TCP connections, none with data"
-    else:
-        what = f"{total} TCP connections, {', '.join(found)}"
-    what = what.replace("1 TCP connections", "1 TCP connection")
-    return f"no AMQP 1.0 or 0-9-1 to {purpose}: {what}"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from amqpscope import __version__
+from amqpscope.capture.live.recorded import SourceRecorder
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
@@ -38,26 +39,14 @@ class Recording:
     ) -> None:
         self.recorder = PcapngRecorder(path, f"amqpscope {__version__}", 0, rotation, before)
         self.failed = False
-        self._source = source
+        self._recorded = SourceRecorder(source, self.recorder, filter)
         # Where it says what has become of it.
         self.tell: Callable[[str], None] = say
-        self._filter = filter
-        self._described = 0
-        self._dropped: list[int] = []
-        self.describe()
 
     @property
     def files(self) -> list[str]:
         """Names of the files that there are."""
         return self.recorder.files
-
-    def describe(self) -> None:
-        """Before packets are taken: what interfaces there are by now."""
-        interfaces = self._source.interfaces
-        for index in range(self._described, len(interfaces)):
-            one = interfaces[index]
-            self.recorder.interface(index, one.name, one.link_type, one.description, self._filter)
-        self._described = len(interfaces)
 
     def remark(self, batch: Batch) -> None:
         """What is to be said of the packets just taken, and of some before."""
@@ -65,7 +54,7 @@ class Recording:
 
     def _remark(self, batch: Batch) -> None:
         recorder = self.recorder
-        self.describe()
+        self._recorded.describe()
         for finding in batch.found:
             recorder.comment(
                 finding.packet, f"{kind(finding)} {finding.rule} by the {finding.peer}: {message_of(finding)}"
@@ -76,11 +65,7 @@ class Recording:
                 f"{finding.rule} by the {finding.peer} in packet {finding.packet}: {answer(finding)}",
             )
         if batch.dropped:
-            for index, before in enumerate(self._dropped_before()):
-                dropped = self._source.drops(index)
-                if dropped > before:
-                    recorder.lost(index, dropped - before)
-                    self._dropped[index] = dropped
+            self._recorded.count_lost()
 
     def trigger(self, reason: str, moment: int) -> None:
         """The flight recorder is to write what it has kept of the time before this moment (ns)."""
@@ -92,14 +77,7 @@ class Recording:
 
     def finish(self, end: int) -> None:
         """The capture is over, at this time (ns); 0: with its last packet."""
-        interfaces = len(self._source.interfaces)
-        received = [self._source.number] if interfaces == 1 else []
-        dropped = [self._source.drops(index) for index in range(interfaces)]
-        self._guard(lambda: self.recorder.finish(end, received, dropped))
-
-    def _dropped_before(self) -> list[int]:
-        self._dropped += [0] * (len(self._source.interfaces) - len(self._dropped))
-        return self._dropped
+        self._guard(lambda: self._recorded.finish(end))
 
     def _guard(self, work: Callable[[], None]) -> None:
         if self.failed:

@@ -1,10 +1,12 @@
 """What became of one capture, in a line."""
 
 from amqpscope.reading import Capture
+from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import Tally
+from dissectors.protocols import PROTOCOLS
 
-__all__ = ["outcome"]
+__all__ = ["nothing_to", "outcome"]
 
 
 def outcome(capture: Capture | None, tally: Tally, reason: str) -> str:
@@ -17,3 +19,26 @@ def outcome(capture: Capture | None, tally: Tally, reason: str) -> str:
     where = f"{count(capture.frames, 'frame')} on {count(capture.spoken, 'connection')}"
     what = f"{tally.text() or 'nothing wrong found'} in {where}"
     return f"{what} ({reason}: only what was read before)" if reason else what
+
+
+def nothing_to(capture: Capture, purpose: str) -> str:
+    """Why there is nothing to `purpose` in a capture read to its end; "" if there is."""
+    protocols = capture.protocols
+    if any(protocols.get(name) for name in PROTOCOLS):
+        return ""
+    total = sum(protocols.values())
+    found = []
+    for protocol, number in protocols.items():
+        if protocol:
+            remark = " (encrypted)" if protocol == "tls" else ""
+            if protocol.startswith("amqp"):
+                remark = " (not decoded)"
+            found.append(f"{number} of {protocol_name(protocol)}{remark}")
+    if not total:
+        what = "no TCP in it"
+    elif not found:
+        what = f"{total} TCP connections, none with data"
+    else:
+        what = f"{total} TCP connections, {', '.join(found)}"
+    what = what.replace("1 TCP connections", "1 TCP connection")
+    return f"no AMQP 1.0 or 0-9-1 to {purpose}: {what}"

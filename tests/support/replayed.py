@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from amqpscope.capture.reader import for_magic
 from amqpscope.capture.sink import SegmentSink
 
-__all__ = ["replay", "replayable"]
+__all__ = ["replay", "replayable", "replaying"]
 
 PATIENCE = 20.0
 """Seconds after which a test has failed. Nothing takes so long."""
@@ -53,6 +55,13 @@ def replayable(path: Path) -> bool:
 
 def replay(path: Path, address: str = "127.0.0.1", port: int = 5672) -> None:
     """Say it all over one connection: each piece when the other end has read what came before it."""
+    with replaying(path, 0, address, port):
+        pass
+
+
+@contextmanager
+def replaying(path: Path, said: int, address: str = "127.0.0.1", port: int = 5672) -> Iterator[None]:
+    """Say the first `said` pieces, then what the block does, and then the others."""
     pieces = _pieces(path).pieces
     client_key = next(iter(_pieces(path).sequences))
     with socket.create_server((address, port)) as listening:
@@ -63,7 +72,9 @@ def replay(path: Path, address: str = "127.0.0.1", port: int = 5672) -> None:
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with server:
-                for key, octets in pieces:
+                for number, (key, octets) in enumerate(pieces):
+                    if number == said:
+                        yield
                     speaker, listener = (client, server) if key == client_key else (server, client)
                     speaker.sendall(octets)
                     missing = len(octets)

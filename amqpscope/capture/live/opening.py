@@ -9,7 +9,7 @@ from typing import Final
 from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
 from amqpscope.capture.live.programs import AMQP_PORTS, Instruction, ports_program
 from amqpscope.capture.live.source import Interface, LiveSource
-from amqpscope.errors import CaptureError
+from amqpscope.errors import CaptureError, NotPermitted, NotPossible
 from amqpscope.limits import MAX_PACKET
 
 __all__ = ["BUFFER_OCTETS", "list_interfaces", "open_source"]
@@ -55,10 +55,11 @@ def open_source(
 
     filter: in libpcap's language; without one, TCP from and to `ports`, or all of it if `any_port`.
     snaplen: octets of a packet that are captured. buffer_octets: of the kernel's buffer, which is made
-    smaller if there is not so much memory. promiscuous: also packets to other machines. Raises CaptureError.
+    smaller if there is not so much memory. promiscuous: also packets to other machines. Raises CaptureError,
+    NotPermitted or NotPossible if nobody can do it here.
     """
     if sys.platform == "win32":
-        raise CaptureError("Windows has no live capture but in WSL; dumpcap writes files that can be checked")
+        raise NotPossible("Windows has no live capture but in WSL; dumpcap writes files that can be checked")
     if snaplen < 1:
         raise CaptureError(f"{snaplen} octets of a packet are none")
     names = list(dict.fromkeys(names))
@@ -102,7 +103,7 @@ def open_source(
         text = filter.strip() or _filter_text([] if any_port else ports)
         return ScapySource(shown, names, text, program, snaplen, buffer_octets, promiscuous)
     except PermissionError:
-        raise CaptureError(_no_permission(shown, names[0])) from None
+        raise NotPermitted(_no_permission(shown, names[0])) from None
     except OSError as error:
         raise CaptureError(f"{shown}: cannot be captured from: {error.strerror or error}") from error
 

@@ -101,6 +101,7 @@ class RingSource(LiveSource):
         self._position = 0  # of the block that is ours next
         self._dropped: list[int] = [0] * len(names)
         self._blocks_taken = 0
+        self._arrived = 0
         # Packets dropped, by the number of blocks that come before their place.
         self._pending: list[tuple[int, int]] = []
         self._explained = -1  # the last block that packets are known to be dropped before
@@ -175,6 +176,11 @@ class RingSource(LiveSource):
     def drops(self, index: int) -> int:
         return self._dropped[index] if index < len(self._dropped) else 0
 
+    def arrived(self) -> int:
+        if not self._closed:
+            self._count_drops()
+        return self._arrived
+
     def fill(self) -> float:
         return 0.0 if self._closed else self._full_blocks() / self._blocks
 
@@ -233,9 +239,10 @@ class RingSource(LiveSource):
         return True
 
     def _count_drops(self) -> None:
-        """Ask the kernel how many it dropped since it was asked last: behind the blocks that are full now."""
-        statistics = self._socket.getsockopt(_PACKET, _STATISTICS, 12)
-        dropped: int = struct.unpack_from("=I", statistics, 4)[0]
+        """Ask the kernel how many came, and how many of them it dropped, since it was asked last: behind the
+        blocks that are full now."""
+        arrived, dropped = struct.unpack_from("=2I", self._socket.getsockopt(_PACKET, _STATISTICS, 12))
+        self._arrived += arrived
         if dropped:
             # Meanwhile no block can have been both begun and filled: that takes more than these microseconds.
             self._pending.append((self._blocks_taken + self._full_blocks(), dropped))

@@ -24,7 +24,7 @@ from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
 from amqpscope.capture.live.programs import Instruction, attach, prepared
 from amqpscope.capture.live.source import TAKEN_AT_ONCE, Interface, LiveSource
 from amqpscope.capture.packet import PacketDecoder
-from amqpscope.errors import CaptureError
+from amqpscope.errors import CaptureError, NotPossible
 from amqpscope.limits import MAX_PACKET
 
 __all__ = ["ScapySource", "scapy_interfaces"]
@@ -54,7 +54,7 @@ def _configuration() -> Any:
         import scapy.arch
         from scapy.config import conf
     except ImportError:
-        raise CaptureError("capturing here needs scapy: pip install 'amqpscope[live]'") from None
+        raise NotPossible("capturing here needs scapy: pip install 'amqpscope[live]'") from None
     except Exception as error:  # it looks for interfaces and libraries while it is imported
         raise CaptureError(f"capturing here needs scapy, which fails: {error}") from error
     assert scapy.arch

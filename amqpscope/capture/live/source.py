@@ -85,6 +85,14 @@ class LiveSource(ABC):
         for the interface of the packet that came before them.
         """
 
+    def arrived(self) -> int | None:
+        """Packets that have come so far: handed on, waiting to be, or dropped. None: nothing waits that the
+        next `take` does not find.
+
+        Once `number` and `dropped` together are as many, all of them are dealt with.
+        """
+        return None
+
     @abstractmethod
     def fill(self) -> float:
         """How much of the kernel's buffer waits to be taken, from 0 to 1."""

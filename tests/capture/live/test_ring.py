@@ -264,3 +264,26 @@ def test_a_bad_filter_is_said_in_a_line(text: str, why: str) -> None:
     assert said.startswith("the filter ")
     assert why in said
     assert "\n" not in said
+
+
+def test_all_that_have_come_are_known_before_they_are_handed_over() -> None:
+    sink = Segments()
+    decoder = PacketDecoder(sink)
+    with open_source(["lo"], any_port=True) as source:
+        assert source.arrived() == 0
+        client, _ = conversation(b"x" * 100_000)
+        # The last block is the kernel's until some milliseconds later.
+        arrived = source.arrived()
+        assert arrived is not None
+        catch(source, decoder, lambda: source.number >= arrived)
+        assert sink.octets_from(client) == b"x" * 100_000
+        assert source.arrived() == source.number  # asking takes nothing away
+
+
+def test_what_was_dropped_has_come_too() -> None:
+    with open_source(["lo"], any_port=True, buffer_octets=1024 * 1024) as source:
+        conversation(b"x" * 30_000_000)
+        arrived = source.arrived()
+        assert arrived is not None
+        catch(source, PacketDecoder(Segments()), lambda: source.number + source.dropped() >= arrived)
+        assert source.dropped() > 0
