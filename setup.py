@@ -113,6 +113,8 @@ COMPILED = [
     "amqpscope/capture/live/blocks.py",
     "amqpscope/capture/recording/blocks.py",
     "amqpscope/capture/recording/chunk.py",
+    "amqpscope/capture/recording/comments.py",
+    "amqpscope/capture/recording/interfaces.py",
     "amqpscope/capture/recording/pcapng_recorder.py",
     *sorted(str(path) for path in Path("amqpscope/reassembly").glob("*.py") if path.name != "__init__.py"),
 ]

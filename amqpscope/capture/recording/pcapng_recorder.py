@@ -26,24 +26,18 @@ from amqpscope.capture.recorder import PacketRecorder
 from amqpscope.capture.recording.blocks import (
     ENHANCED_PACKET,
     PACKET_MIN,
-    comment,
-    end_of_options,
-    interface_description,
-    interface_statistics,
-    lost_before,
     plain,
     section_header,
     with_options,
 )
 from amqpscope.capture.recording.chunk import Chunk
+from amqpscope.capture.recording.comments import Comments
+from amqpscope.capture.recording.interfaces import Interfaces
 from amqpscope.capture.recording.output import Files, Rotation
 from amqpscope.errors import CaptureError
 from amqpscope.limits import (
     MAX_COMMENT,
-    MAX_COMMENTS_HELD,
-    MAX_INTERFACES,
     MAX_PACKET,
-    MAX_PACKET_COMMENTS,
     MAX_TIME,
     RECORDING_BEFORE,
     RECORDING_CHUNK,
@@ -57,49 +51,10 @@ from dissectors.wire import i64, u32le
 __all__ = ["PcapngRecorder"]
 
 _SMALLEST_CHUNK: Final = 4096
-_HIGHEST_LINK_TYPE: Final = 0xFFFF
-_PRIVATE_LINK_TYPE: Final = 147  # LINKTYPE_USER0
 _HIGHEST_WORD: Final = 0xFFFFFFFF
 _MAX_FORMS: Final = 2048  # shapes of blocks remembered: of packets below 8 KiB, and some larger ones
 _NEVER: Final = -1
 _UNBOUNDED: Final = 1 << 62
-_COMMENTS_MIN: Final = 32  # octets that comments take beside themselves: the end, and how many more there are
-
-
-class Described:
-    """An interface as the file describes it; `index` is the number that the capture gives it."""
-
-    def __init__(self, index: int, link_type: int, name: bytes, description: bytes, filter: bytes) -> None:
-        self.index = index
-        self.link_type = link_type
-        self.name = name
-        self.description = description
-        self.filter = filter
-
-
-class Comments:
-    """What is to be said of one packet: options, at most `octets` in all, and how many more there were."""
-
-    def __init__(self) -> None:
-        self.options: list[bytes] = []
-        self.octets = _COMMENTS_MIN
-        self.more = 0
-
-    def add(self, text: bytes) -> None:
-        """One more."""
-        option = comment(text)
-        if self.octets + len(option) > MAX_PACKET_COMMENTS:
-            self.more += 1
-        else:
-            self.options.append(option)
-            self.octets += len(option)
-
-    def joined(self) -> bytes:
-        """All as options of a block."""
-        options = self.options
-        if self.more:
-            options = [*options, comment(b"and %d more" % self.more)]
-        return b"".join(options)
 
 
 class PcapngRecorder(PacketRecorder):
@@ -151,19 +106,11 @@ class PcapngRecorder(PacketRecorder):
         self._newest: i64 = 0  # time of the last packet
         self._first_time: i64 = _NEVER
         self._forms: dict[int, Struct] = {}
-        # Interfaces by their place in the file; the place by number in the capture and link type.
-        self._described: list[Described] = []
-        self._places: dict[tuple[int, int], int] = {}
+        self._interfaces = Interfaces()
         self._interface: i64 = _NEVER  # the last packet's
         self._link_type: i64 = _NEVER
         self._place: i64 = 0
-        # Packets lost of interfaces: before their next ones, and in all.
-        self._lost: dict[int, int] = {}
-        self._lost_in_all: dict[int, int] = {}
-        self._comments: dict[int, Comments] = {}
-        self._comment_octets = 0
-        self._unsaid = 0  # comments that there was no memory for
-        self._late = Comments()  # for the next packet
+        self._comments = Comments()
         self._cut: i64 = _NEVER  # time of the last packet that was forgotten to keep memory bounded
         # Of the file that is open.
         self._begun = False
@@ -185,13 +132,7 @@ class PcapngRecorder(PacketRecorder):
 
     def interface(self, index: int, name: str, link_type: int, description: str, filter: str) -> None:
         """What is known of interface `index`. To be told before its packets, to be written before them."""
-        texts = (plain(name, 200), plain(description, 1000), plain(filter, 4000))
-        place = self._places.get((index, link_type))
-        if place is None:
-            self._describe(index, link_type, texts)
-        else:
-            known = self._described[place]
-            known.name, known.description, known.filter = texts
+        self._interfaces.tell(index, name, link_type, description, filter)
 
     def packet(
         self,
@@ -225,8 +166,8 @@ class PcapngRecorder(PacketRecorder):
         padded: i64 = (captured + 3) & ~3
         size: i64 = PACKET_MIN + padded
         options = b""
-        if len(self._lost) > 0:
-            options = self._lost_before(interface)
+        if len(self._interfaces.lost) > 0:
+            options = self._interfaces.lost_before(interface)
             size += len(options)
         chunk = self._chunk
         if number != chunk.next or chunk.room - chunk.end < size or time > chunk.until or time < chunk.time:
@@ -260,14 +201,13 @@ class PcapngRecorder(PacketRecorder):
         if time > chunk.latest:
             chunk.latest = time
         self._newest = time
-        if self._late.octets > _COMMENTS_MIN:
-            self._take_late(number)
+        if self._comments.late:
+            self._comments.move_late(number)
+            chunk.commented = True
 
     def lost(self, interface: int, count: int) -> None:
         """`count` packets of an interface were lost before the next one."""
-        if count > 0 and len(self._lost) < MAX_INTERFACES:
-            self._lost[interface] = self._lost.get(interface, 0) + count
-            self._lost_in_all[interface] = self._lost_in_all.get(interface, 0) + count
+        self._interfaces.lose(interface, count)
 
     def comment(self, packet: int, text: str) -> None:
         """A remark on a packet, or, if that is written already, on the newest one."""
@@ -277,32 +217,18 @@ class PcapngRecorder(PacketRecorder):
         if chunk is None:
             text = f"packet {packet}: {text}"
             if self._chunk.end == self._chunk.start:
-                self._late.add(plain(text, MAX_COMMENT))
+                self._comments.add_late(text)
                 return
             chunk = self._chunk
             packet = chunk.next - 1
-        if self._comment_octets > MAX_COMMENTS_HELD and self._writing:
+        if self._comments.full and self._writing:
             self._write_until(MAX_TIME)
             chunk = self._chunk_of(packet)
             if chunk is None:
-                self._late.add(plain(f"packet {packet}: {text}", MAX_COMMENT))
+                self._comments.add_late(f"packet {packet}: {text}")
                 return
         chunk.commented = True
-        full = self._comment_octets > MAX_COMMENTS_HELD
-        comments = self._comments.get(packet)
-        if comments is None:
-            if full:
-                self._unsaid += 1
-                return
-            comments = Comments()
-            self._comments[packet] = comments
-            self._comment_octets += _COMMENTS_MIN
-        if full:
-            comments.more += 1
-        else:
-            self._comment_octets -= comments.octets
-            comments.add(plain(text, MAX_COMMENT))
-            self._comment_octets += comments.octets
+        self._comments.add(packet, text)
 
     def flush(self, now: int = 0) -> None:
         """Write what has been in hand long enough: by the packets' times, and by the clock if `now` is given.
@@ -336,8 +262,8 @@ class PcapngRecorder(PacketRecorder):
             if self._cut >= horizon and len(self._chunks) > 0:
                 kept: int = max(horizon + self._before - self._chunks[0].time, 0)
                 reason += f"; memory for only {kept / 1_000_000_000:.3f} s before it"
-            if self._unsaid > 0:
-                reason += f"; no memory for {self._unsaid} comments before it"
+            if self._comments.unsaid > 0:
+                reason += f"; no memory for {self._comments.unsaid} comments before it"
             self._remark = reason
             self._writing = True
             self._most = RECORDING_HOLD_OCTETS
@@ -374,54 +300,21 @@ class PcapngRecorder(PacketRecorder):
             start = self._first_time
         if start <= 0:
             start = end
-        remarks = self._late.joined()
-        told: set[int] = set()
-        blocks: list[bytes] = []
-        for place, one in enumerate(self._described):
-            came = gone = -1
-            if one.index not in told:
-                told.add(one.index)
-                came = received[one.index] if 0 <= one.index < len(received) else -1
-                gone = dropped[one.index] if 0 <= one.index < len(dropped) else -1
-            if later:
-                came = -1
-                ours = self._file_lost.get(place, 0) + self._lost.pop(one.index, 0)
-                if gone >= 0 or ours > 0:
-                    gone = max(gone - self._lost_in_all.get(one.index, 0), 0) + ours
-            blocks.append(interface_statistics(place, start, end, came, gone, remarks))
-            remarks = b""
-        self._write(b"".join(blocks))
+        in_file = self._file_lost if later else None
+        remarks = self._comments.take_late()
+        self._write(self._interfaces.statistics(start, end, received, dropped, remarks, in_file))
 
-    # Interfaces.
+    # Packets in hand.
 
     def _choose(self, interface: i64, link_type: i64) -> bool:
-        """Find the place of an interface, describing it if that was not done. False: there is none left."""
-        place = self._places.get((interface, link_type))
-        if place is None:
-            texts = (b"", b"", b"")
-            for known in self._described:
-                if known.index == interface:
-                    texts = (known.name, known.description, known.filter)
-                    break
-            place = self._describe(interface, link_type, texts)
-            if place < 0:
-                return False
+        """Find the place of an interface. False: there is none left."""
+        place = self._interfaces.place(interface, link_type)
+        if place < 0:
+            return False
         self._interface = interface
         self._link_type = link_type
         self._place = place
         return True
-
-    def _describe(self, index: int, link_type: int, texts: tuple[bytes, bytes, bytes]) -> int:
-        place = len(self._described)
-        if place >= MAX_INTERFACES:
-            return -1
-        name, description, its_filter = texts
-        written = link_type if 0 <= link_type <= _HIGHEST_LINK_TYPE else _PRIVATE_LINK_TYPE
-        self._described.append(Described(index, written, name, description, its_filter))
-        self._places[(index, link_type)] = place
-        return place
-
-    # Packets in hand.
 
     def _form(self, padded: i64) -> Struct:
         """The shape of a block whose packet takes so many octets: seven words, the packet, its size again."""
@@ -429,10 +322,6 @@ class PcapngRecorder(PacketRecorder):
         if len(self._forms) < _MAX_FORMS:
             self._forms[padded] = form
         return form
-
-    def _lost_before(self, interface: i64) -> bytes:
-        count = self._lost.pop(interface, 0)
-        return lost_before(count) + end_of_options() if count else b""
 
     def _begin_chunk(self, number: i64, time: i64, size: i64) -> Chunk:
         """A chunk for a packet that does not fit into the last one."""
@@ -470,8 +359,7 @@ class PcapngRecorder(PacketRecorder):
         chunk = self._chunks.popleft()
         self.held -= chunk.room
         if chunk.commented:
-            for number in [number for number in self._comments if number < chunk.next]:
-                self._comment_octets -= self._comments.pop(number).octets
+            self._comments.forget(chunk.next)
 
     def _forget(self, horizon: i64) -> None:
         """Let go of what is older, but for the newest chunk."""
@@ -485,13 +373,6 @@ class PcapngRecorder(PacketRecorder):
             if number >= chunk.first:
                 return chunk if number < chunk.next else None
         return None
-
-    def _take_late(self, number: i64) -> None:
-        """Comments that found no packet in hand go to this one."""
-        self._comments[number] = self._late
-        self._comment_octets += self._late.octets
-        self._late = Comments()
-        self._chunk.commented = True
 
     # Writing.
 
@@ -516,7 +397,7 @@ class PcapngRecorder(PacketRecorder):
         while chunk.start < stop and not self._closed:
             if not self._begun:
                 self._begin(chunk.time, chunk.first)
-            descriptions = self._undescribed()
+            descriptions = self._interfaces.descriptions(self._descriptions)
             extra: i64 = len(descriptions)
             until: i64 = stop
             number: i64 = chunk.next if stop == chunk.end else chunk.next - 1
@@ -535,7 +416,7 @@ class PcapngRecorder(PacketRecorder):
                 self._count_lost(octets)
             if chunk.commented:
                 octets = self._with_comments(octets, chunk.first)
-            self._descriptions = len(self._described)
+            self._descriptions = self._interfaces.count
             self._write(descriptions + octets if descriptions else octets)
             chunk.first = number
             chunk.start = until
@@ -556,7 +437,7 @@ class PcapngRecorder(PacketRecorder):
     def _fits(self, chunk: Chunk, number: i64, size: i64) -> bool:
         """Whether a chunk's packets before `number`, `size` octets, surely fit into the file."""
         return (
-            self._octets + size + self._comment_octets <= self._most_octets
+            self._octets + size + self._comments.octets <= self._most_octets
             and self._file_packets + number - chunk.first <= self._most_packets
             and chunk.latest - self._file_time < self._duration
         )
@@ -572,9 +453,7 @@ class PcapngRecorder(PacketRecorder):
         while at < len(octets):
             size: i64 = u32le(octets, at + 4)
             taken += size
-            comments = self._comments.get(number)
-            if comments is not None:
-                taken += comments.octets
+            taken += self._comments.octets_of(number)
             time = _time(octets, at)
             if self._file_packets + packets > 0:
                 if (
@@ -596,11 +475,10 @@ class PcapngRecorder(PacketRecorder):
         done: i64 = 0
         while at < len(octets):
             size: i64 = u32le(octets, at + 4)
-            comments = self._comments.pop(number, None)
-            if comments is not None:
-                self._comment_octets -= comments.octets
+            options = self._comments.take(number)
+            if options is not None:
                 pieces.append(octets[done:at])
-                pieces.append(with_options(octets, at, comments.joined()))
+                pieces.append(with_options(octets, at, options))
                 done = at + size
             at += size
             number += 1
@@ -629,21 +507,10 @@ class PcapngRecorder(PacketRecorder):
 
     def _write_descriptions(self) -> None:
         """Describe the interfaces that the file does not know yet."""
-        octets = self._undescribed()
+        octets = self._interfaces.descriptions(self._descriptions)
         if octets:
-            self._descriptions = len(self._described)
+            self._descriptions = self._interfaces.count
             self._write(octets)
-
-    def _undescribed(self) -> bytes:
-        """The descriptions of interfaces that the file does not know yet."""
-        if self._descriptions == len(self._described):
-            return b""
-        return b"".join(
-            [
-                interface_description(one.link_type, one.name, one.description, one.filter)
-                for one in self._described[self._descriptions :]
-            ]
-        )
 
     def _write(self, octets: bytes) -> None:
         if self._closed:
