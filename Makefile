@@ -1,6 +1,6 @@
 # make demo   set up a virtual environment, read a recorded capture and check another
 # make test   set up, and pass the tests
-# make check  format, lint, types, import layers, generated tables
+# make check  format, lint, types, import layers, generated tables and pages
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
@@ -49,6 +49,7 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m dissectors.spec.generate --check
+	$(BIN)/python -m amqpscope rules pages --check captures/rules
 
 bench: $(INSTALLED)
 	$(BIN)/python tests/bench/bench.py

@@ -10,6 +10,7 @@ import typer
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.output import painter, say
 from amqpscope.cli.rule_names import nearest, rule_named
+from amqpscope.cli.shelf import Shelf
 from amqpscope.cli.status import Status
 from amqpscope.coverage import (
     CHECKED,
@@ -23,9 +24,12 @@ from amqpscope.coverage import (
     status,
 )
 from amqpscope.errors import FilterError
+from amqpscope.report.capture_notes import note_lines, note_named, page_of_note
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import Line
+from amqpscope.report.printable import printable
 from amqpscope.report.profile_text import profile_lines
+from amqpscope.report.rule_page import page_of_rule
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
 from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, named, severity
 from amqpscope.rules.editions import FINAL, shown_in
@@ -56,6 +60,7 @@ one that does not. A double line marks the frame in which a rule is broken.
 Examples:
   amqpscope rules explain L-CREDIT
   amqpscope rules explain amqp10/S-WIN-IN amqp10/D-TAG-LEN
+  amqpscope rules explain --format markdown L-CREDIT > L-CREDIT.md
 
 \b
 Exit status: 0 fine, 2 a failure (unknown rule).
@@ -79,7 +84,17 @@ broken, but the product is known for it. Who a peer is only its open says.
 Exit status: 0 fine, 2 a failure (unknown option).
 """
 
-"""Ids that are told beside one that is none."""
+_PAGES_EPILOG = """\b
+FOLDER/amqp10/L-CREDIT/README.md is the page of a rule, FOLDER/README.md the
+first one. What is there already and is no page of these is left as it is, and
+the captures that pages name are put beside them where they are missing.
+
+\b
+Exit status: 0 fine, 1 with --check: the pages differ, 2 a failure (a file of
+that name that is no such page, no permission).
+"""
+
+_DIFFERENCES_TOLD = 20
 
 _WIDEST = 100
 """Columns of a ladder on a terminal that has more: what is further apart is not seen together."""
@@ -98,6 +113,13 @@ class Format(enum.StrEnum):
 
     text = "text"
     json = "json"
+
+
+class PageFormat(enum.StrEnum):
+    """Forms of an explanation."""
+
+    text = "text"
+    markdown = "markdown"
 
 
 class Protocol(enum.StrEnum):
@@ -162,24 +184,63 @@ def list_rules(
 @app.command(cls=HelpfulCommand, epilog=_EXPLAIN_EPILOG, short_help="One rule, with a drawing of each kind.")
 def explain(
     rules: Annotated[
-        list[str], typer.Argument(metavar="RULE", help="Its id, with amqp10/ before it or without.")
+        list[str],
+        typer.Argument(
+            metavar="RULE", help="Its id, with amqp10/ before it or without; also of a note, capture/gap."
+        ),
     ],
+    form: Annotated[
+        PageFormat,
+        typer.Option(
+            "--format", metavar="text|markdown", show_default=False, help="text; markdown: a page each."
+        ),
+    ] = PageFormat.text,
 ) -> int:
     """Explain rules: what they demand, why it matters, when they are silent; and draw them."""
     pairs = Pairs()
+    as_page = form is PageFormat.markdown
     result = Status.FINE
     shown = False
     for given in rules:
-        row = rule_named(given)
-        if row is None:
+        row, note = rule_named(given), note_named(given)
+        if row is None and note is None:
             say(f"{given}: there is no such rule; {nearest(given)}")
             result = Status.FAILURE
             continue
         if shown:
             print()
-        _explain(row, pairs)
         shown = True
+        if note is not None:
+            print(page_of_note(note), end="") if as_page else _print(note_lines(note))
+        elif row is not None and as_page:
+            print(page_of_rule(row, pairs, alone=True), end="")
+        elif row is not None:
+            _explain(row, pairs)
     return result
+
+
+@app.command(
+    "pages", cls=HelpfulCommand, epilog=_PAGES_EPILOG, short_help="All of it as Markdown, a page a rule."
+)
+def write_pages(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where they are written; it is made if it is not there.")
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if the pages there are other ones.")
+    ] = False,
+) -> int:
+    """Write every rule as a page of Markdown, with indexes and the captures that it draws."""
+    shelf = Shelf(folder, Pairs())
+    if check:
+        wrong = shelf.differences()
+        for line in wrong[:_DIFFERENCES_TOLD]:
+            print(printable(line))
+        if len(wrong) > _DIFFERENCES_TOLD:
+            print(f"and {len(wrong) - _DIFFERENCES_TOLD} more")
+        return Status.FINDINGS if wrong else Status.FINE
+    print(printable(f"{folder}: {shelf.write()}"))
+    return Status.FINE
 
 
 @app.command(

@@ -11,7 +11,15 @@ from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.registry import checked
 
-__all__ = ["coverage_lines", "list_lines", "rule_lines"]
+__all__ = [
+    "coverage_lines",
+    "list_lines",
+    "row_shown",
+    "rule_facts",
+    "rule_lines",
+    "standing_of",
+    "weight_shown",
+]
 
 # Lines, each with the columns before its continuation; -1 is one that may be cut.
 Lines = list[tuple[Line, int]]
@@ -53,56 +61,69 @@ def list_lines(rows: list[Rule]) -> Lines:
 
 def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
     """What the catalogue and its function say of a rule; of a guard: what is legal."""
-    if not guard:
-        row = rule(row.id, shown_in(row.id))
-    weight = "legal" if guard else severity(row.id, shown_in(row.id))
-    head: Line = [("rule", f"{row.id}  "), (_SEVERITY_STYLES[weight], weight)]
+    row = row_shown(row, guard)
+    weight = weight_shown(row, guard)
+    head: Line = [("rule", f"{row.id}  "), (_SEVERITY_STYLES[weight], weight), ("", standing_of(row, guard))]
+    return [(head, 2), *(_labelled(label, text) for label, text in rule_facts(row, words, guard))]
+
+
+def row_shown(row: Rule, guard: bool) -> Rule:
+    """A rule as the edition has it that can be broken."""
+    return row if guard else rule(row.id, shown_in(row.id))
+
+
+def weight_shown(row: Rule, guard: bool) -> str:
+    """What breaking a rule amounts to: `legal` for a guard."""
+    return "legal" if guard else severity(row.id, shown_in(row.id))
+
+
+def standing_of(row: Rule, guard: bool) -> str:
+    """What goes on behind the weight of a rule: its level, and whether it is checked."""
     if guard:
-        head.append(("", ", although it may look odd: no rule may find anything in it"))
-    else:
-        how = status(row)
-        head.append(("", f", {row.requirement}; {how}{' from outside' if how == UNDECIDABLE else ''}"))
-    lines: Lines = [(head, 2)]
-    lines.append(_labelled("allows" if guard else "demands", row.text))
-    lines.append(_labelled("source", row.source))
+        return ", although it may look odd: no rule may find anything in it"
+    how = status(row)
+    return f", {row.requirement}; {how}{' from outside' if how == UNDECIDABLE else ''}"
+
+
+def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[str, str]]:
+    """All that there is to say of a rule as `row_shown` gives it: labels and texts."""
+    facts = [("allows" if guard else "demands", row.text), ("source", row.source)]
     if not guard:
-        lines += _drafts(row)
-        lines.append(_labelled("broken by", _who(row)))
-        lines.append(_labelled("answer", f"{row.condition} is due" if row.condition else "no error is named"))
+        facts += _drafts(row)
+        facts.append(("broken by", _who(row)))
+        facts.append(("answer", f"{row.condition} is due" if row.condition else "no error is named"))
     seen = {"yes": "in any capture", "no": "never, from outside"}.get(row.observable, row.observable)
-    lines.append(_labelled("visible", f"{seen}: {row.reason}" if row.reason else seen))
+    facts.append(("visible", f"{seen}: {row.reason}" if row.reason else seen))
     if row.evidence:
-        lines.append(_labelled("evidence", row.evidence))
+        facts.append(("evidence", row.evidence))
     if words is not None:
-        lines.append(_labelled("fault", words.fault))
-        lines.append(_labelled("matters", words.matters))
+        facts.append(("fault", words.fault))
+        facts.append(("matters", words.matters))
         when = "" if words.silent.startswith("never") else "when "
-        lines.append(_labelled("silent", f"{when}{words.silent}"))
-        lines.append(_labelled("code", f"rules/{words.file}, {words.function}"))
+        facts.append(("silent", f"{when}{words.silent}"))
+        facts.append(("code", f"rules/{words.file}, {words.function}"))
     for one in PROFILES:
         for habit in one.habits:
             if habit.rule == row.id:
-                lines.append(_labelled("habit", f"{one.name}: {one.product} {habit.does} ({habit.source})"))
-    return lines
+                facts.append(("habit", f"{one.name}: {one.product} {habit.does} ({habit.source})"))
+    return facts
 
 
-def _drafts(row: Rule) -> Lines:
+def _drafts(row: Rule) -> list[tuple[str, str]]:
     """How the later drafts have the rule, where that differs from the final text."""
     if shown_in(row.id) != FINAL:
-        return [_labelled("final", "does not have the rule: it takes --spec csd01 or csprd02")]
-    lines: Lines = []
+        return [("final", "does not have the rule: it takes --spec csd01 or csprd02")]
+    facts: list[tuple[str, str]] = []
     for edition in EDITIONS[1:]:
         draft = editions().get((row.id, edition))
         if draft is None or (draft.text, draft.requirement) == (row.text, row.requirement):
             continue
         text = f"{draft.text} ({draft.requirement}; section {draft.source.rpartition(' ')[2]})"
-        lines.append(_labelled(edition, text))
+        facts.append((edition, text))
     draft = editions().get((row.id, CSPRD02))
     if row.basis == "lower-case" and draft is not None and draft.basis == "keyword":
-        lines.append(
-            _labelled(CSPRD02, f"has {draft.requirement} in capitals, the other texts in small letters")
-        )
-    return lines
+        facts.append((CSPRD02, f"has {draft.requirement} in capitals, the other texts in small letters"))
+    return facts
 
 
 def _who(row: Rule) -> str:

@@ -1,0 +1,177 @@
+"""A rule as a page of Markdown: what `amqpscope rules explain` tells, with its captures drawn.
+
+The page of a rule is the README of the folder with its captures, so that a forge shows it to whoever opens
+that folder: `amqp10/L-CREDIT/README.md`. A second dialogue of the rule has a folder, and a page, of its own.
+Links are relative, and lead to other pages and captures only: the pages can lie anywhere.
+
+The words are the catalogue's and the program's own; what the captures say has passed `printable`, and stands
+in blocks of code.
+"""
+
+import re
+from collections.abc import Iterable
+
+from amqpscope.coverage import judged
+from amqpscope.finding import Finding
+from amqpscope.model import FrameRecord
+from amqpscope.report.ladder import ladder
+from amqpscope.report.rule_text import row_shown, rule_facts, standing_of, weight_shown
+from amqpscope.rules.catalogue import Rule, catalogue, guards
+from amqpscope.rules.editions import shown_in
+from amqpscope.rules.explanation import explanation
+from amqpscope.rules.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pair, Pairs
+
+__all__ = ["PAGE", "escaped", "page_of_dialogue", "page_of_rule"]
+
+PAGE = "README.md"
+"""What a page is called in its folder."""
+
+_LABELS = {
+    "source": "Source",
+    "broken by": "Broken by",
+    "answer": "Answer",
+    "visible": "Visible",
+    "evidence": "Evidence",
+    "fault": "What is found",
+    "matters": "Why it matters",
+    "silent": "Silent",
+    "code": "Code",
+    "habit": "Known habit",
+    "final": "Final text",
+}
+
+# Of the cut capture.
+_PROMISES = {
+    "silent": "it says nothing",
+    "same": "it says the same",
+    "possible": "the same is possible",
+}
+
+# All that can be more than itself in Markdown within a line.
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]")
+_LINK = re.compile(r"https?://[^\s()<>]*[^\s()<>.,;]")
+_ID = re.compile(r"(?:amqp(?:10|091)/)?[A-Z]+[0-9]?(?:-[A-Z0-9]+)+")
+# Conditions are code: a forge has a picture for `:link:`.
+_CONDITION = re.compile(r"amqp(?::[a-z-]+)+")
+_TOKEN = re.compile(f"({_LINK.pattern}|`[^`]+`|{_CONDITION.pattern}|{_ID.pattern})")
+
+
+def page_of_rule(row: Rule, pairs: Pairs, alone: bool = False) -> str:
+    """The page of a rule, or of a guard. alone: without links, to stand anywhere."""
+    guard = row.id in guards()
+    row = row_shown(row, guard)
+    (_, demand), *facts = rule_facts(row, explanation(row.id), guard)
+    protocol = {"amqp10": "AMQP 1.0", "amqp091": "AMQP 0-9-1"}[row.id.partition("/")[0]]
+    there = f"{protocol}, {row.layer}" if alone else f"[{protocol}, {row.layer}](../{PAGE}#{row.layer})"
+    blocks = [
+        f"# {row.id}",
+        f"**{weight_shown(row, guard)}**{escaped(standing_of(row, guard))}. {there}.",
+        escaped(demand, row.id, alone),
+        "\n".join(
+            f"- **{_LABELS.get(label, label)}:** {_told(label, text, row.id, alone)}" for label, text in facts
+        ),
+    ]
+    if guard:
+        blocks += _drawn(pairs, row.id, LEGAL, "Legal", alone)
+        return _page(blocks)
+    dialogues = pairs.of(row.id)
+    for pair in dialogues[:1]:
+        folder = "" if pair.folder == row.id else f"../{pair.folder.partition('/')[2]}/"
+        blocks += _drawn(pairs, pair.folder, VIOLATING, "Broken", alone, folder, shown_in(row.id))
+        blocks += _drawn(pairs, pair.folder, CLEAN, "Not broken", alone, folder, shown_in(row.id))
+    if dialogues:
+        blocks.append("## Captures")
+        blocks.append(_table(row.id, dialogues, alone))
+    return _page(blocks)
+
+
+def page_of_dialogue(pair: Pair, pairs: Pairs) -> str:
+    """The page of a dialogue whose folder bears no rule's id: a further one of its first rule."""
+    spec = shown_in(pair.rules[0])
+    links = [_id(rule, pair.folder, False) for rule in pair.rules]
+    blocks = [f"# {pair.folder}", f"Another dialogue for {' and '.join(links)}."]
+    blocks += _drawn(pairs, pair.folder, VIOLATING, "Broken", False, "", spec)
+    blocks += _drawn(pairs, pair.folder, CLEAN, "Not broken", False, "", spec)
+    blocks += ["## Captures", _table(pair.rules[0], [pair], False, pair.folder)]
+    return _page(blocks)
+
+
+def escaped(text: str, of: str = "", alone: bool = True) -> str:
+    """Words of ours as Markdown: addresses and, on the page of a rule `of`, names of others as links."""
+    parts = []
+    for index, part in enumerate(_TOKEN.split(text)):
+        if index % 2 == 0:
+            parts.append(_SPECIAL.sub(r"\\\g<0>", part))
+        elif part.startswith("`"):
+            parts.append(part.replace("|", "\\|"))
+        elif part.startswith("http"):
+            parts.append(f"<{part}>")
+        elif part.startswith("amqp:"):
+            parts.append(f"`{part}`")
+        else:
+            parts.append(_id(part, of, alone))
+    return "".join(parts)
+
+
+def _id(name: str, of: str, alone: bool) -> str:
+    """What may be the id of a rule, on the page of one of that protocol, as a link if it is one."""
+    namespace = of.partition("/")[0]
+    whole = name if "/" in name else f"{namespace}/{name}"
+    if alone or whole == of or (whole not in catalogue() and whole not in guards()):
+        return name
+    place, _, short = whole.partition("/")
+    return f"[{name}]({'..' if place == namespace else f'../../{place}'}/{short}/{PAGE})"
+
+
+def _told(label: str, text: str, of: str, alone: bool) -> str:
+    if label == "code":
+        file, _, function = text.partition(", ")
+        return f"`amqpscope/{file}`, `{function}`"
+    words = escaped(text, of, alone)
+    if label == "source" and of.startswith("amqp091/") and not alone:
+        words += f" ([what these names mean](../{PAGE}#sources))"
+    return words
+
+
+def _drawn(
+    pairs: Pairs, folder: str, which: str, what: str, alone: bool, where: str = "", spec: str = "final"
+) -> list[str]:
+    """A capture as a ladder, under a heading. where: its folder, as seen from the page."""
+    name = f"{folder}/{which}.pcap"
+    lines = _ladder(*judged(pairs.octets(folder, which), name, spec))
+    source = f"`captures/rules/{name}`" if alone else f"[{which}.pcap]({where}{which}.pcap)"
+    return [f"## {what}", f"{source}:", "\n".join(["```text", *lines, "```"])]
+
+
+def _ladder(records: Iterable[FrameRecord], findings: Iterable[Finding]) -> list[str]:
+    return ["".join(text for _, text in line).rstrip() for line in ladder(records, findings)]
+
+
+def _table(rule: str, dialogues: list[Pair], alone: bool, of: str = "") -> str:
+    """The captures of a rule, and what must be found in them. of: the folder of the page, if not its own."""
+    rows = ["| dialogue | broken: what is found | legal | with something cut out |", "|---|---|---|---|"]
+    for pair in dialogues:
+        short = pair.folder.partition("/")[2]
+        place = "" if pair.folder == (of or rule) else f"../{short}/"
+        found = "; ".join(
+            f"{_id(verdict.rule.partition('/')[2], of or rule, alone)} "
+            f"{'certain' if verdict.certain else 'possible'}, "
+            f"by the {verdict.peer} in packet {verdict.packet}"
+            for verdict in pair.violating
+        )
+        cells = [
+            short if alone or not place else f"[{short}]({place}{PAGE})",
+            f"{_capture(VIOLATING, place, alone)}: {found}",
+            _capture(CLEAN, place, alone),
+            f"{_capture(CUT, place, alone)}: {_PROMISES[pair.promise]}",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _capture(which: str, place: str, alone: bool) -> str:
+    return f"{which}.pcap" if alone else f"[{which}.pcap]({place}{which}.pcap)"
+
+
+def _page(blocks: list[str]) -> str:
+    return "\n\n".join(blocks) + "\n"

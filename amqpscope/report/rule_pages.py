@@ -1,0 +1,172 @@
+"""All pages: one a rule, a guard and a further dialogue, an index a protocol, the notes, and the first page.
+
+    README.md                    what there is
+    amqp10/README.md             AMQP 1.0: its rules by layer, what is legal although it may look odd
+    amqp10/L-CREDIT/README.md    a rule, beside its captures
+    amqp091/...                  the same of AMQP 0-9-1
+    capture/README.md            what notes about captures mean
+
+That is the layout of captures/rules, where they lie in the source tree.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from amqpscope.coverage import CHECKED, UNDECIDABLE, status
+from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
+from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
+from amqpscope.report.rule_text import row_shown, weight_shown
+from amqpscope.report.summary import protocol_name
+from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards
+from amqpscope.rules.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pairs
+
+__all__ = ["MARK", "captures_of", "pages"]
+
+MARK: Final = "<!-- Written by `amqpscope rules pages`: do not edit it here. -->\n"
+"""How every page begins: whatever else is called as a page is, is somebody else's."""
+
+_SOURCES = {
+    "amqp10": "Sources name a file of the specification (types, transport, messaging, transactions and "
+    "security are its five parts) and a section of it. Where a draft of Part 3 differs, the page says so.",
+    "amqp091": """\
+| source | what it is |
+|---|---|
+| `XML:class.method.field.rule`, `XML domain ...` | amqp0-9-1.xml: a rule, or another part by its name there |
+| `G:class` | the grammar of that class, in the same file |
+| `GS:4.2.1` | a section of the general specification, amqp0-9-1.pdf |
+| `ERR:4` | an item of RabbitMQ's errata of the specification |
+| `RMQX:...` | RabbitMQ's amqp0-9-1.extended.xml |
+| `RMQ:...` | a page of RabbitMQ's documentation, or its server's source |
+
+Answers are reply codes: `406 ch` closes the channel, `504 conn` the connection with that code, and `socket`
+is a connection that is closed without a method.""",
+}
+
+_CAPTURES = """\
+The folder of a rule that is checked has three captures of the same short dialogue:
+
+| file | what it is |
+|---|---|
+| `violating.pcap` | the rule is broken: exactly the findings that `expected.tsv` lists, and no other |
+| `clean.pcap` | as near to it as possible, and legal: nothing is found, of any rule |
+| `cut.pcap` | the violating one with something not captured: the rule keeps its promise |
+
+A second dialogue for the same rule has the folder `L-CREDIT-2`; a rule that is broken in the dialogue of
+another has none, and its page draws that one. What is legal although it looks odd (the catalogue's
+guards) has one file, `legal.pcap`, in which nothing may be found.
+
+`expected.tsv` in `captures/rules` has a row for each finding: `rule`; `captures`, the folder; `peer` at
+fault; `packet` with the offending frame's first octet, as Wireshark counts; `certainty`; `cut`, what is
+promised of the cut one (`silent`: this rule says nothing; `same`: it says the same; `possible`: the same,
+no longer certain); `cut_packet`, the packet there.
+
+`amqpscope rules coverage` judges all of them and compares; `amqpscope rules explain L-CREDIT` draws the
+pair in a terminal. They are installed with the package.
+
+They are invented, not recorded: in the source tree `python tests/scenarios/write_captures.py` writes them
+from the dialogues in `tests/scenarios/`, the same octets on every run. Do not edit them; change the
+dialogue and write them again. A test compares."""
+
+
+def pages(pairs: Pairs) -> Iterator[tuple[str, str]]:
+    """Each page: its path, and its text."""
+    yield PAGE, MARK + _first_page()
+    yield f"capture/{PAGE}", MARK + _notes()
+    for protocol in _protocols():
+        yield f"{protocol}/{PAGE}", MARK + _index(protocol)
+    for row in (*catalogue().values(), *guards().values()):
+        yield f"{row.id}/{PAGE}", MARK + page_of_rule(row, pairs)
+    for pair in pairs.pairs.values():
+        if pair.folder not in catalogue():
+            yield f"{pair.folder}/{PAGE}", MARK + page_of_dialogue(pair, pairs)
+
+
+def captures_of(pairs: Pairs) -> Iterator[tuple[str, str, str]]:
+    """The captures that pages name: their paths, and the folder and name by which `pairs` has them."""
+    for folder in pairs.pairs:
+        for which in (VIOLATING, CLEAN, CUT):
+            yield f"{folder}/{which}.pcap", folder, which
+    for guard in guards():
+        yield f"{guard}/{LEGAL}.pcap", guard, LEGAL
+
+
+def _protocols() -> list[str]:
+    return list(dict.fromkeys(name.partition("/")[0] for name in catalogue()))
+
+
+def _of(rules: dict[str, Rule], protocol: str) -> list[Rule]:
+    return [row for row in rules.values() if row.id.startswith(f"{protocol}/")]
+
+
+def _first_page() -> str:
+    blocks = [
+        "# The rules",
+        "What amqpscope knows of the specifications: each rule with what it demands, its source, when it is "
+        "silent, and a pair of dialogues, one that breaks it and one that does not. `amqpscope rules explain "
+        "RULE` tells the same.",
+    ]
+    lines = []
+    for protocol in _protocols():
+        rows = _of(catalogue(), protocol)
+        more = _of(guards(), protocol)
+        told = f"- [{protocol_name(protocol)}]({protocol}/{PAGE}): {_counts(rows)}"
+        lines.append(told + (f"; {len(more)} that look odd and are legal" if more else ""))
+    count = sum(len(note.codes) for note in CAPTURE_NOTES)
+    lines.append(f"- [Notes about captures](capture/{PAGE}): {count}, which accuse nobody")
+    return "\n\n".join([*blocks, "\n".join(lines), "## Captures", _CAPTURES]) + "\n"
+
+
+def _counts(rows: list[Rule]) -> str:
+    done = sum(status(row) == CHECKED for row in rows)
+    unseen = sum(status(row) == UNDECIDABLE for row in rows)
+    counts = f"{len(rows)} rules, {done} checked, {unseen} not decidable from outside"
+    return counts if done + unseen == len(rows) else f"{counts}, {len(rows) - done - unseen} not yet checked"
+
+
+def _index(protocol: str) -> str:
+    rows = _of(catalogue(), protocol)
+    blocks = [
+        f"# {protocol_name(protocol)}: the rules",
+        f"{_counts(rows)}. [All protocols](../{PAGE}).",
+        "A rule is an error where the text says MUST, a warning where it says SHOULD or only implies it, and "
+        "a note where it is about how a peer took another's fault. What is not decidable from outside is "
+        "listed all the same.",
+    ]
+    for layer in LAYERS:
+        its = [row for row in rows if row.layer == layer]
+        if its:
+            blocks += [f"## {layer}", _table(its, False)]
+    legal = _of(guards(), protocol)
+    if legal:
+        blocks += ["## Legal, although it may look odd", _table(legal, True)]
+    return "\n\n".join([*blocks, "## Sources", _SOURCES[protocol]]) + "\n"
+
+
+def _table(rows: list[Rule], guard: bool) -> str:
+    """A row a rule."""
+    if guard:
+        lines = ["| | what is legal |", "|---|---|"]
+    else:
+        lines = ["| rule | severity | level | by | checked | what it demands |", "|---|---|---|---|---|---|"]
+    for one in rows:
+        row = row_shown(one, guard)
+        short = row.id.partition("/")[2]
+        cells = [f"[{short}]({short}/{PAGE})"]
+        if not guard:
+            state = {CHECKED: "yes", UNDECIDABLE: "cannot be"}.get(status(row), "not yet")
+            cells += [weight_shown(row, guard), escaped(row.requirement), row.breaker, state]
+        cells.append(escaped(row.text))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _notes() -> str:
+    blocks = [
+        "# Notes about captures",
+        "What is told of a capture itself: it accuses no peer, and never counts for the exit status. What is "
+        "lost makes the rules that would need it silent, or their findings possible. "
+        f"[All rules](../{PAGE}).",
+    ]
+    for note in CAPTURE_NOTES:
+        blocks.append(page_of_note(note, "##").rstrip("\n"))
+    return "\n\n".join(blocks) + "\n"
