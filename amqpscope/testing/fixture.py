@@ -16,7 +16,7 @@ from amqpscope.finding import Finding
 from amqpscope.report.printable import printable
 from amqpscope.report.terms import Terms
 from amqpscope.rules.editions import FINAL
-from amqpscope.rules.profiles import AUTO
+from amqpscope.rules.profiles import AUTO, weight
 from amqpscope.testing.judgement import Judgement, judge
 from amqpscope.testing.recording import PacketRecording
 
@@ -122,7 +122,7 @@ class Recording:
     """What is recorded in a block, and judged at its end.
 
     path: the file, pcapng, complete once the block has ended; there is none where recording is off. findings:
-    all that was found, once it has; also what is allowed.
+    all that was found, once it has; also what is allowed. errors: of them the errors that are certain.
     """
 
     def __init__(
@@ -136,6 +136,10 @@ class Recording:
         self._ports = ports
         self._terms = terms
         self._packets: PacketRecording | None = None
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [one for one in self.findings if one.certain and weight(one) == "error"]
 
     def __enter__(self) -> "Recording":
         __tracebackhide__ = True

@@ -1,6 +1,6 @@
 """A RabbitMQ node with the AMQP 1.0 plugin, all of it in one folder and on one loopback address.
 
-Runs in the foreground until it is told to end (or for LIFETIME seconds) and then ends the node and the port
+Runs in the foreground until it is told to end (or for some time) and then ends the node and the port
 mapper it started; both have ports of their own, so that a RabbitMQ already on the machine is not touched.
 The folder gets a program `control`: rabbitmqctl for this node, for clients whose scenario needs the operator.
 """
@@ -80,6 +80,7 @@ def main() -> None:
     options.add_argument(
         "--setting", action="append", default=[], metavar="NAME=VALUE", help="of the application rabbit"
     )
+    options.add_argument("--lifetime", type=float, default=LIFETIME, help="seconds after which it ends")
     given = options.parse_args()
     environment = environment_of(given.folder, given.listen, given.plugins, given.setting)
     server, control, mapper = program("rabbitmq-server"), program("rabbitmqctl"), program("epmd")
@@ -91,7 +92,7 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, end)
     try:
-        node.wait(LIFETIME)
+        node.wait(given.lifetime)
     except (KeyboardInterrupt, subprocess.TimeoutExpired):
         pass
     finally:

@@ -49,7 +49,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def run(folder: Path, *options: str, before: list[str] | None = None) -> subprocess.CompletedProcess[str]:
     """pytest in a process of its own and this folder, `before` being put in front of the command."""
-    basetemp = f"--basetemp={folder / 'base'}"
+    basetemp = f"--basetemp={folder.parent / 'base'}"
     return subprocess.run(
         [*(before or []), sys.executable, "-m", "pytest", "-p", "no:cacheprovider", basetemp, *options],
         cwd=folder,

@@ -1,0 +1,92 @@
+"""The sample repository in `examples/pytest`: pika against a RabbitMQ, recorded; and README's example."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from support.plugin_runs import ROOT, network, run
+from support.rabbitmq import is_installed
+
+NETWORK = network()
+if not NETWORK:
+    pytest.skip("there is no permission to have a network of one's own", allow_module_level=True)
+if importlib.util.find_spec("pika") is None or not is_installed():
+    pytest.skip("there is no RabbitMQ, or no pika", allow_module_level=True)
+
+
+def readme_example() -> str:
+    """The first one of pytest in README, without the test of a file that nobody has."""
+    (example,) = re.findall(
+        r"^```py\n(import os\n.*?)\n\n\ndef test_an_incident.*?^```$", README, re.DOTALL | re.MULTILINE
+    )
+    return str(example)
+
+
+README = (ROOT / "README.md").read_text()
+
+
+def part(text: str, name: str) -> str:
+    """What is reported of one test."""
+    found = re.search(rf"^_+ {name} _+$\n(.*?)(?=^_+ .* _+$|^=+ )", text, re.DOTALL | re.MULTILINE)
+    assert found, text
+    return found[1]
+
+
+def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
+    sample = tmp_path / "sample"
+    shutil.copytree(ROOT / "examples" / "pytest", sample)
+    (sample / "test_readme.py").write_text(readme_example())
+    beside = [*NETWORK, sys.executable, "-m", "support.rabbitmq", str(tmp_path / "rabbitmq")]
+    done = run(sample, "-rA", "--tb=short", "--amqpscope-record=required", before=beside)
+    text = done.stdout
+    assert re.findall(r"^PASSED (\S+)", text, re.MULTILINE) == [
+        "test_careless_shop.py::test_it_is_expected",
+        "test_readme.py::test_an_order_is_delivered",
+        "test_shop.py::test_orders_arrive_in_order",
+        "test_shop.py::test_the_shop_and_the_store_are_two",
+        "test_shop.py::test_the_connection_outlives_the_block",
+    ], text
+    assert len(re.findall(r"^FAILED", text, re.MULTILINE)) == 2, text
+    assert len(list((sample / "recorded").glob("*.pcapng"))) == 7
+
+    # The test has seen nothing of it. What the report says, a stranger understands: who did what, in which
+    # state, what the rule is and where it stands, what the other one did about it, and where to look on.
+    report = part(text, "test_careless_acknowledgements")
+    first, *rest = report.splitlines()
+    assert re.fullmatch(
+        r"error amqp091/B-ACK-DUP by the client in packet \d+: delivery-tag 2 is settled", first
+    ), report
+    assert re.fullmatch(
+        r".*/recorded/test_careless_shop.*\.pcapng: 1 error, .* in \d+ frames on 1 connection", rest[0]
+    )
+    for words in (
+        r"^── connection 0 ── client 127\.0\.0\.1:\d+ → server 127\.0\.0\.1:5672$",
+        r"^    rule      No message is acknowledged, rejected or nacked more than once\. \(MUST NOT\)$",
+        r"^    source    XML:basic\.ack\.multiple\.exists$",
+        r"^    where     channel 2, delivery 2$",
+        r"^    answer    the server sent channel\.close with 406 \S+ ms later \(packet \d+\), as is due$",
+        r"^  >> +\d+  \d+\.\d+ 0 C→  2 basic\.ack      #2$",
+        r"^ +\d+  \d+\.\d+ 0  ←S 2 channel\.close  406 \"PRECONDITION_FAILED - unknown delivery tag 2\"",
+        r"^What led to it: amqpscope why /\S+/recorded/test_careless_shop\S+\.pcapng \d+$",
+    ):
+        assert re.search(words, report, re.MULTILINE), (words, report)
+    assert "site-packages" not in report
+    assert "Traceback" not in report
+
+    # The test knows of it only that the broker has closed the connection; below that stands why.
+    own, _, found = part(text, "test_a_late_order").partition("Captured AMQP call")
+    assert "ConnectionClosedByBroker: (504" in own
+    assert "error amqp091/CH-CLOSE-SILENT by the client in packet" in found
+    assert "basic.publish is sent on channel 1 after its channel.close" in found.replace("\n    ", " ")
+    assert re.search(
+        r"^  >> +\d+  \S+ 0 C→  1 basic\.publish  exchange=\"\" routing-key=orders$", found, re.MULTILINE
+    )
+    assert re.search(
+        r"answer    the server sent connection\.close with 504 .*, as is due$", found, re.MULTILINE
+    )
+    assert "amqp091/" not in own
