@@ -19,3 +19,7 @@ class NotPossible(CaptureError):
 
 class FilterError(AmqpscopeError):
     """A selection of frames that cannot be understood."""
+
+
+class ConfigurationError(AmqpscopeError):
+    """A configuration, or a baseline, that cannot be read or understood."""

@@ -1,12 +1,14 @@
 """A verdict: which rule was broken, by whom, where, how certain that is, and what shows it."""
 
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.model import Connection, FrameRecord, Spot
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
-__all__ = ["Finding"]
+__all__ = ["NOTHING_SAID", "Finding"]
+
+NOTHING_SAID: Final[dict[str, str]] = {}
 
 
 class Finding:
@@ -17,7 +19,11 @@ class Finding:
     (ns), offset: of the offending frame's first octet; of something absent, what made it definite. others:
     further packets that matter. evidence: the state before, as named values. around: the frames of the
     connection around the offending one, if they were asked for. told: it was given out as soon as it was
-    made, before it was known what the other peer does.
+    made, before it was known what the other peer does. said: what the peer at fault told of its product.
+    addresses: of the link's source and target, or the exchanges and queues that the offending frame names.
+
+    What somebody's policy makes of it (`amqpscope.policy`): level: the severity that it has instead of the
+    rule's; suppressed_by: why it does not count, `allow` or `baseline`; reason: in its words.
     """
 
     def __init__(
@@ -52,6 +58,11 @@ class Finding:
         # How many frames `around` will have.
         self.around_whole: i64 = 0
         self.told: bool = False
+        self.said: dict[str, str] = NOTHING_SAID
+        self.addresses: tuple[str, ...] = ()
+        self.level: str = ""
+        self.suppressed_by: str = ""
+        self.reason: str = ""
 
     @property
     def peer(self) -> str:
@@ -84,7 +95,7 @@ class Finding:
         return self.spot.offset
 
     def dump(self) -> tuple[object, ...]:
-        """All but the frames around as plain values."""
+        """As plain values, but for the frames around, and what is said of it when it is given out."""
         return (
             (self.rule, self.certain, self.message),
             self.spot.dump(),
@@ -93,12 +104,13 @@ class Finding:
             (int(self.session), self.link, self.link_sender, int(self.delivery_id)),
             (self.edition, self.profile),
             (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
+            self.addresses,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "Finding":
         """What `dump` gave, as an object again."""
-        (rule, certain, message), spot, evidence, others, where, text, reaction = state
+        (rule, certain, message), spot, evidence, others, where, text, reaction, addresses = state
         certainty = CERTAIN if certain else POSSIBLE
         finding = Finding(rule, certainty, message, connection, Spot.load(spot), dict(evidence), list(others))
         finding.session, finding.link, finding.link_sender, finding.delivery_id = where
@@ -109,6 +121,7 @@ class Finding:
             finding.reaction_after,
             finding.reaction_packet,
         ) = reaction
+        finding.addresses = addresses
         return finding
 
     def __repr__(self) -> str:

@@ -500,3 +500,8 @@ MAX_DRAINING: Final = 30.0
 
 MAX_TEST_FINDINGS: Final = 1000
 """Findings of a capture that a test is given one by one; beyond that they are counted only."""
+
+# policy
+
+MAX_CONFIGURATION: Final = 1024 * 1024
+"""Octets of a configuration file. One with a thousand entries has a fifth of it."""

@@ -1,32 +1,30 @@
 """`amqpscope check`: who broke which rule, where, in which state, with proof."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Input, Merge, Via, inputs
+from amqpscope.cli.inputs import Merge, Via, inputs
 from amqpscope.cli.judging import (
     AllowEmpty,
-    FailOn,
+    ConfigOption,
     FailOnOption,
     FailOnPossible,
+    IgnoreOption,
+    NoConfig,
     ProfileOption,
-    Spec,
+    SelectOption,
     SpecOption,
     StrictOption,
-    terms_of,
+    configuration_of,
+    given_of,
 )
-from amqpscope.cli.output import progress, say
-from amqpscope.cli.reports import FORMATS, Format, Reports
-from amqpscope.cli.status import Status, worst
-from amqpscope.errors import CaptureError, FilterError
-from amqpscope.finding import Finding
-from amqpscope.reading import Capture
-from amqpscope.report.outcome import nothing_to
-from amqpscope.report.terms import Terms
-from amqpscope.report.writer import Writer
-from amqpscope.rules.profiles import AUTO, valid
+from amqpscope.cli.output import progress
+from amqpscope.cli.reports import FORMATS, Format, Reports, in_folder
+from amqpscope.cli.status import of_outcome, worst
+from amqpscope.errors import FilterError
+from amqpscope.policy.judging import judge
+from amqpscope.policy.policy import Policy
 
 __all__ = ["EPILOG", "check"]
 
@@ -48,6 +46,7 @@ Examples:
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
   amqpscope check --format github --output amqp.sarif recorded/
   amqpscope check --output amqp.xml --output amqp.sarif recorded/
+  amqpscope check --ignore note,amqp10/M-* traffic.pcap
   amqpscope check --format ndjson traffic.pcap | jq -r .rule | sort | uniq -c
   tcpdump -w - port 5672 | amqpscope check --format ndjson -
 
@@ -61,6 +60,8 @@ Of several captures: 2 before 1 before 3 before 0; all of them are reported.
 
 _HOW = "How findings are shown"
 
+_MOST = 3
+
 
 def check(
     paths: Annotated[
@@ -71,7 +72,7 @@ def check(
         ),
     ],
     form: Annotated[
-        Format,
+        Format | None,
         typer.Option(
             "--format",
             metavar=FORMATS,
@@ -81,7 +82,7 @@ def check(
             "object a line and finding; json: one object with all; junit: for CI servers; sarif: for code "
             "scanning; github: annotations of a run of its Actions.",
         ),
-    ] = Format.text,
+    ] = None,
     output: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,80 +95,57 @@ def check(
         ),
     ] = None,
     most: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--max-per-rule",
             metavar="N",
             rich_help_panel=_HOW,
-            help="In text and Markdown: so many of one rule by one peer of a connection, the others counted.",
+            show_default=False,
+            help="In text and Markdown: so many of one rule by one peer of a connection, the others "
+            "counted; 3 if not said.",
         ),
-    ] = 3,
-    spec: SpecOption = Spec.final,
-    fail_on: FailOnOption = FailOn.error,
-    fail_on_possible: FailOnPossible = False,
-    strict: StrictOption = False,
-    allow_empty: AllowEmpty = False,
-    profile: ProfileOption = AUTO,
+    ] = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    config: ConfigOption = None,
+    no_config: NoConfig = False,
+    spec: SpecOption = None,
+    profile: ProfileOption = None,
+    fail_on: FailOnOption = None,
+    fail_on_possible: FailOnPossible = None,
+    strict: StrictOption = None,
+    allow_empty: AllowEmpty = None,
     merge: Merge = False,
     via: Via = None,
 ) -> int:
     """Show who broke which rule of the specification, where, and in which state."""
-    if most < 1:
+    if most is not None and most < 1:
         raise FilterError(f"--max-per-rule {most}: must be at least 1")
-    terms = terms_of(fail_on, fail_on_possible, strict, allow_empty)
-    valid(profile)
+    configuration = configuration_of(config, no_config)
+    given = given_of(
+        select=select,
+        ignore=ignore,
+        fail_on=fail_on,
+        possible=fail_on_possible,
+        strict=strict,
+        allow_empty=allow_empty,
+        spec=spec,
+        profile=profile,
+    )
+    policy = Policy(configuration, given)
+    values = configuration.values
+    if form is None:
+        form = Format(values.get("format", Format.text))
+    if most is None:
+        most = values.get("max-per-rule", _MOST)
+    outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
     captures = inputs(paths, merge, via)
-    with Reports(form, output or [], most, terms, captures) as writer:
-        statuses = [_check_one(one, writer, terms, profile, spec) for one in captures]
-        writer.end()
-    return worst(statuses)
-
-
-def _check_one(one: Input, writer: Writer, terms: Terms, profile: str, spec: str) -> Status:
-    """One capture, to its end or as far as it can be read. Gives its status."""
-    writer.begin(one.name)
-    try:
-        with one.open(
-            keep=writer.connections,
-            records=False,
-            judge=True,
-            context=writer.context,
-            profile=profile,
-            spec=spec,
-        ) as capture:
-            writer.opened(capture)
-            failed = False
-            try:
-                with progress(capture, writer.streaming) as meter:
-                    for findings in _judged(capture):
-                        writer.take(findings)
-                        for finding in findings:
-                            failed = failed or terms.counts(finding)
-                        meter.update()
-            except KeyboardInterrupt:
-                # What was found so far is worth having, above all of a live capture.
-                writer.fail("interrupted")
-                writer.end()
-                raise
-            nothing = nothing_to(capture, "check")
-            writer.finish(capture, nothing)
-            if nothing:
-                say(f"{capture.name}: {nothing}")
-            if failed:
-                return Status.FINDINGS
-            return Status.NO_AMQP if nothing and not terms.allow_empty else Status.FINE
-    except CaptureError as error:
-        writer.fail(str(error))
-        say(str(error))
-        return Status.FAILURE
-
-
-def _judged(capture: Capture) -> Iterator[list[Finding]]:
-    """The findings that are complete by the end of each block of the capture."""
-    try:
-        for _ in capture.blocks():
-            yield capture.take_findings()
-    except (KeyboardInterrupt, CaptureError):
-        capture.stop()
-        yield capture.take_findings()
-        raise
+    with Reports(form, outputs, most, policy.terms, captures) as writer:
+        run = judge(
+            captures,
+            policy,
+            hearer=writer,
+            gather=False,
+            meter=lambda capture: progress(capture, writer.streaming),
+        )
+    return worst([of_outcome(one.outcome) for one in run.captures])

@@ -5,21 +5,27 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.report.terms import Terms
+from amqpscope.errors import FilterError
+from amqpscope.policy.configuration import Configuration, find_configuration, read_configuration
+from amqpscope.policy.policy import Given
 from amqpscope.rules.editions import CSD01, CSPRD02, FINAL
 
 __all__ = [
-    "COUNTING",
     "STATUS_PANEL",
     "AllowEmpty",
+    "ConfigOption",
     "FailOn",
     "FailOnOption",
     "FailOnPossible",
+    "IgnoreOption",
+    "NoConfig",
     "ProfileOption",
+    "SelectOption",
     "Spec",
     "SpecOption",
     "StrictOption",
-    "terms_of",
+    "configuration_of",
+    "given_of",
 ]
 
 
@@ -40,66 +46,136 @@ class Spec(enum.StrEnum):
     csprd02 = CSPRD02
 
 
-COUNTING = {
-    FailOn.error: ("error",),
-    FailOn.warning: ("error", "warning"),
-    FailOn.note: ("error", "warning", "note"),
-    FailOn.never: (),
-}
-
 STATUS_PANEL = "What counts for the exit status"
 
+POLICY_PANEL = "What findings are held to"
+
 FailOnOption = Annotated[
-    FailOn,
+    FailOn | None,
     typer.Option(
         "--fail-on",
         metavar="error|warning|note|never",
         rich_help_panel=STATUS_PANEL,
-        help="Findings count from this severity on.",
+        show_default=False,
+        help="Findings count from this severity on; error if not said.",
     ),
 ]
 SpecOption = Annotated[
-    Spec,
+    Spec | None,
     typer.Option(
         "--spec",
         metavar="final|csd01|csprd02",
-        rich_help_panel=STATUS_PANEL,
-        help="The text that findings about messages follow: AMQP 1.0 final (2011), or the OASIS drafts of "
-        "February (csd01) or May 2012 (csprd02).",
+        rich_help_panel=POLICY_PANEL,
+        show_default=False,
+        help="The text that findings about messages follow: AMQP 1.0 final (2011; if not said), or the OASIS "
+        "drafts of February (csd01) or May 2012 (csprd02).",
     ),
 ]
 FailOnPossible = Annotated[
-    bool,
-    typer.Option("--fail-on-possible", rich_help_panel=STATUS_PANEL, help="Possible findings count, too."),
+    bool | None,
+    typer.Option(
+        "--fail-on-possible/--no-fail-on-possible",
+        rich_help_panel=STATUS_PANEL,
+        show_default=False,
+        help="Possible findings count, too.",
+    ),
 ]
 
 ProfileOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--profile",
         metavar="auto|none|NAME,...",
-        rich_help_panel=STATUS_PANEL,
-        help="A known habit of a product is a note only: of those that peers say they are; of none; "
-        "or of these, whatever peers say (`rules profiles` lists them).",
+        rich_help_panel=POLICY_PANEL,
+        show_default=False,
+        help="A known habit of a product is a note only: of those that peers say they are (auto, if not "
+        "said); of none; or of these, whatever peers say (`rules profiles` lists them).",
     ),
 ]
 
 StrictOption = Annotated[
-    bool,
-    typer.Option("--strict", rich_help_panel=STATUS_PANEL, help="As --fail-on warning --fail-on-possible."),
+    bool | None,
+    typer.Option(
+        "--strict/--no-strict",
+        rich_help_panel=STATUS_PANEL,
+        show_default=False,
+        help="As --fail-on warning --fail-on-possible.",
+    ),
 ]
 AllowEmpty = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--allow-empty",
+        "--allow-empty/--no-allow-empty",
         rich_help_panel=STATUS_PANEL,
+        show_default=False,
         help="Exit with 0 also if there is no AMQP 1.0 or 0-9-1 to check.",
     ),
 ]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="WHICH,...",
+        rich_help_panel=POLICY_PANEL,
+        show_default=False,
+        help="Only findings of these rules or severities: L-CREDIT, amqp10/M-*, error.",
+    ),
+]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="WHICH,...",
+        rich_help_panel=POLICY_PANEL,
+        show_default=False,
+        help="No findings of these, but for what a narrower --select has.",
+    ),
+]
+ConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        rich_help_panel=POLICY_PANEL,
+        show_default=False,
+        help="This configuration; without it the nearest amqpscope.toml, or pyproject.toml with "
+        "[tool.amqpscope], from here upwards.",
+    ),
+]
+NoConfig = Annotated[
+    bool,
+    typer.Option("--no-config", rich_help_panel=POLICY_PANEL, help="No configuration file."),
+]
 
 
-def terms_of(fail_on: FailOn, possible: bool, strict: bool, allow_empty: bool) -> Terms:
+def configuration_of(file: str | None, none: bool) -> Configuration:
+    """What `--config` and `--no-config` ask for. Raises ConfigurationError, FilterError."""
+    if none:
+        if file is not None:
+            raise FilterError("--config: goes without --no-config")
+        return Configuration()
+    return find_configuration() if file is None else read_configuration(file)
+
+
+def given_of(
+    *,
+    select: list[str] | None = None,
+    ignore: list[str] | None = None,
+    fail_on: FailOn | None = None,
+    possible: bool | None = None,
+    strict: bool | None = None,
+    allow_empty: bool | None = None,
+    spec: Spec | None = None,
+    profile: str | None = None,
+) -> Given:
     """What the options of these names ask for."""
-    if strict and fail_on is not FailOn.note:
-        fail_on = FailOn.warning
-    return Terms(COUNTING[fail_on], possible or strict, allow_empty)
+    given = Given()
+    given.select = select or None
+    given.ignore = ignore or None
+    given.fail_on = None if fail_on is None else fail_on.value
+    given.fail_on_possible = possible
+    given.strict = strict
+    given.allow_empty = allow_empty
+    given.spec = None if spec is None else spec.value
+    given.profile = profile
+    return given

@@ -16,9 +16,9 @@ from amqpscope.cli.recording import Recording
 from amqpscope.cli.status import Status
 from amqpscope.finding import Finding
 from amqpscope.limits import LIVE_BEHIND
+from amqpscope.policy.terms import Terms
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
-from amqpscope.report.terms import Terms
 from amqpscope.watching import Batch, Watch
 from dissectors.protocols import PROTOCOLS
 

@@ -16,7 +16,7 @@ from amqpscope.cli.output import painter, say
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.note import Note
-from amqpscope.report.findings import finding_object
+from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames, LinkOf
@@ -243,10 +243,10 @@ class LiveJson(LiveWriter):
         return self._form.line(record, link) + "\n"
 
     def verdict_text(self, finding: Finding) -> str:
-        return json.dumps(finding_object(finding, self.name)) + "\n"
+        return json.dumps(decided_object(finding, self.name)) + "\n"
 
     def amended_text(self, finding: Finding) -> str:
-        return json.dumps({**finding_object(finding, self.name), "amended": True}) + "\n"
+        return json.dumps({**decided_object(finding, self.name), "amended": True}) + "\n"
 
     def overdue_text(self, overdue: Overdue) -> str:
         silent = {

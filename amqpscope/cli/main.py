@@ -9,6 +9,7 @@ import typer
 
 from amqpscope import __version__
 from amqpscope.cli import check as check_command
+from amqpscope.cli import config as config_command
 from amqpscope.cli import pipeline as pipeline_command
 from amqpscope.cli import read as read_command
 from amqpscope.cli import rules as rules_command
@@ -60,6 +61,7 @@ app.command(
     short_help="What is said now on an interface, with verdicts.",
 )(sniff_command.sniff)
 app.add_typer(rules_command.app, name="rules", short_help="What is checked; a rule explained.")
+app.add_typer(config_command.app, name="config", short_help="What captures are held to here.")
 app.add_typer(pipeline_command.app, name="pipeline", short_help="Many captures into tables, on Spark.")
 
 

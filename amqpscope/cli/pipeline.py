@@ -16,22 +16,21 @@ import typer
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.judging import (
-    COUNTING,
     STATUS_PANEL,
-    FailOn,
     FailOnOption,
     FailOnPossible,
     ProfileOption,
-    Spec,
     SpecOption,
+    given_of,
 )
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
+from amqpscope.policy.policy import Policy
+from amqpscope.policy.terms import Terms
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
-from amqpscope.rules.profiles import AUTO, valid
 from dissectors.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -198,10 +197,10 @@ def run(
         bool, typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and do nothing.")
     ] = False,
     configuration: Configuration = None,
-    spec: SpecOption = Spec.final,
-    fail_on: FailOnOption = FailOn.error,
-    fail_on_possible: FailOnPossible = False,
-    profile: ProfileOption = AUTO,
+    spec: SpecOption = None,
+    profile: ProfileOption = None,
+    fail_on: FailOnOption = None,
+    fail_on_possible: FailOnPossible = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -221,7 +220,10 @@ def run(
     from amqpscope.pipeline.planner import make_plan
     from amqpscope.pipeline.schemas import TABLES
 
-    valid(profile)
+    given = given_of(
+        fail_on=fail_on, possible=fail_on_possible, allow_empty=allow_empty, spec=spec, profile=profile
+    )
+    policy = Policy(None, given)
     octets = split * 1024 * 1024
     chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(TABLES)
     unknown = sorted(set(chosen) - set(TABLES))
@@ -247,7 +249,7 @@ def run(
                 return Status.FINE
             files = sum(len(one.files) for one in analysis.plan.sets)
             with progress(spark, files, quiet) as tally:
-                outcome = analysis.write(out, chosen, tally, profile, spec)
+                outcome = analysis.write(out, chosen, tally, policy.profile, policy.spec)
             troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:
@@ -266,7 +268,7 @@ def run(
     outcome.counts["file", "skipped"] = len(skipped)
     outcome.counts["file", "unreadable"] -= len(skipped)
     _print_counts(out, outcome.counts)
-    return worst(_statuses(outcome.counts, COUNTING[fail_on], fail_on_possible, allow_empty))
+    return worst(_statuses(outcome.counts, policy.terms))
 
 
 @app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="What a lake says, in a few tables.")
@@ -377,16 +379,15 @@ def _session(master: str | None, verbose: bool, configuration: list[str] | None)
         spark.stop()
 
 
-def _statuses(
-    counts: Counter[tuple[str, ...]], counting: tuple[str, ...], possible: bool, allow_empty: bool
-) -> list[Status]:
+def _statuses(counts: Counter[tuple[str, ...]], terms: Terms) -> list[Status]:
     statuses = [Status.FINE]
     if counts["file", "unreadable"]:
         statuses.append(Status.FAILURE)
     for key, number in counts.items():
-        if key[0] == "finding" and number and key[1] in counting and (key[2] == "certain" or possible):
+        certain = key[-1] == "certain" or terms.possible
+        if key[0] == "finding" and number and key[1] in terms.severities and certain:
             statuses.append(Status.FINDINGS)
-    if not any(counts["connection", name] for name in PROTOCOLS) and not allow_empty:
+    if not any(counts["connection", name] for name in PROTOCOLS) and not terms.allow_empty:
         say("no AMQP 1.0 or 0-9-1 in any of the captures")
         statuses.append(Status.NO_AMQP)
     return statuses

@@ -7,13 +7,17 @@ from contextlib import ExitStack
 from typing import TextIO
 
 from amqpscope.cli.inputs import Input
-from amqpscope.cli.output import leave_stdout
+from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.verdicts import JsonWriter, TextWriter
 from amqpscope.errors import FilterError
-from amqpscope.report.terms import Terms
+from amqpscope.policy.configuration import Configuration
+from amqpscope.policy.judging import INTERRUPTED, Hearer
+from amqpscope.policy.terms import Terms
+from amqpscope.reading import Capture
+from amqpscope.report.outcome import nothing_to
 from amqpscope.report.writer import Writer, Writers
 
-__all__ = ["FORMATS", "Format", "Reports"]
+__all__ = ["FORMATS", "Format", "Reports", "in_folder"]
 
 
 class Format(enum.StrEnum):
@@ -63,11 +67,11 @@ class Reports:
                 raise FilterError(f"--output {path}: is read, or written, already")
             taken.append(path)
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> Writers:
         opened = [(form, self._files.enter_context(_opened(path))) for form, path in self._named]
         first = self._writer(self._form, sys.stdout)
         others = [self._writer(form, out) for form, out in opened]
-        return Writers([first, *others], leave_stdout) if others else first
+        return Writers(first, [*others, _Complaints()], leave_stdout if others else None)
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
@@ -96,9 +100,29 @@ class Reports:
                 return GithubWriter(out, self._terms)
 
 
+class _Complaints(Hearer):
+    """What could not be checked is said on standard error, too."""
+
+    def finish(self, capture: Capture, empty: bool) -> None:
+        if empty:
+            say(f"{capture.name}: {nothing_to(capture, 'check')}")
+
+    def fail(self, reason: str) -> None:
+        if reason != INTERRUPTED:
+            say(reason)
+
+
 def _opened(path: str) -> TextIO:
     """A file to write into; what it held is gone, so that no old report is taken for a new one."""
     return open(path, "w", encoding="utf-8", errors="backslashreplace")
+
+
+def in_folder(configuration: Configuration, output: str) -> str:
+    """`FILE` or `FORMAT:FILE` as a configuration has it, whose paths are relative to its folder."""
+    before, colon, path = output.partition(":")
+    if colon and before in set(Format):
+        return f"{before}:{configuration.path(path) if path else path}"
+    return configuration.path(output)
 
 
 def _named(output: str) -> tuple[Format, str]:

@@ -9,7 +9,6 @@ import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.output import painter, say
-from amqpscope.cli.rule_names import nearest, rule_named
 from amqpscope.cli.shelf import Shelf
 from amqpscope.cli.status import Status
 from amqpscope.coverage import (
@@ -37,6 +36,7 @@ from amqpscope.rules.explanation import explanation
 from amqpscope.rules.pairs import CLEAN, LEGAL, VIOLATING, Pairs
 from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.registry import checked
+from amqpscope.rules.rule_names import nearest, rule_named
 
 __all__ = ["app"]
 

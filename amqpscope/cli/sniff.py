@@ -12,26 +12,24 @@ from amqpscope.cli import quantities
 from amqpscope.cli.audience import Audience
 from amqpscope.cli.judging import (
     AllowEmpty,
-    FailOn,
     FailOnOption,
     FailOnPossible,
     ProfileOption,
-    Spec,
     SpecOption,
     StrictOption,
-    terms_of,
+    given_of,
 )
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_writers import LiveJson, LiveText
 from amqpscope.cli.outlet import Outlet
 from amqpscope.cli.read import TimeFormat
 from amqpscope.cli.recording import Recording, rotation_of
-from amqpscope.cli.rule_names import rules_like
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError
+from amqpscope.policy.policy import Policy
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import TIME_FORMATS
-from amqpscope.rules.profiles import AUTO, valid
+from amqpscope.rules.rule_names import rules_like
 from amqpscope.selection import Selection, parse_names
 from amqpscope.watching import Watch
 
@@ -245,18 +243,26 @@ def sniff(
             help="After so many packets, and those that came with the last.",
         ),
     ] = 0,
-    spec: SpecOption = Spec.final,
-    fail_on: FailOnOption = FailOn.error,
-    fail_on_possible: FailOnPossible = False,
-    strict: StrictOption = False,
-    allow_empty: AllowEmpty = False,
-    profile: ProfileOption = AUTO,
+    spec: SpecOption = None,
+    profile: ProfileOption = None,
+    fail_on: FailOnOption = None,
+    fail_on_possible: FailOnPossible = None,
+    strict: StrictOption = None,
+    allow_empty: AllowEmpty = None,
 ) -> int:
     """Watch what is said on network interfaces, and who breaks which rule, as it happens."""
     if listed:
         return _list()
-    terms = terms_of(fail_on, fail_on_possible, strict, allow_empty)
-    valid(profile)
+    given = given_of(
+        fail_on=fail_on,
+        possible=fail_on_possible,
+        strict=strict,
+        allow_empty=allow_empty,
+        spec=spec,
+        profile=profile,
+    )
+    policy = Policy(None, given)
+    terms = policy.terms
     selection = Selection(address=address, only=parse_names(only) if only is not None else None)
     for option, number in (("--files", files), ("--count", most)):
         if number < 0:
@@ -280,7 +286,7 @@ def sniff(
         if path is not None:
             recording = Recording(path, source, packet_filter, rotation, kept)
         recorder = None if recording is None else recording.recorder
-        watch = Watch(source, records=not quiet, recorder=recorder, profile=profile, spec=spec)
+        watch = Watch(source, records=not quiet, recorder=recorder, profile=policy.profile, spec=policy.spec)
         audience: Audience
         if top:
             from amqpscope.cli.live_top import LiveTop  # termios, which not every system has

@@ -2,7 +2,9 @@
 
 import enum
 
-__all__ = ["Status", "worst"]
+from amqpscope.policy.judging import Outcome
+
+__all__ = ["Status", "of_outcome", "worst"]
 
 
 class Status(enum.IntEnum):
@@ -18,6 +20,19 @@ class Status(enum.IntEnum):
 
 # With several inputs the status of the first of these that occurred is the whole run's.
 _ORDER = (Status.INTERRUPTED, Status.FAILURE, Status.FINDINGS, Status.NO_AMQP, Status.FINE)
+
+
+_OF_OUTCOME = {
+    Outcome.fine: Status.FINE,
+    Outcome.findings: Status.FINDINGS,
+    Outcome.failure: Status.FAILURE,
+    Outcome.empty: Status.NO_AMQP,
+}
+
+
+def of_outcome(outcome: Outcome) -> Status:
+    """The status for what became of a capture."""
+    return _OF_OUTCOME[outcome]
 
 
 def worst(statuses: list[Status]) -> Status:

@@ -4,13 +4,12 @@ import json
 import sys
 from typing import Any, TextIO
 
-from amqpscope.cli.output import notes_to_stderr, painter, plain_painter
+from amqpscope.cli.output import notes_to_stderr, painter, plain_painter, say
 from amqpscope.finding import Finding
 from amqpscope.note import Note
 from amqpscope.reading import Capture
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json
 from amqpscope.report.notes import note_lines
-from amqpscope.report.outcome import outcome
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import connection_object
@@ -32,11 +31,10 @@ class TextWriter(Writer):
     streaming = False
 
     def __init__(self, out: TextIO, most: int) -> None:
+        super().__init__()
         self._out = out
         self._painter: Painter = painter()[0] if out is sys.stdout else plain_painter(out)
         self._most = most
-        self._name = ""
-        self._capture: Capture | None = None
         self._clock = Clock("r")
         self._verdicts = Verdicts(self._clock, most)
         # Over all captures.
@@ -45,29 +43,21 @@ class TextWriter(Writer):
         self._empty = 0
         self._failed = 0
         self._total = Tally()
+        self._ignored = 0
 
     def begin(self, path: str) -> None:
-        self._name = path
-        self._capture = None
+        super().begin(path)
         self._clock = Clock("r")
         self._verdicts = Verdicts(self._clock, self._most)
 
-    def opened(self, capture: Capture) -> None:
-        self._name = capture.name
-        self._capture = capture
+    def add(self, finding: Finding) -> None:
+        self._verdicts.add(finding)
 
-    def take(self, findings: list[Finding]) -> None:
-        for finding in findings:
-            self._verdicts.add(finding)
-
-    def finish(self, capture: Capture, nothing: str) -> None:
-        self._write(capture, "")
-
-    def fail(self, reason: str) -> None:
-        reason = reason.removeprefix(f"{self._name}: ")
-        self._failed += 1
-        if self._capture is not None and self._capture.frames:
-            self._write(self._capture, reason)
+    def close(self, nothing: str, reason: str) -> None:
+        self._failed += bool(reason)
+        capture = self.capture
+        if capture is not None and (capture.frames or not reason):
+            self._write(capture, reason)
         else:
             self._captures += 1
 
@@ -77,12 +67,11 @@ class TextWriter(Writer):
             self._print([], 0)
         self._captures += 1
         self._clock.start(capture.began)
-        tally = self._verdicts.tally
-        self._total.merge(tally)
-        self._with_findings += bool(tally.counts)
-        self._empty += not (capture.frames or tally.counts or reason)
-        what = outcome(capture, tally, reason)
-        self._print([("rule", f"{printable(self._name)}: {what}")], 4)
+        self._total.merge(self.tally)
+        self._ignored += self.ignored
+        self._with_findings += bool(self.tally.counts)
+        self._empty += not (capture.frames or self.tally.counts or reason)
+        self._print([("rule", f"{printable(self.name)}: {self.outcome(reason)}")], 4)
         for line, hang in self._verdicts.lines():
             self._print(line, hang)
         for text in note_lines(capture.notes):
@@ -95,6 +84,8 @@ class TextWriter(Writer):
         parts = [self._total.text() or "nothing wrong found"]
         if self._with_findings:
             parts[0] += f" in {self._with_findings} of them"
+        if self._ignored:
+            parts.append(f"{count(self._ignored, 'finding')} ignored")
         if self._empty:
             parts.append(f"{self._empty} without AMQP 1.0 to check")
         if self._failed:
@@ -111,75 +102,66 @@ class JsonWriter(Writer):
     """Findings for programs: a line each, or all of them in one object with connections and captures."""
 
     def __init__(self, out: TextIO, whole: bool) -> None:
+        super().__init__()
         self._out = out
         self._whole = whole
         self.connections = whole
-        self._name = ""
-        self._capture: Capture | None = None
         self._first = True
         self._connections: list[dict[str, Any]] = []
         self._captures: list[dict[str, Any]] = []
         self._begun = False
 
     def begin(self, path: str) -> None:
-        self._name = path
-        self._capture = None
+        super().begin(path)
         if self._whole and not self._begun:
             self._begun = True
             self._out.write(f'{{"schema": "{FINDINGS_SCHEMA}", "findings": [')
 
-    def opened(self, capture: Capture) -> None:
-        self._name = capture.name
-        self._capture = capture
-
     def take(self, findings: list[Finding]) -> None:
-        if not findings:
-            return
-        # One by one: a peer can make hundreds of thousands of faults in one block of a file.
-        for finding in findings:
-            line = finding_json(finding, self._name)
-            if self._whole:
-                self._out.write(("\n" if self._first else ",\n") + line)
-                self._first = False
-            else:
-                self._out.write(line + "\n")
-        if not self._whole:
+        super().take(findings)
+        if findings and not self._whole:
             self._out.flush()
 
-    def finish(self, capture: Capture, nothing: str) -> None:
-        partial = next((note for note in capture.notes if note.code in _PARTIAL), None)
-        if partial is None:
-            self._ended("ok", None)
+    def add(self, finding: Finding) -> None:
+        # One by one: a peer can make hundreds of thousands of faults in one block of a file.
+        line = finding_json(finding, self.name)
+        if self._whole:
+            self._out.write(("\n" if self._first else ",\n") + line)
+            self._first = False
         else:
-            self._ended("partial", f"{partial.code}: {partial.detail}")
+            self._out.write(line + "\n")
 
-    def fail(self, reason: str) -> None:
-        capture = self._capture
-        reason = reason.removeprefix(f"{self._name}: ")
-        begun = capture is not None and bool(capture.protocols or capture.spoken)
-        self._ended("partial" if begun else "unreadable", reason)
-
-    def _ended(self, status: str, reason: str | None) -> None:
-        capture = self._capture
-        notes = capture.notes if capture is not None else []
+    def close(self, nothing: str, reason: str) -> None:
+        capture = self.capture
         if not self._whole:
             if self._out is sys.stdout:
-                notes_to_stderr(self._name, notes)
+                notes_to_stderr(self.name, self.notes)
+                if self.ignored:
+                    say(f"{self.name}: {count(self.ignored, 'finding')} ignored")
             return
+        status = "ok"
+        if reason:
+            begun = capture is not None and bool(capture.protocols or capture.spoken)
+            status = "partial" if begun else "unreadable"
+        else:
+            partial = next((note for note in self.notes if note.code in _PARTIAL), None)
+            if partial is not None:
+                status, reason = "partial", f"{partial.code}: {partial.detail}"
         if capture is not None:
             self._connections += [
-                {"capture": self._name, **connection_object(analysis, None)}
+                {"capture": self.name, **connection_object(analysis, None)}
                 for analysis in capture.connections
                 if analysis.connection.frames
             ]
         self._captures.append(
             {
-                "capture": self._name,
+                "capture": self.name,
                 "size": None if capture is None else capture.size,
                 "status": status,
-                "reason": reason,
+                "reason": reason or None,
                 "protocols": {} if capture is None else _protocols(capture),
-                "notes": [_note_object(note) for note in notes],
+                "ignored": self.ignored,
+                "notes": [_note_object(note) for note in self.notes],
             }
         )
 

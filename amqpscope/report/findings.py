@@ -11,17 +11,19 @@ from typing import Any
 from amqpscope.finding import Finding
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
-from amqpscope.rules.catalogue import rule
+from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.profiles import weight
 
 __all__ = [
     "FINDINGS_SCHEMA",
+    "decided_object",
     "evidence_of",
     "expected_condition",
     "finding_json",
     "finding_object",
     "fingerprint",
     "message_of",
+    "overridden",
 ]
 
 FINDINGS_SCHEMA = "amqpscope/findings/1"
@@ -148,6 +150,24 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     }
 
 
+def decided_object(finding: Finding, capture: str) -> dict[str, Any]:
+    """One finding by the names of the contract, with what a policy decided of it."""
+    suppressed = {"by": finding.suppressed_by, "reason": finding.reason} if finding.suppressed_by else None
+    return {
+        **finding_object(finding, capture),
+        "overridden": overridden(finding) or None,
+        "suppressed": suppressed,
+    }
+
+
 def finding_json(finding: Finding, capture: str) -> str:
     """One finding as one line of JSON."""
-    return json.dumps(finding_object(finding, capture))
+    return json.dumps(decided_object(finding, capture))
+
+
+def overridden(finding: Finding) -> str:
+    """The severity that a finding would have without the policy's, "" if it has it."""
+    if finding.profile or not finding.level:
+        return ""
+    before = severity(finding.rule, finding.edition)
+    return "" if before == finding.level else before

@@ -9,12 +9,10 @@ is shown beside the file's name. What is possible is at most a warning.
 from typing import TextIO
 
 from amqpscope.finding import Finding
-from amqpscope.reading import Capture
+from amqpscope.policy.terms import Terms
 from amqpscope.report.notes import note_lines
-from amqpscope.report.outcome import outcome
 from amqpscope.report.printable import printable
-from amqpscope.report.terms import Terms
-from amqpscope.report.verdict import Tally, answer, kind, remarks, short_message
+from amqpscope.report.verdict import answer, kind, remarks, short_message
 from amqpscope.report.writer import Writer
 from amqpscope.rules.profiles import weight
 
@@ -27,51 +25,32 @@ class GithubWriter(Writer):
     """A command a finding, as they come, and a line a capture."""
 
     def __init__(self, out: TextIO, terms: Terms) -> None:
+        super().__init__()
         self._out = out
         self._terms = terms
-        self._name = ""
-        self._capture: Capture | None = None
-        self._tally = Tally()
-
-    def begin(self, path: str) -> None:
-        self._name = path
-        self._capture = None
-        self._tally = Tally()
-
-    def opened(self, capture: Capture) -> None:
-        self._name = capture.name
-        self._capture = capture
 
     def take(self, findings: list[Finding]) -> None:
-        for finding in findings:
-            self._tally.add(finding)
-            self._finding(finding)
+        super().take(findings)
         if findings:
             self._out.flush()
 
-    def finish(self, capture: Capture, nothing: str) -> None:
+    def close(self, nothing: str, reason: str) -> None:
         if nothing:
             level = "notice" if self._terms.allow_empty else "error"
             self._command(level, 0, "nothing to check", nothing)
-        self._close("")
-
-    def fail(self, reason: str) -> None:
-        reason = reason.removeprefix(f"{self._name}: ")
-        self._command("error", 0, "not read, or not to its end", reason)
-        self._close(reason)
-
-    def _close(self, reason: str) -> None:
-        self._line(outcome(self._capture, self._tally, reason))
-        for note in note_lines(self._capture.notes if self._capture is not None else []):
+        if reason:
+            self._command("error", 0, "not read, or not to its end", reason)
+        self._line(self.outcome(reason))
+        for note in note_lines(self.notes):
             self._line(f"note: {note}")
         self._out.flush()
 
     def _line(self, text: str) -> None:
         """What is no command. Older commands have another sign, and may stand anywhere in a line."""
-        shown = printable(f"{self._name}: {text}").replace("##[", "##\\[")
+        shown = printable(f"{self.name}: {text}").replace("##[", "##\\[")
         self._out.write(f"amqpscope: {shown}\n")
 
-    def _finding(self, finding: Finding) -> None:
+    def add(self, finding: Finding) -> None:
         level = _LEVELS[weight(finding)]
         if level == "error" and not finding.certain:
             level = "warning"
@@ -82,7 +61,7 @@ class GithubWriter(Writer):
         self._command(level, int(finding.packet), title, text)
 
     def _command(self, level: str, packet: int, title: str, text: str) -> None:
-        file = f"file={_property(self._name)}" if self._name != "-" else ""
+        file = f"file={_property(self.name)}" if self.name != "-" else ""
         line = f"line={packet}" if file and packet else ""
         properties = ",".join(part for part in (file, line, f"title={_property(title)}") if part)
         self._out.write(f"::{level} {properties}::{_data(text)}\n")

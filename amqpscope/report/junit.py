@@ -21,13 +21,11 @@ from junitparser import Error, Failure, JUnitXml, Skipped, SystemOut, TestCase, 
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_CASE_FINDINGS
 from amqpscope.model import Connection
-from amqpscope.reading import Capture
+from amqpscope.policy.terms import Terms
 from amqpscope.report.moment import iso
 from amqpscope.report.notes import note_lines
-from amqpscope.report.outcome import outcome
 from amqpscope.report.printable import printable
-from amqpscope.report.terms import Terms
-from amqpscope.report.verdict import Tally, answer, headline, kind, remarks
+from amqpscope.report.verdict import answer, headline, kind, remarks
 from amqpscope.report.writer import Writer
 from amqpscope.rules.catalogue import rule
 
@@ -81,45 +79,31 @@ class JunitWriter(Writer):
     connections = True
 
     def __init__(self, out: TextIO, terms: Terms) -> None:
+        super().__init__()
         self._out = out
         self._terms = terms
         self._suites: list[TestSuite] = []
-        self._name = ""
-        self._capture: Capture | None = None
-        self._tally = Tally()
         self._cases: dict[tuple[Connection, str, str], _Case] = {}
 
     def begin(self, path: str) -> None:
-        self._name = path
-        self._capture = None
-        self._tally = Tally()
+        super().begin(path)
         self._cases = {}
 
-    def opened(self, capture: Capture) -> None:
-        self._name = capture.name
-        self._capture = capture
+    def add(self, finding: Finding) -> None:
+        key = (finding.connection, finding.rule, finding.peer)
+        case = self._cases.get(key)
+        if case is None:
+            case = self._cases[key] = _Case(finding)
+        case.add(finding, self._terms.counts(finding))
 
-    def take(self, findings: list[Finding]) -> None:
-        for finding in findings:
-            self._tally.add(finding)
-            key = (finding.connection, finding.rule, finding.peer)
-            case = self._cases.get(key)
-            if case is None:
-                case = self._cases[key] = _Case(finding)
-            case.add(finding, self._terms.counts(finding))
-
-    def finish(self, capture: Capture, nothing: str) -> None:
+    def close(self, nothing: str, reason: str) -> None:
         cases = self._judged()
         if nothing:
             nothing = printable(nothing)
             how = Skipped(nothing) if self._terms.allow_empty else Error(nothing, "nothing to check")
             cases.append(self._case("has AMQP to check", how))
-        self._suite(cases, "")
-
-    def fail(self, reason: str) -> None:
-        reason = reason.removeprefix(f"{self._name}: ")
-        cases = self._judged()
-        cases.append(self._case("can be read to its end", Error(printable(reason), "unreadable")))
+        if reason:
+            cases.append(self._case("can be read to its end", Error(printable(reason), "unreadable")))
         self._suite(cases, reason)
 
     def end(self) -> None:
@@ -149,7 +133,7 @@ class JunitWriter(Writer):
                 found.append((connection, self._case(name, result)))
             else:
                 found.append((connection, self._case(name, SystemOut(case.text()))))
-        for analysis in self._capture.connections if self._capture is not None else []:
+        for analysis in self.capture.connections if self.capture is not None else []:
             connection = analysis.connection
             if connection.frames and connection not in faulty:
                 output = SystemOut(f"Connection {connection.id}: nothing wrong found\n")
@@ -158,22 +142,22 @@ class JunitWriter(Writer):
         return [case for _, case in found]
 
     def _case(self, name: str, result: object) -> TestCase:
-        folders = (part.replace(".", "_") for part in printable(self._name).split("/"))
+        folders = (part.replace(".", "_") for part in printable(self.name).split("/"))
         case = TestCase(name, ".".join(part for part in folders if part) or "-", 0)
         case.append(result)
         return case
 
     def _suite(self, cases: list[TestCase], reason: str) -> None:
         """The capture is done. reason: why it was not read to its end, or ""."""
-        capture = self._capture
-        suite = TestSuite(printable(self._name))
+        capture = self.capture
+        suite = TestSuite(printable(self.name))
         if capture is not None and capture.began:
             suite.timestamp = iso(capture.began)[:_SECONDS]
         for case in cases:
             suite.append(case)
         suite.update_statistics()
-        told = [outcome(capture, self._tally, reason)]
-        told += [f"note: {line}" for line in note_lines(capture.notes if capture is not None else [])]
+        told = [self.outcome(reason)]
+        told += [f"note: {line}" for line in note_lines(self.notes)]
         suite.append(SystemOut("".join(f"{printable(line)}\n" for line in told)))
         self._suites.append(suite)
 

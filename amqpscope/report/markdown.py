@@ -13,9 +13,7 @@ from typing import TextIO
 
 from amqpscope.finding import Finding
 from amqpscope.model import Connection
-from amqpscope.reading import Capture
 from amqpscope.report.notes import note_lines
-from amqpscope.report.outcome import outcome
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import Tally, answer, kind, remarks, short_message
@@ -52,41 +50,24 @@ class MarkdownWriter(Writer):
     streaming = False
 
     def __init__(self, out: TextIO, most: int) -> None:
+        super().__init__()
         self._out = out
         self._most = most
-        self._name = ""
-        self._capture: Capture | None = None
-        self._tally = Tally()
         self._cases: dict[Connection, dict[tuple[str, str], _Case]] = {}
         # Over all captures.
         self._captures = 0
         self._total = Tally()
 
     def begin(self, path: str) -> None:
-        self._name = path
-        self._capture = None
-        self._tally = Tally()
+        super().begin(path)
         self._cases = {}
 
-    def opened(self, capture: Capture) -> None:
-        self._name = capture.name
-        self._capture = capture
-
-    def take(self, findings: list[Finding]) -> None:
-        for finding in findings:
-            self._tally.add(finding)
-            cases = self._cases.setdefault(finding.connection, {})
-            case = cases.setdefault((finding.rule, finding.peer), _Case())
-            case.count += 1
-            if case.count <= self._most:
-                case.findings.append(finding)
-
-    def finish(self, capture: Capture, nothing: str) -> None:
-        self._section(f"nothing to check ({nothing})" if nothing else outcome(capture, self._tally, ""))
-
-    def fail(self, reason: str) -> None:
-        reason = reason.removeprefix(f"{self._name}: ")
-        self._section(outcome(self._capture, self._tally, reason))
+    def add(self, finding: Finding) -> None:
+        cases = self._cases.setdefault(finding.connection, {})
+        case = cases.setdefault((finding.rule, finding.peer), _Case())
+        case.count += 1
+        if case.count <= self._most:
+            case.findings.append(finding)
 
     def end(self) -> None:
         if self._captures > 1:
@@ -94,14 +75,14 @@ class MarkdownWriter(Writer):
             self._out.write(f"{count(self._captures, 'capture')}: {total}\n")
             self._out.flush()
 
-    def _section(self, what: str) -> None:
-        """All of one capture. what: what became of it."""
+    def close(self, nothing: str, reason: str) -> None:
         self._captures += 1
-        self._total.merge(self._tally)
-        self._out.write(f"### {inline(self._name)}\n\n{inline(what)}\n\n")
+        self._total.merge(self.tally)
+        what = f"nothing to check ({nothing})" if nothing else self.outcome(reason)
+        self._out.write(f"### {inline(self.name)}\n\n{inline(what)}\n\n")
         for connection in sorted(self._cases, key=lambda one: (one.stream, one.instance)):
             self._connection(connection)
-        notes = note_lines(self._capture.notes if self._capture is not None else [])
+        notes = note_lines(self.notes)
         self._out.write("".join(f"- note: {inline(line)}\n" for line in notes) + "\n" * bool(notes))
         self._out.flush()
 

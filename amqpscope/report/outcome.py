@@ -9,15 +9,19 @@ from dissectors.protocols import PROTOCOLS
 __all__ = ["nothing_to", "outcome"]
 
 
-def outcome(capture: Capture | None, tally: Tally, reason: str) -> str:
-    """`2 errors in 14 frames on 1 connection`.
+def outcome(capture: Capture | None, tally: Tally, reason: str, ignored: int = 0) -> str:
+    """`2 errors in 14 frames on 1 connection; 3 findings ignored`.
 
-    capture: None if it could not be opened. reason: why it was not read to its end, or "".
+    capture: None if it could not be opened. reason: why it was not read to its end, or "". ignored: findings
+    that are not shown.
     """
-    if capture is None or not (capture.frames or tally.counts):
+    if capture is None or not (capture.frames or tally.counts or ignored):
         return f"nothing to check ({reason})" if reason else "nothing to check"
     where = f"{count(capture.frames, 'frame')} on {count(capture.spoken, 'connection')}"
-    what = f"{tally.text() or 'nothing wrong found'} in {where}"
+    nothing = "nothing else wrong found" if ignored else "nothing wrong found"
+    what = f"{tally.text() or nothing} in {where}"
+    if ignored:
+        what += f"; {count(ignored, 'finding')} ignored"
     return f"{what} ({reason}: only what was read before)" if reason else what
 
 

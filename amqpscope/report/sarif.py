@@ -26,10 +26,10 @@ from typing import Any, TextIO
 from amqpscope import __version__
 from amqpscope.finding import Finding
 from amqpscope.note import Note
-from amqpscope.reading import Capture
-from amqpscope.report.findings import finding_object, fingerprint
+from amqpscope.policy.terms import Terms
+from amqpscope.report.findings import decided_object, fingerprint
 from amqpscope.report.printable import printable
-from amqpscope.report.terms import Terms
+from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer, remarks, short_message
 from amqpscope.report.writer import Writer
 from amqpscope.rules.catalogue import rule, severity
@@ -54,10 +54,9 @@ class SarifWriter(Writer):
     """One log with one run."""
 
     def __init__(self, out: TextIO, terms: Terms) -> None:
+        super().__init__()
         self._out = out
         self._terms = terms
-        self._name = ""
-        self._capture: Capture | None = None
         self._first = True
         self._complete = True
         # Ids of the rules met so far, with their places in the list.
@@ -69,34 +68,32 @@ class SarifWriter(Writer):
         self._begun = False
 
     def begin(self, path: str) -> None:
-        self._name = path
-        self._capture = None
+        super().begin(path)
         self._fingerprints = {}
         if not self._begun:
             self._begun = True
             self._out.write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
-    def opened(self, capture: Capture) -> None:
-        self._name = capture.name
-        self._capture = capture
-
     def take(self, findings: list[Finding]) -> None:
-        for finding in findings:
-            self._out.write(("\n" if self._first else ",\n") + json.dumps(self._result(finding)))
-            self._first = False
+        super().take(findings)
         if findings:
             self._out.flush()
 
-    def finish(self, capture: Capture, nothing: str) -> None:
-        self._take_notes()
+    def add(self, finding: Finding) -> None:
+        self._out.write(("\n" if self._first else ",\n") + json.dumps(self._result(finding)))
+        self._first = False
+
+    def close(self, nothing: str, reason: str) -> None:
+        for note in self.notes:
+            self._notify("note", _told_note(note), int(note.packet), note.code)
+        if self.ignored:
+            self._notify("note", f"{count(self.ignored, 'finding')} ignored", 0)
         if nothing:
             self._notify("note" if self._terms.allow_empty else "error", nothing, 0)
             self._complete = self._complete and self._terms.allow_empty
-
-    def fail(self, reason: str) -> None:
-        self._take_notes()
-        self._notify("error", reason.removeprefix(f"{self._name}: "), 0)
-        self._complete = False
+        if reason:
+            self._notify("error", reason, 0)
+            self._complete = False
 
     def end(self) -> None:
         driver = {
@@ -119,8 +116,8 @@ class SarifWriter(Writer):
 
     def _result(self, finding: Finding) -> dict[str, Any]:
         number = fingerprint(finding)
-        count = self._fingerprints[number] = self._fingerprints.get(number, 0) + 1
-        told = finding_object(finding, self._name)
+        again = self._fingerprints[number] = self._fingerprints.get(number, 0) + 1
+        told = decided_object(finding, self.name)
         level = weight(finding)
         if level == "error" and not finding.certain:
             level = "warning"
@@ -135,7 +132,7 @@ class SarifWriter(Writer):
             "message": _message(" ".join(parts)),
             "locations": [self._location(int(finding.packet), finding.connection.id)],
             "partialFingerprints": {
-                "primaryLocationLineHash": f"{number}:{count}",
+                "primaryLocationLineHash": f"{number}:{again}",
                 "amqpscope/v1": number,
             },
             "properties": _visible({name: value for name, value in told.items() if name not in _TOLD}),
@@ -156,7 +153,7 @@ class SarifWriter(Writer):
 
     def _location(self, packet: int, connection: str) -> dict[str, Any]:
         """Where a packet is; 0 is the capture as a whole. connection: its id, or ""."""
-        physical: dict[str, Any] = {"artifactLocation": _artifact(self._name)}
+        physical: dict[str, Any] = {"artifactLocation": _artifact(self.name)}
         if packet:
             physical["region"] = {"startLine": packet}
         location: dict[str, Any] = {"physicalLocation": physical}
@@ -166,10 +163,6 @@ class SarifWriter(Writer):
                 {"name": name, "fullyQualifiedName": f"{connection}/{name}", "kind": "packet"}
             ]
         return location
-
-    def _take_notes(self) -> None:
-        for note in self._capture.notes if self._capture is not None else []:
-            self._notify("note", _told_note(note), int(note.packet), note.code)
 
     def _notify(self, level: str, text: str, packet: int, code: str = "") -> None:
         """Something about a capture itself."""

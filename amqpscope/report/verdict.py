@@ -18,7 +18,7 @@ import re
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection
-from amqpscope.report.findings import evidence_of, expected_condition, message_of
+from amqpscope.report.findings import evidence_of, expected_condition, message_of, overridden
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
@@ -252,6 +252,9 @@ class Verdicts:
             shown.append(_labelled("possible", why_possible(finding)))
         if finding.profile and not again:
             shown.append(_labelled("profile", _habit(finding)))
+        before = overridden(finding)
+        if before and not again:
+            shown.append(_labelled("severity", f"{finding.level} by the configuration, by itself {before}"))
         if not again:
             shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
             shown.append(_labelled("source", printable(row.source)))
@@ -299,9 +302,18 @@ def kind(finding: Finding) -> str:
 
 
 def remarks(finding: Finding) -> list[str]:
-    """What takes weight from a finding, a sentence each: why it is only possible, or a habit of a product."""
+    """What else is to be said of what it weighs, a sentence each: why it is only possible, a habit."""
     told = [] if finding.certain else [why_possible(finding)]
-    return [*told, f"{_habit(finding)}."] if finding.profile else told
+    if finding.profile:
+        told.append(f"{_habit(finding)}.")
+    before = overridden(finding)
+    if before:
+        told.append(f"The configuration makes it {_a(finding.level)}, by itself it is {_a(before)}.")
+    return told
+
+
+def _a(severity: str) -> str:
+    return f"an {severity}" if severity == "error" else f"a {severity}"
 
 
 def _habit(finding: Finding) -> str:

@@ -3,78 +3,118 @@
 from collections.abc import Callable, Sequence
 
 from amqpscope.finding import Finding
+from amqpscope.note import Note
+from amqpscope.policy.judging import Hearer
 from amqpscope.reading import Capture
+from amqpscope.report.outcome import nothing_to, outcome
+from amqpscope.report.verdict import Tally
 
 __all__ = ["Writer", "Writers"]
 
 
-class Writer:
+class Writer(Hearer):
     """Writes the findings of several captures in one form.
 
-    context: wants the frames around each finding. connections: wants all connections at the end, not only
-    their number. streaming: writes while reading.
+    streaming: writes while reading. Of the capture that is being read: name; capture, None while it is not
+    open; tally of the findings that count or would; ignored: how many are not shown.
+
+    A form says what it does with a finding (`add`), at the end of a capture (`close`), and at the very end.
     """
 
-    context = False
-    connections = False
     streaming = True
 
+    def __init__(self) -> None:
+        self.name = ""
+        self.capture: Capture | None = None
+        self.tally = Tally()
+        self.ignored = 0
+
+    def add(self, finding: Finding) -> None:
+        """One more finding."""
+
+    def close(self, nothing: str, reason: str) -> None:
+        """The capture is done. nothing: why there was nothing to check; reason: why it was not read to its
+        end, or not at all; "" otherwise."""
+
+    @property
+    def notes(self) -> list[Note]:
+        """What is to be said of the capture itself."""
+        return self.capture.notes if self.capture is not None else []
+
+    def outcome(self, reason: str) -> str:
+        """What became of the capture, in a line. reason: why it was not read to its end, or ""."""
+        return outcome(self.capture, self.tally, reason, self.ignored)
+
     def begin(self, path: str) -> None:
-        """A capture is about to be opened."""
+        self.name = path
+        self.capture = None
+        self.tally = Tally()
+        self.ignored = 0
 
     def opened(self, capture: Capture) -> None:
-        """It could be."""
+        self.name = capture.name
+        self.capture = capture
 
     def take(self, findings: list[Finding]) -> None:
-        """The next findings that are complete."""
+        for finding in findings:
+            self.tally.add(finding)
+            self.add(finding)
 
-    def finish(self, capture: Capture, nothing: str) -> None:
-        """It was read to its end. nothing: why there was nothing to check, or ""."""
+    def ignore(self, count: int) -> None:
+        self.ignored += count
+
+    def finish(self, capture: Capture, empty: bool) -> None:
+        self.close(nothing_to(capture, "check") if empty else "", "")
 
     def fail(self, reason: str) -> None:
-        """It cannot be read, or not to its end."""
-
-    def end(self) -> None:
-        """No capture follows."""
+        self.close("", reason.removeprefix(f"{self.name}: ") or "unreadable")
 
 
-class Writers(Writer):
+class Writers(Hearer):
     """Several at once. The first is the one that somebody looks at meanwhile, or does not any more.
 
-    gone: called when nobody reads any more what the first one writes; the others go on without it.
+    gone: called when nobody reads any more what the first one writes; the others go on without it. Without
+    that the run ends then.
     """
 
-    def __init__(self, writers: Sequence[Writer], gone: Callable[[], None]) -> None:
-        self._first: Writer | None = writers[0]
-        self._others = list(writers[1:])
+    def __init__(
+        self, first: Writer, others: Sequence[Hearer], gone: Callable[[], None] | None = None
+    ) -> None:
+        self._first: Writer | None = first
+        self._others = list(others)
         self._gone = gone
-        self.context = any(writer.context for writer in writers)
-        self.connections = any(writer.connections for writer in writers)
-        self.streaming = writers[0].streaming
+        self.context = first.context or any(writer.context for writer in others)
+        self.connections = first.connections or any(writer.connections for writer in others)
+        self.streaming = first.streaming
 
     def begin(self, path: str) -> None:
-        self._each(lambda writer: writer.begin(path))
+        self._each(lambda hearer: hearer.begin(path))
 
     def opened(self, capture: Capture) -> None:
-        self._each(lambda writer: writer.opened(capture))
+        self._each(lambda hearer: hearer.opened(capture))
 
     def take(self, findings: list[Finding]) -> None:
-        self._each(lambda writer: writer.take(findings))
+        self._each(lambda hearer: hearer.take(findings))
 
-    def finish(self, capture: Capture, nothing: str) -> None:
-        self._each(lambda writer: writer.finish(capture, nothing))
+    def ignore(self, count: int) -> None:
+        self._each(lambda hearer: hearer.ignore(count))
+
+    def finish(self, capture: Capture, empty: bool) -> None:
+        self._each(lambda hearer: hearer.finish(capture, empty))
 
     def fail(self, reason: str) -> None:
-        self._each(lambda writer: writer.fail(reason))
+        self._each(lambda hearer: hearer.fail(reason))
 
     def end(self) -> None:
-        self._each(lambda writer: writer.end())
+        self._each(lambda hearer: hearer.end())
 
-    def _each(self, write: Callable[[Writer], None]) -> None:
+    def _each(self, write: Callable[[Hearer], None]) -> None:
         if self._first is not None:
             try:
                 write(self._first)
             except BrokenPipeError:
+                if self._gone is None:
+                    raise
                 self._first = None
                 self._gone()
         for writer in self._others:

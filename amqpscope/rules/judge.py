@@ -41,8 +41,8 @@ class Judge(ABC):
         self.context: Context | None = Context() if context else None
         self.fresh: list[Finding] | None = None
         self.amended: list[Finding] | None = None
-        # The profiles of each peer, by what it has said of its product.
-        self.profiles: dict[str, tuple[object, list[Profile]]] = {}
+        # Of each peer the frame in which it told of its product, what it said, and its profiles by that.
+        self.profiles: dict[str, tuple[object, dict[str, str], list[Profile]]] = {}
 
     @abstractmethod
     def take(self, record: FrameRecord) -> None:
@@ -140,15 +140,17 @@ class Judge(ABC):
             del made[:ready]
 
     def excuse(self, findings: list[Finding]) -> None:
-        """Mark those that are a known habit of the product at fault."""
+        """Say of which product the peer at fault is, and mark what is a known habit of that."""
         for finding in findings:
+            peer = finding.peer
+            introduction = self.introduction(peer)
+            if introduction is None:
+                continue
+            known = self.profiles.get(peer)
+            if known is None or known[0] is not introduction:
+                said = self.product(introduction)
+                known = (introduction, said, recognised(said))
+                self.profiles[peer] = known
+            finding.said = known[1]
             if finding.rule in HABITUAL:
-                peer = finding.peer
-                said = self.introduction(peer)
-                if said is None:
-                    continue
-                known = self.profiles.get(peer)
-                if known is None or known[0] is not said:
-                    known = (said, recognised(self.product(said)))
-                    self.profiles[peer] = known
-                finding.profile = which(finding, known[1])
+                finding.profile = which(finding, known[2])

@@ -399,5 +399,10 @@ def under(findings: list[Finding], choice: str) -> list[Finding]:
 
 
 def weight(finding: Finding) -> str:
-    """`error`, `warning` or `note`: what a finding amounts to."""
-    return "note" if finding.profile else severity(finding.rule, finding.edition)
+    """`error`, `warning` or `note`: what a finding amounts to.
+
+    A habit is a note whatever the rule weighs; the rule weighs what somebody has set, or else the catalogue.
+    """
+    if finding.profile:
+        return "note"
+    return finding.level or severity(finding.rule, finding.edition)

@@ -13,8 +13,8 @@ import pytest
 
 from amqpscope.errors import AmqpscopeError, CaptureError, NotPermitted, NotPossible
 from amqpscope.finding import Finding
+from amqpscope.policy.terms import Terms
 from amqpscope.report.printable import printable
-from amqpscope.report.terms import Terms
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO, weight
 from amqpscope.testing.judgement import Judgement, judge

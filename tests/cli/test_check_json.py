@@ -23,7 +23,7 @@ FIELDS = [
     *("rule", "severity", "certainty", "requirement", "message", "spec", "edition", "profile"),
     *("capture", "packet", "time", "packets", "connection", "protocol", "peer"),
     *("channel", "session", "link", "delivery_id", "expected_condition", "reaction"),
-    *("evidence", "fingerprint"),
+    *("evidence", "fingerprint", "overridden", "suppressed"),
 ]
 
 
@@ -83,6 +83,8 @@ def test_every_field_has_its_type(folder: Path, capsys: pytest.CaptureFixture[st
         "expected_condition": {str, none},
         "reaction": {dict, none},
         "evidence": {dict},
+        "overridden": {type(None)},
+        "suppressed": {type(None)},
     }
 
 
@@ -118,6 +120,8 @@ def test_one_finding_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -
             "packet": 17,
         },
         "evidence": {"next_outgoing_id": 1, "remote_incoming_window": 0},
+        "overridden": None,
+        "suppressed": None,
     }
     assert second["packet"] == 16
     assert second["fingerprint"] == fingerprint
@@ -167,13 +171,14 @@ def test_the_object_around_them(folder: Path, capsys: pytest.CaptureFixture[str]
     captures = {each["capture"]: each for each in whole["captures"]}
     assert list(captures) == names
     for each in captures.values():
-        assert list(each) == ["capture", "size", "status", "reason", "protocols", "notes"]
+        assert list(each) == ["capture", "size", "status", "reason", "protocols", "ignored", "notes"]
     assert captures["clean.pcap"] == {
         "capture": "clean.pcap",
         "size": len(clean),
         "status": "ok",
         "reason": None,
         "protocols": {"amqp10": 1},
+        "ignored": 0,
         "notes": [],
     }
     assert captures["missing.pcap"] == {
@@ -182,6 +187,7 @@ def test_the_object_around_them(folder: Path, capsys: pytest.CaptureFixture[str]
         "status": "unreadable",
         "reason": "No such file or directory",
         "protocols": {},
+        "ignored": 0,
         "notes": [],
     }
     assert captures["http.pcap"]["protocols"] == {"http": 1}

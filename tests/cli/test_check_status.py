@@ -119,7 +119,7 @@ def test_by_severity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If what is certain were less than an error."""
-    monkeypatch.setattr("amqpscope.report.terms.weight", lambda finding: severity)
+    monkeypatch.setattr("amqpscope.policy.terms.weight", lambda finding: severity)
     assert amqpscope(capsys, "check", *arguments, "window-overrun.pcap").status == status
 
 

@@ -37,7 +37,7 @@ def test_it_fits_and_ends_well(
 
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "--help")
-    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:7])
+    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:8])
     assert listed == {
         "read": "What was said, frame by frame.",
         "summary": "What happened on each connection, and how it ended.",
@@ -45,6 +45,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         "why": "What allows or forbids a packet, and what followed.",
         "sniff": "What is said now on an interface, with verdicts.",
         "rules": "What is checked; a rule explained.",
+        "config": "What captures are held to here.",
         "pipeline": "Many captures into tables, on Spark.",
     }
     assert "who breaks the protocol: decodes and judges AMQP 1.0" in " ".join(result.out.split())
@@ -59,7 +60,7 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "2 before 1 before 3 before 0",
         "--fail-on error|warning|note|never",
         "--fail-on-possible",
-        "--strict As --fail-on warning --fail-on-possible.",
+        "--strict / --no-strict As --fail-on warning --fail-on-possible.",
         "--allow-empty",
         "--max-per-rule N",
         "--format text|json|ndjson|markdown|junit|sarif|github",

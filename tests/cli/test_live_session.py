@@ -11,8 +11,8 @@ from support.lots import Lot, Lots, packets_of
 
 from amqpscope.cli.audience import Audience
 from amqpscope.cli.live_session import LiveSession, Stop
+from amqpscope.policy.terms import Terms
 from amqpscope.report.rule_counts import RuleCounts
-from amqpscope.report.terms import Terms
 from amqpscope.watching import Batch, Watch
 
 BROKEN = Path(__file__).parents[2] / "captures" / "rules" / "amqp10" / "L-CREDIT" / "violating.pcap"

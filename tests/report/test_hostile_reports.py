@@ -12,12 +12,12 @@ from support.reports import commands, junit_suites, markdown_blocks, sarif_run, 
 
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, Spot
+from amqpscope.policy.terms import Terms
 from amqpscope.report.github import GithubWriter
 from amqpscope.report.junit import JunitWriter
 from amqpscope.report.markdown import MarkdownWriter, inline
 from amqpscope.report.printable import printable
 from amqpscope.report.sarif import SarifWriter
-from amqpscope.report.terms import Terms
 from amqpscope.report.writer import Writer
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 

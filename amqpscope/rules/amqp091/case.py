@@ -1,15 +1,28 @@
 """What a rule of AMQP 0-9-1 is given: a frame, and both endpoints as they were before it."""
 
+from typing import Final
+
 from amqpscope.finding import Finding
 from amqpscope.model import Connection
 from amqpscope.rules.case import Case as AnyCase
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.endpoint import Endpoint
+from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Message
-from dissectors.amqp091.methods import BasicAck, BasicDeliver, BasicGetOk, BasicNack, BasicReject
+from dissectors.amqp091.methods import (
+    BasicAck,
+    BasicDeliver,
+    BasicGetOk,
+    BasicNack,
+    BasicPublish,
+    BasicReject,
+)
 
 __all__ = ["Case"]
+
+# Fields that name an exchange or a queue.
+_PLACES: Final = ("exchange", "queue", "source", "destination")
 
 
 class Case(AnyCase):
@@ -35,6 +48,28 @@ class Case(AnyCase):
             if isinstance(body, (BasicDeliver, BasicGetOk, BasicAck, BasicNack, BasicReject)):
                 if 0 <= body.delivery_tag < 1 << 62:
                     finding.delivery_id = body.delivery_tag
+            finding.addresses = self.addresses()
+
+    def addresses(self) -> tuple[str, ...]:
+        """The exchanges and queues that the frame names; of a publish without exchange, the queue."""
+        frame = self.record.frame
+        body = frame.body
+        channel = self.channel
+        found: dict[str, None] = {}
+        if isinstance(body, Method):
+            for field, value in body.fields():
+                if field.name in _PLACES and isinstance(value, str) and value:
+                    found[value] = None
+            if isinstance(body, BasicPublish) and not body.exchange and body.routing_key:
+                found[body.routing_key] = None
+            if channel is not None and isinstance(body, BasicDeliver) and body.consumer_tag is not None:
+                consumer = channel.consumers.live.get(body.consumer_tag)
+                if consumer is not None and consumer.queue:
+                    found[consumer.queue] = None
+        elif channel is not None and self.me.by_client and channel.publish_exchange:
+            if frame.kind == "content-header" or frame.kind == "body":
+                found[channel.publish_exchange] = None
+        return tuple(found)
 
     def is_sure(self) -> bool:
         """Whether frames were found where frames had to be, ever since the connection or the channel began.

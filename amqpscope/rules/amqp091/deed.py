@@ -49,7 +49,9 @@ def _finding(
             evidence["other_connection"] = earlier.connection.id
         if earlier.connection.capture == deed.connection.capture:
             others.append(int((earlier.answer or earlier.spot).packet))
-    return Finding(rule, certainty, message, deed.connection, spot, evidence, others)
+    finding = Finding(rule, certainty, message, deed.connection, spot, evidence, others)
+    finding.addresses = tuple([name for name in (deed.queue, deed.exchange, deed.destination) if name])
+    return finding
 
 
 def shown(name: str) -> str:

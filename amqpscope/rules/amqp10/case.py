@@ -9,7 +9,8 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import NO_LEDGER, Ledger
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.message import Message
-from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.amqp10.messaging import Source, Target
+from dissectors.amqp10.performatives import Attach, Disposition, Transfer
 from dissectors.wire import i64
 
 __all__ = ["Case"]
@@ -40,6 +41,15 @@ class Case(AnyCase):
         if link is not None:
             finding.link = link.name
             finding.link_sender = self.me.peer if link.sender else self.peer.peer
+            attaches = [link.attach, link.peer_attach]
+        else:
+            attaches = []
+        if self.spot is None:
+            body = self.record.frame.body
+            if isinstance(body, Attach):
+                attaches.append(body)
+        if attaches:
+            finding.addresses = _addresses(attaches)
 
     def message(self) -> Message | None:
         """What the frame completes."""
@@ -57,3 +67,17 @@ class Case(AnyCase):
         elif isinstance(body, Disposition) and body.first is not None:
             return body.first
         return -1
+
+
+def _addresses(attaches: list[Attach | None]) -> tuple[str, ...]:
+    """The addresses of the sources and targets that these name, each once."""
+    found: dict[str, None] = {}
+    for attach in attaches:
+        if attach is not None:
+            source = attach.source
+            if isinstance(source, Source) and isinstance(source.address, str):
+                found[source.address] = None
+            target = attach.target
+            if isinstance(target, Target) and isinstance(target.address, str):
+                found[target.address] = None
+    return tuple(found)

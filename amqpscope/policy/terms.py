@@ -1,9 +1,21 @@
-"""What a run is held to: which findings make its exit status, and whether a capture may be empty."""
+"""Which findings make the exit status, and whether a capture may be empty."""
+
+from typing import Final
 
 from amqpscope.finding import Finding
 from amqpscope.rules.profiles import weight
 
-__all__ = ["Terms"]
+__all__ = ["COUNTING", "SEVERITIES", "Terms"]
+
+SEVERITIES: Final = ("error", "warning", "note")
+
+COUNTING: Final[dict[str, tuple[str, ...]]] = {
+    "error": ("error",),
+    "warning": ("error", "warning"),
+    "note": SEVERITIES,
+    "never": (),
+}
+"""What counts by the severity that is named, `never` being none."""
 
 
 class Terms:
@@ -18,5 +30,7 @@ class Terms:
         self.allow_empty = allow_empty
 
     def counts(self, finding: Finding) -> bool:
-        """Whether a finding makes the exit status 1."""
+        """Whether a finding makes the exit status 1. What is suppressed does not."""
+        if finding.suppressed_by:
+            return False
         return weight(finding) in self.severities and (finding.certain or self.possible)

@@ -1,0 +1,138 @@
+"""`amqpscope config show`: what holds here, and where it is from."""
+
+import json
+import os
+from typing import Annotated, Any
+
+import typer
+
+from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.judging import ConfigOption, NoConfig, configuration_of
+from amqpscope.cli.status import Status
+from amqpscope.cli.why import Format
+from amqpscope.policy.configuration import NAME, Configuration
+from amqpscope.policy.policy import Policy
+from amqpscope.report.printable import printable, word
+
+__all__ = ["app"]
+
+SCHEMA = "amqpscope/configuration/1"
+
+_EPILOG = f"""\b
+Without --config it is the nearest {NAME}, or pyproject.toml with a
+table [tool.amqpscope], from the working directory upwards, but not above a
+folder with .git. What is given on a command line beats the file.
+
+\b
+Exit status: 0 fine, 2 a configuration that cannot be understood.
+"""
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="What captures are held to: the configuration.",
+    epilog="`amqpscope config COMMAND --help` tells about a command.",
+)
+
+
+@app.callback()
+def config() -> None:
+    """What captures are held to: the configuration."""
+
+
+@app.command(cls=HelpfulCommand, epilog=_EPILOG, short_help="What holds here, and where it is from.")
+def show(
+    config: ConfigOption = None,
+    no_config: NoConfig = False,
+    form: Annotated[
+        Format,
+        typer.Option("--format", metavar="text|json", show_default=False, help="json: one object."),
+    ] = Format.text,
+) -> int:
+    """Show what `check` holds captures to here, and where each of it is from."""
+    configuration = configuration_of(config, no_config)
+    Policy(configuration)
+    if form is Format.json:
+        print(json.dumps(_told(configuration), indent=1))
+    else:
+        for line in _lines(configuration):
+            print(line)
+    return Status.FINE
+
+
+# What holds where no file says anything.
+_DEFAULTS: dict[str, object] = {
+    "select": ["all"],
+    "ignore": [],
+    "fail-on": "error",
+    "fail-on-possible": False,
+    "strict": False,
+    "allow-empty": False,
+    "spec": "final",
+    "profile": "auto",
+    "format": "text",
+    "output": [],
+    "max-per-rule": 3,
+}
+
+
+def _told(configuration: Configuration) -> dict[str, Any]:
+    """All of it as an object of JSON."""
+    values = configuration.values
+    return {
+        "schema": SCHEMA,
+        "file": configuration.file or None,
+        "settings": {
+            key: {
+                "value": values.get(key, default),
+                "from": "file" if key in values else "default",
+                "line": (configuration.line(key) or None) if key in values else None,
+            }
+            for key, default in _DEFAULTS.items()
+        },
+        "severity": [
+            {
+                "rule": selector.word,
+                "severity": level,
+                "rules": len(selector.rules),
+                "line": configuration.line(selector.word, ("severity",)) or None,
+            }
+            for selector, level in configuration.levels
+        ],
+    }
+
+
+def _lines(configuration: Configuration) -> list[str]:
+    """The same for people: a line each, with where it is from behind it."""
+    told = _told(configuration)
+    file = printable(configuration.file)
+    if configuration.file:
+        lines = [f"configuration: {file}"]
+    else:
+        lines = [f"configuration: none; all is as it is without one (in {printable(_here())})"]
+    rows = [(key, _value(one["value"]), one["from"], one["line"]) for key, one in told["settings"].items()]
+    for one in told["severity"]:
+        many = "" if one["rules"] == 1 else f" ({one['rules']} rules)"
+        rows.append((f"severity {printable(one['rule'])}", f"{one['severity']}{many}", "file", one["line"]))
+    names = max(len(name) for name, *_ in rows)
+    width = max(len(value) for _, value, *_ in rows)
+    for name, value, origin, line in rows:
+        where = origin if origin == "default" else file + (f", line {line}" if line else "")
+        lines.append(f"  {name:<{names}}  {value:<{width}}  {where}")
+    return lines
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "a folder that is gone"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(word(str(one)) for one in value) or "none"
+    return word(str(value))

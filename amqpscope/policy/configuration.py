@@ -1,0 +1,253 @@
+"""The configuration: `amqpscope.toml`, or the table `[tool.amqpscope]` of a `pyproject.toml`.
+
+The nearest one holds, from the working directory upwards, but not above a folder with `.git` in it; where
+both are in one folder, `amqpscope.toml`. Everything in it is looked at before anything is read: what is not
+known, or of another type than it has to be, is an error that names the file, the line and the key.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from amqpscope.errors import ConfigurationError, FilterError
+from amqpscope.limits import MAX_CONFIGURATION
+from amqpscope.policy.selectors import Selector, selectors
+from amqpscope.policy.terms import COUNTING, SEVERITIES
+from amqpscope.policy.toml_lines import line_of_key
+from amqpscope.rules.editions import EDITIONS
+from amqpscope.rules.profiles import valid
+
+__all__ = [
+    "FORMATS",
+    "KEYS",
+    "NAME",
+    "Configuration",
+    "find_configuration",
+    "nearest_word",
+    "read_configuration",
+]
+
+NAME: Final = "amqpscope.toml"
+
+_SHARED: Final = "pyproject.toml"
+_TABLE: Final = ("tool", "amqpscope")
+
+FORMATS: Final = ("text", "json", "ndjson", "markdown", "junit", "sarif", "github")
+
+
+class Configuration:
+    """What a file says. file: its path, as people see it; "" if there is none.
+
+    values: by key, checked: texts, booleans, numbers, lists of texts. levels: the severities that are set.
+    """
+
+    def __init__(self, file: str = "", text: str = "", table: tuple[str, ...] = ()) -> None:
+        self.file = file
+        self.folder = os.path.dirname(file)
+        self.values: dict[str, Any] = {}
+        self.levels: list[tuple[Selector, str]] = []
+        self._text = text
+        self._table = table
+
+    def path(self, name: str) -> str:
+        """A path that stands in the file, which is relative to it, as it is from the working directory."""
+        return os.path.join(self.folder, name) if self.folder else name
+
+    def line(self, key: str, within: tuple[str, ...] = ()) -> int:
+        """The line where a key stands, of our table or of one within it; 0 if it cannot be told."""
+        return line_of_key(self._text, (*self._table, *within), key)
+
+
+def find_configuration(start: str | None = None) -> Configuration:
+    """The nearest configuration from a folder (the working directory) upwards; an empty one if there is none.
+
+    Raises ConfigurationError if one is there that cannot be understood.
+    """
+    try:
+        folder = Path(start if start is not None else os.getcwd()).absolute()
+    except OSError:
+        return Configuration()  # the working directory is gone
+    for one in (folder, *folder.parents):
+        for name in (NAME, _SHARED):
+            path = one / name
+            if path.is_file():
+                found = _read(_shown(path), shared=name == _SHARED, must=False)
+                if found is not None:
+                    return found
+        if (one / ".git").exists():
+            break
+    return Configuration()
+
+
+def read_configuration(path: str) -> Configuration:
+    """The configuration of this file. Raises ConfigurationError."""
+    found = _read(path, shared=os.path.basename(path) == _SHARED, must=True)
+    assert found is not None
+    return found
+
+
+def _shown(path: Path) -> str:
+    """A path as it is shortest from the working directory."""
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):
+        return str(path)
+    return min(relative, str(path), key=len)
+
+
+def _read(path: str, shared: bool, must: bool) -> Configuration | None:
+    """What a file says. None if it has no table of ours, unless it must."""
+    try:
+        with open(path, "rb") as file:
+            octets = file.read(MAX_CONFIGURATION + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+    if len(octets) > MAX_CONFIGURATION:
+        raise ConfigurationError(f"{path}: is larger than {MAX_CONFIGURATION} octets")
+    try:
+        text = octets.decode("utf-8")
+        whole: Any = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: is not in UTF-8 (octet {error.start})") from error
+    except RecursionError as error:
+        raise ConfigurationError(f"{path}: is nested too deeply") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: is no TOML: {error}") from error
+    table: tuple[str, ...] = ()
+    if shared:
+        table = _TABLE
+        tools = whole.get("tool")
+        if tools is None or (isinstance(tools, dict) and "amqpscope" not in tools):
+            if must:
+                raise ConfigurationError(f"{path}: has no table [tool.amqpscope]")
+            return None
+        whole = tools.get("amqpscope") if isinstance(tools, dict) else tools
+        if not isinstance(whole, dict):
+            raise ConfigurationError(f"{path}: tool.amqpscope: must be a table")
+    # Line ends as the parser takes them, so that lines are counted as it does.
+    return _Reader(Configuration(path, text.replace("\r\n", "\n"), table)).read(whole)
+
+
+class _Reader:
+    """Takes a table of TOML apart."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    def read(self, table: dict[str, Any]) -> Configuration:
+        """All of it. Raises ConfigurationError."""
+        configuration = self._configuration
+        for key, value in table.items():
+            if key not in KEYS:
+                raise self._wrong(key, nearest_word(key, KEYS, "key"))
+            configuration.values[key] = KEYS[key](self, key, value)
+        return configuration
+
+    def _wrong(self, key: str, what: str, within: tuple[str, ...] = ()) -> ConfigurationError:
+        """An error about a key, of our table or of one in it."""
+        file = self._configuration.file
+        line = self._configuration.line(key, within)
+        where = f"{file}, line {line}" if line else file
+        inner = f"[{'.'.join(within)}] " if within else ""
+        return ConfigurationError(f"{where}: {inner}{key}: {what}")
+
+    # What may stand behind a key
+
+    def boolean(self, key: str, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise self._wrong(key, "must be true or false")
+        return value
+
+    def count(self, key: str, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
+            raise self._wrong(key, "must be a number, 1 or more")
+        return value
+
+    def text(self, key: str, value: object) -> str:
+        if not isinstance(value, str) or not value:
+            raise self._wrong(key, "must be a text")
+        return value
+
+    def texts(self, key: str, value: object) -> list[str]:
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            raise self._wrong(key, "must be a list of texts")
+        return list(value)
+
+    def rules(self, key: str, value: object) -> list[str]:
+        words = self.texts(key, value)
+        try:
+            selectors(key, words)
+        except FilterError as error:
+            raise self._wrong(key, str(error).removeprefix(f"{key} ")) from error
+        return words
+
+    def products(self, key: str, value: object) -> str:
+        names = ",".join(self.texts(key, value))
+        try:
+            return valid(names)
+        except FilterError as error:
+            raise self._wrong(key, str(error).removeprefix("--profile ")) from error
+
+    def severities(self, key: str, value: object) -> dict[str, str]:
+        if not isinstance(value, dict):
+            raise self._wrong(key, 'must be a table of rules, as [severity] with "amqp10/M-*" = "note"')
+        for name, level in value.items():
+            if not isinstance(level, str) or level not in SEVERITIES:
+                raise self._wrong(name, "must be error, warning or note (to drop a rule: ignore)", (key,))
+            try:
+                selector = Selector(key, name)
+            except FilterError as error:
+                what = str(error).removeprefix(f"{key} {name.strip()}: ")
+                raise self._wrong(name, what, (key,)) from error
+            if selector.severity:
+                raise self._wrong(name, "must be a rule, or a pattern of rules", (key,))
+            self._configuration.levels.append((selector, level))
+        return dict(value)
+
+
+_LARGEST: Final = 10**9
+
+
+def _one_of(words: Iterable[str]) -> Callable[[_Reader, str, object], str]:
+    """What takes one of these words."""
+    known = list(words)
+
+    def taken(reader: _Reader, key: str, value: object) -> str:
+        if not isinstance(value, str):
+            raise reader._wrong(key, f"must be one of {', '.join(known)}")
+        if value not in known:
+            raise reader._wrong(key, f"{value}: must be one of {', '.join(known)}")
+        return value
+
+    return taken
+
+
+KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
+    "select": _Reader.rules,
+    "ignore": _Reader.rules,
+    "severity": _Reader.severities,
+    "fail-on": _one_of(COUNTING),
+    "fail-on-possible": _Reader.boolean,
+    "strict": _Reader.boolean,
+    "allow-empty": _Reader.boolean,
+    "spec": _one_of(EDITIONS),
+    "profile": _Reader.products,
+    "format": _one_of(FORMATS),
+    "output": _Reader.texts,
+    "max-per-rule": _Reader.count,
+}
+"""Every key, with what takes its value."""
+
+
+def nearest_word(given: str, known: Iterable[str], what: str) -> str:
+    """Why a word is none of the known ones, and which of them it is like."""
+    words = list(known)
+    near = difflib.get_close_matches(given.lower().replace("_", "-")[:64], words, n=1, cutoff=0.5)
+    if near:
+        return f"there is no such {what}; did you mean {near[0]}?"
+    return f"there is no such {what}; there are {', '.join(words)}"

@@ -1,0 +1,236 @@
+"""Judging captures under a policy: the one loop of whatever judges files.
+
+    run = judge(["orders.pcap", "stock.pcap"], load_policy())
+    run.fails                      # whether something counts, could not be read, or was not there to check
+    run.captures[0].findings       # decided: weighed, suppressed or not
+
+A hearer is told meanwhile what happens, so that nothing has to be kept.
+"""
+
+import enum
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, Protocol
+
+from amqpscope.errors import CaptureError
+from amqpscope.finding import Finding
+from amqpscope.policy.policy import Policy, Rulings
+from amqpscope.reading import Capture
+from dissectors.protocols import PROTOCOLS
+
+__all__ = ["INTERRUPTED", "Hearer", "Judged", "Meter", "Outcome", "Readable", "Run", "judge"]
+
+
+INTERRUPTED: Final = "interrupted"
+"""Why a capture was not read to its end: somebody ended the run."""
+
+
+class Outcome(enum.StrEnum):
+    """What became of a capture. failure: it could not be read to its end."""
+
+    fine = "fine"
+    findings = "findings"
+    failure = "failure"
+    empty = "empty"
+
+
+class Readable(Protocol):
+    """A capture that can be opened, and what it is called until then."""
+
+    name: str
+
+    def open(
+        self, *, keep: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
+    ) -> Capture:
+        """The capture. Raises CaptureError."""
+
+
+class Meter(Protocol):
+    """Is told of each block of a capture that was read."""
+
+    def update(self) -> None:
+        """One more."""
+
+
+class _NoMeter:
+    """Nobody looks."""
+
+    def update(self) -> None:
+        """One more."""
+
+
+class _File:
+    """A capture by its path."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = os.fspath(path)
+
+    def open(
+        self, *, keep: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
+    ) -> Capture:
+        return Capture(
+            self.name, keep=keep, records=records, judge=judge, context=context, profile=profile, spec=spec
+        )
+
+
+class Judged:
+    """One capture, judged.
+
+    findings: those to be shown, if they are gathered, in the order in which they were complete. ignored: how
+    many others there were. reason: why it was not read to its end, or "". capture: as it was read, if
+    findings are gathered and it could be opened.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.outcome = Outcome.fine
+        self.findings: list[Finding] = []
+        self.ignored = 0
+        self.reason = ""
+        self.capture: Capture | None = None
+
+
+class Hearer:
+    """Is told what becomes of captures, one after the other.
+
+    context: wants the frames around each finding. connections: wants all connections at the end, not only
+    their number.
+    """
+
+    context = False
+    connections = False
+
+    def begin(self, path: str) -> None:
+        """A capture is about to be opened."""
+
+    def opened(self, capture: Capture) -> None:
+        """It could be."""
+
+    def take(self, findings: list[Finding]) -> None:
+        """The next findings that are complete and to be shown."""
+
+    def ignore(self, count: int) -> None:
+        """So many others are not to be shown."""
+
+    def finish(self, capture: Capture, empty: bool) -> None:
+        """It was read to its end. empty: there was nothing to check."""
+
+    def fail(self, reason: str) -> None:
+        """It cannot be read, or not to its end."""
+
+    def end(self) -> None:
+        """No capture follows."""
+
+
+class Run:
+    """Captures, judged under a policy."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.captures: list[Judged] = []
+
+    @property
+    def fails(self) -> bool:
+        """Whether something counts, could not be read, or was not there to be checked."""
+        return any(one.outcome is not Outcome.fine for one in self.captures)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Those of all captures that are to be shown, if they are gathered."""
+        return [finding for one in self.captures for finding in one.findings]
+
+
+def judge(
+    captures: Iterable[Readable | str | os.PathLike[str]],
+    policy: Policy,
+    *,
+    hearer: Hearer | None = None,
+    gather: bool = True,
+    context: bool = False,
+    meter: Callable[[Capture], AbstractContextManager[Meter]] | None = None,
+) -> Run:
+    """Judge captures, one after the other, each on its own.
+
+    captures: paths, or what can be opened. hearer: is told meanwhile. gather: keep the findings; context:
+    with the frames around them. meter: what is to be around the reading of a capture, and told of its
+    blocks. What cannot be read is an outcome, no exception.
+    """
+    run = Run(policy)
+    rulings = Rulings(policy)
+    listening = hearer or Hearer()
+    for one in captures:
+        source = _File(one) if isinstance(one, str | os.PathLike) else one
+        judged = Judged(source.name)
+        run.captures.append(judged)
+        listening.begin(source.name)
+        try:
+            with source.open(
+                keep=listening.connections,
+                records=False,
+                judge=True,
+                context=context or listening.context,
+                profile=policy.profile,
+                spec=policy.spec,
+            ) as capture:
+                _judge_one(capture, judged, rulings, listening, gather, meter or _unmeasured)
+        except CaptureError as error:
+            judged.outcome = Outcome.failure
+            judged.reason = str(error)
+            listening.fail(str(error))
+    listening.end()
+    return run
+
+
+def _judge_one(
+    capture: Capture,
+    judged: Judged,
+    rulings: Rulings,
+    hearer: Hearer,
+    gather: bool,
+    meter: Callable[[Capture], AbstractContextManager[Meter]],
+) -> None:
+    """An open capture, to its end."""
+    judged.name = capture.name
+    judged.capture = capture if gather else None
+    hearer.opened(capture)
+    policy = rulings.policy
+    failed = False
+    try:
+        with meter(capture) as progress:
+            for findings in _complete(capture):
+                shown = [finding for finding in findings if rulings.decide(finding)]
+                if len(shown) < len(findings):
+                    judged.ignored += len(findings) - len(shown)
+                    hearer.ignore(len(findings) - len(shown))
+                hearer.take(shown)
+                if gather:
+                    judged.findings += shown
+                failed = failed or any(policy.counts(finding) for finding in shown)
+                progress.update()
+    except KeyboardInterrupt:
+        # What was found so far is worth having, above all of a live capture.
+        hearer.fail(INTERRUPTED)
+        hearer.end()
+        raise
+    empty = not any(capture.protocols.get(name) for name in PROTOCOLS)
+    if failed:
+        judged.outcome = Outcome.findings
+    elif empty and not policy.terms.allow_empty:
+        judged.outcome = Outcome.empty
+    hearer.finish(capture, empty)
+
+
+def _complete(capture: Capture) -> Iterator[list[Finding]]:
+    """The findings that are complete by the end of each block of the capture."""
+    try:
+        for _ in capture.blocks():
+            yield capture.take_findings()
+    except (KeyboardInterrupt, CaptureError):
+        capture.stop()
+        yield capture.take_findings()
+        raise
+
+
+def _unmeasured(capture: Capture) -> AbstractContextManager[Meter]:
+    return nullcontext(_NoMeter())
