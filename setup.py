@@ -3,7 +3,7 @@
 AMQPSCOPE_COMPILE=auto     (default) compile if a C compiler and mypy are there, else install the same
                            files as they are; they give the same results, more slowly
 AMQPSCOPE_COMPILE=require  fail if they cannot be compiled
-AMQPSCOPE_COMPILE=no       never compile
+AMQPSCOPE_COMPILE=no       never compile: the default where pre-commit installs it and somebody waits
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-MODE = os.environ.get("AMQPSCOPE_COMPILE", "auto")
+MODE = os.environ.get("AMQPSCOPE_COMPILE", "no" if os.environ.get("PRE_COMMIT") else "auto")
 
 # What every octet, packet or frame goes through. `values` holds subclasses of str and int, which
 # mypyc cannot make native; what only opens files or talks to people gains nothing.
