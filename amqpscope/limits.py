@@ -505,3 +505,40 @@ MAX_TEST_FINDINGS: Final = 1000
 
 MAX_CONFIGURATION: Final = 1024 * 1024
 """Octets of a configuration file. One with a thousand entries has a fifth of it."""
+
+# comparing
+
+MAX_COMPARED_FORMS: Final = 200_000
+"""Different things said in two captures that `diff` tells apart, some 100 MB. Runs of one scenario have some
+hundred, thousands where every message has another content."""
+
+MAX_COMPARED_ENTRIES: Final = 200
+"""Values of one frame, or message, that are compared: maps of properties have some dozen."""
+
+MAX_COMPARED_TEXT: Final = 200
+"""Characters of such a value that are kept as they are; of the rest a digest."""
+
+MAX_COMPARED_BODY: Final = 1024 * 1024
+"""Octets of a message's body whose text is compared; of what is behind only the size."""
+
+MAX_COMPARED_SAYINGS: Final = 4_000_000
+"""Frames, deliveries and outcomes of a capture that are kept to be compared, of 8 octets each."""
+
+MAX_COMPARED_CONNECTIONS: Final = 10_000
+"""Connections of a capture that are compared, the first. A story costs some 10 KiB."""
+
+MAX_COMPARED_PARTS: Final = 1_000
+"""Sessions, links, channels or consumers of one connection that are compared, of each kind: the first."""
+
+MAX_GENERATED_NAMES: Final = 10_000
+"""Names made by brokers that are known again where they are used, in one capture."""
+
+MAX_COMPARED_UNSETTLED: Final = 100_000
+"""Deliveries of a session or channel without an outcome that wait for one. Above all prefetches in use."""
+
+MAX_ALIGNED: Final = 2_000
+"""Frames of one sequence between the first and the last difference that are set against each other one by
+one, which takes time with their square. Of more the first difference is told, and how many there may be."""
+
+MAX_DIFFERENCES: Final = 1_000
+"""Differences of a pair of connections that are kept. Who reads them has understood after ten."""

@@ -29,6 +29,7 @@ def test_there_are_pictures() -> None:
         "$ amqpscope check captures/rhea-any-interface.pcap",
         "$ amqpscope why captures/rhea-transfer-before-attach.pcap 17",
         "$ amqpscope why --end captures/pika-connection-errors.pcap",
+        "$ amqpscope diff captures/proton-anonymous.pcap captures/rabbitmq-proton.pcap",
         "$ amqpscope rules explain L-CREDIT",
     ]
     assert max(len(picture.splitlines()) for picture in PICTURES) > 15

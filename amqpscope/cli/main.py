@@ -10,6 +10,7 @@ import typer
 from amqpscope import __version__
 from amqpscope.cli import check as check_command
 from amqpscope.cli import config as config_command
+from amqpscope.cli import diff as diff_command
 from amqpscope.cli import pipeline as pipeline_command
 from amqpscope.cli import read as read_command
 from amqpscope.cli import rules as rules_command
@@ -55,6 +56,11 @@ app.command(
     epilog=why_command.EPILOG,
     short_help="What allows or forbids a packet, and what followed.",
 )(why_command.why)
+app.command(
+    cls=HelpfulCommand,
+    epilog=diff_command.EPILOG,
+    short_help="Where two runs of one scenario part.",
+)(diff_command.diff)
 app.command(
     cls=HelpfulCommand,
     epilog=sniff_command.EPILOG,

@@ -11,6 +11,7 @@ from amqpscope.cli.output import painter
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError
 from amqpscope.model import Connection
+from amqpscope.rereadable import Rereadable
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.selection import check_connection, is_connection
 from amqpscope.why.endings import endings_of
@@ -18,7 +19,6 @@ from amqpscope.why.endings_text import endings_lines, wanted_of
 from amqpscope.why.followers import follower
 from amqpscope.why.inquiry import inquire
 from amqpscope.why.json_form import answer_object, endings_object
-from amqpscope.why.rereadable import Rereadable
 from amqpscope.why.scenes import Scenes
 from amqpscope.why.text import answer_lines
 

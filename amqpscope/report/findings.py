@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from amqpscope.finding import Finding
+from amqpscope.report.made_up import without_made_up
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
 from amqpscope.rules.catalogue import rule, severity
@@ -27,9 +28,6 @@ __all__ = [
 ]
 
 FINDINGS_SCHEMA = "amqpscope/findings/1"
-
-# What peers make up anew for every run, in names of links: UUIDs, counters.
-_MADE_UP = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}|[0-9]+")
 
 # Frames whose maps hold no message, token or SASL data.
 _PLAIN_FRAMES = ("open", "begin", "attach", "flow", "disposition", "detach", "end", "close")
@@ -99,7 +97,7 @@ def fingerprint(finding: Finding) -> str:
             finding.peer,
             finding.frame,
             str(finding.session),
-            _MADE_UP.sub("#", finding.link),
+            without_made_up(finding.link),
             finding.link_sender,
             ",".join(sorted(finding.evidence)),
         )

@@ -27,9 +27,9 @@ from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.report.findings import expected_condition
+from amqpscope.rereadable import Rereadable
 from amqpscope.rules.profiles import weight
 from amqpscope.why.place import Mark
-from amqpscope.why.rereadable import Rereadable
 
 __all__ = ["Ended", "Ending", "Following", "Step", "Thing", "Tracing", "endings_of"]
 

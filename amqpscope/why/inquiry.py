@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_QUESTIONS, MAX_REMEMBERED_FRAMES
 from amqpscope.model import Connection, FrameRecord
+from amqpscope.rereadable import Rereadable
 from amqpscope.rules.amqp091.judge import Judge as Judge091
 from amqpscope.rules.amqp10.judge import Judge as Judge10
 from amqpscope.rules.judges import new_judge
@@ -25,7 +26,6 @@ from amqpscope.why.grounds import Grounds, Watch
 from amqpscope.why.grounds091 import Grounds091
 from amqpscope.why.grounds10 import Grounds10
 from amqpscope.why.place import Ground, Knew, Mark, Question, Sequel
-from amqpscope.why.rereadable import Rereadable
 from amqpscope.why.segment import Segment, segment_of
 
 __all__ = ["Answer", "inquire"]

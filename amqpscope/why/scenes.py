@@ -14,8 +14,8 @@ from amqpscope.report.json_form import FrameForm
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.timeline import Clock, Timeline
+from amqpscope.rereadable import Rereadable
 from amqpscope.why.place import Mark
-from amqpscope.why.rereadable import Rereadable
 
 __all__ = ["Scenes", "Wanted"]
 

@@ -37,12 +37,13 @@ def test_it_fits_and_ends_well(
 
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "--help")
-    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:8])
+    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:9])
     assert listed == {
         "read": "What was said, frame by frame.",
         "summary": "What happened on each connection, and how it ended.",
         "check": "Who broke which rule, where, and in which state.",
         "why": "What allows or forbids a packet, and what followed.",
+        "diff": "Where two runs of one scenario part.",
         "sniff": "What is said now on an interface, with verdicts.",
         "rules": "What is checked; a rule explained.",
         "config": "What captures are held to here.",

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from amqpscope.rereadable import Rereadable
 from amqpscope.why.inquiry import inquire
 from amqpscope.why.place import Ground
-from amqpscope.why.rereadable import Rereadable
 from amqpscope.why.text import is_decisive, weighed
 
 ROOT = Path(__file__).parent.parent.parent / "captures" / "rules"

@@ -1,0 +1,155 @@
+"""`amqpscope diff`: where two runs of one scenario part, in what the peers say and in what is found."""
+
+import enum
+import json
+from typing import Annotated
+
+import typer
+
+from amqpscope.cli.judging import (
+    AllowEmpty,
+    ConfigOption,
+    FailOnOption,
+    FailOnPossible,
+    IgnoreOption,
+    NoConfig,
+    ProfileOption,
+    SelectOption,
+    SpecOption,
+    StrictOption,
+    configuration_of,
+    given_of,
+)
+from amqpscope.cli.output import notes_to_stderr, painter, say
+from amqpscope.cli.status import Status
+from amqpscope.comparing.comparison import Comparison, compare
+from amqpscope.comparing.json_form import comparison_object
+from amqpscope.comparing.scenes import Scenes, wanted_of
+from amqpscope.comparing.text import comparison_lines
+from amqpscope.errors import FilterError
+from amqpscope.policy.policy import Policy
+from amqpscope.rereadable import Rereadable
+
+__all__ = ["EPILOG", "diff"]
+
+EPILOG = """\b
+Compared is what each peer says on each connection, session, link, channel and
+consumer, in its order: frames and their fields, deliveries and messages, and
+for each delivery what becomes of it, whether it is told one by one or for
+many. No difference are times, ports, packets and TCP segments, how a message
+is cut into frames, ids and tags, names made up anew for each run, later flows
+and heartbeats, how the two peers' frames interleave, and who the peers say
+they are.
+
+\b
+Connections are paired by protocol, by the nodes they use and by their client,
+then in their order. Findings are paired by their fingerprint; those that only
+one run has count for the exit status as in `check`.
+
+\b
+Each capture is read twice; - is copied to a temporary file first.
+
+\b
+Examples:
+  amqpscope diff before.pcap after.pcap
+  amqpscope diff --all rabbitmq.pcapng artemis.pcapng
+  amqpscope diff --format json a.pcap b.pcap | jq '.connections[].first'
+
+\b
+Exit status: 0 the same, 1 different, 2 a failure (unreadable file), 3 there
+is no AMQP 1.0 or 0-9-1 to compare in one of them, 130 interrupted.
+"""
+
+
+class Format(enum.StrEnum):
+    """Forms of output."""
+
+    text = "text"
+    json = "json"
+
+
+def diff(
+    one: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="A capture, pcap or pcapng, also in gzip or zstd; - is standard input."
+        ),
+    ],
+    other: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="All differences, not the first of each connection; and what is the same."
+        ),
+    ] = False,
+    form: Annotated[
+        Format,
+        typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object."),
+    ] = Format.text,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    config: ConfigOption = None,
+    no_config: NoConfig = False,
+    spec: SpecOption = None,
+    profile: ProfileOption = None,
+    fail_on: FailOnOption = None,
+    fail_on_possible: FailOnPossible = None,
+    strict: StrictOption = None,
+    allow_empty: AllowEmpty = None,
+) -> int:
+    """Show where two captures of one scenario part: in what the peers say, and in what is found."""
+    if one == other == "-":
+        raise FilterError("- (standard input) can be read only once")
+    given = given_of(
+        select=select,
+        ignore=ignore,
+        fail_on=fail_on,
+        possible=fail_on_possible,
+        strict=strict,
+        allow_empty=allow_empty,
+        spec=spec,
+        profile=profile,
+    )
+    policy = Policy(configuration_of(config, no_config), given)
+    with (
+        Rereadable(one, policy.profile, policy.spec) as a,
+        Rereadable(other, policy.profile, policy.spec) as b,
+    ):
+        comparison = compare(a, b, policy)
+        for run in (comparison.a, comparison.b):
+            notes_to_stderr(run.name, run.notes)
+        as_data = form is Format.json
+        scenes = [
+            Scenes.of(material, _wanted(comparison, first, whole or as_data), as_data)
+            for material, first in ((a, True), (b, False))
+        ]
+    if as_data:
+        print(json.dumps(comparison_object(comparison, *scenes)))
+    else:
+        paint = painter()[0].paint
+        for line, hang in comparison_lines(comparison, scenes[0], scenes[1], whole):
+            print(paint(line, hang))
+    return _status(comparison, policy.terms.allow_empty)
+
+
+def _wanted(comparison: Comparison, in_a: bool, whole: bool) -> dict[int, set[int]]:
+    """The frames that are shown of one run, by connection."""
+    wanted: dict[int, set[int]] = {}
+    for meeting in comparison.meetings:
+        story = meeting.a if in_a else meeting.b
+        if story is None or not meeting.differences:
+            continue
+        first = meeting.first
+        shown = meeting.differences if whole else [*meeting.negotiated, *([first] if first else [])]
+        wanted[int(story.connection.stream)] = wanted_of(shown, first, in_a)
+    return wanted
+
+
+def _status(comparison: Comparison, allow_empty: bool) -> Status:
+    empty = [run for run in (comparison.a, comparison.b) if not run.stories]
+    for run in empty:
+        how = "it is encrypted" if run.protocols.get("tls") else "there is none"
+        say(f"{run.name}: no AMQP 1.0 or 0-9-1 to compare: {how}")
+    if empty and not allow_empty:
+        return Status.NO_AMQP
+    return Status.FINE if comparison.same else Status.FINDINGS

@@ -1,0 +1,121 @@
+"""A comparison as data: the contract `amqpscope/diff/1`."""
+
+from typing import Any
+
+from amqpscope.comparing.comparison import Comparison, Difference, Judged, Meeting
+from amqpscope.comparing.run import Run
+from amqpscope.comparing.scenes import CONTEXT, Scenes
+from amqpscope.comparing.story import Story
+from amqpscope.comparing.words import said, subject
+from amqpscope.report.findings import finding_object
+
+__all__ = ["SCHEMA", "comparison_object"]
+
+SCHEMA = "amqpscope/diff/1"
+
+
+def comparison_object(comparison: Comparison, a: Scenes, b: Scenes) -> dict[str, Any]:
+    """All of it. scenes: frames as objects, of each run."""
+    return {
+        "schema": SCHEMA,
+        "same": comparison.same,
+        "a": _run(comparison.a),
+        "b": _run(comparison.b),
+        "connections": [_meeting(one, a, b) for one in comparison.meetings],
+        "findings": [_judged(one, comparison) for one in comparison.findings],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "capture": run.name,
+        "connections": len(run.stories),
+        "frames": run.frames,
+        "encrypted": run.protocols.get("tls", 0),
+        "connections_not_compared": run.left_out,
+        "findings_not_listed": run.findings_left_out,
+    }
+
+
+def _meeting(meeting: Meeting, a: Scenes, b: Scenes) -> dict[str, Any]:
+    first = meeting.first
+    return {
+        "same": meeting.same,
+        "protocol": meeting.any.connection.protocol,
+        "a": _story(meeting.a),
+        "b": _story(meeting.b),
+        "peers": [
+            {"peer": peer, "field": field, "a": one, "b": other} for peer, field, one, other in meeting.who()
+        ],
+        "differences": [_difference(one, meeting, a, b) for one in meeting.differences],
+        "differences_count": meeting.count,
+        "differences_exact": meeting.exact,
+        "first": None
+        if first is None
+        else {
+            **_difference(first, meeting, a, b),
+            "before": {
+                "a": _before(meeting.a, first.frame_a, first.a is None, a),
+                "b": _before(meeting.b, first.frame_b, first.b is None, b),
+            },
+        },
+    }
+
+
+def _story(story: Story | None) -> dict[str, Any] | None:
+    if story is None:
+        return None
+    return {
+        "connection": story.connection.id,
+        "tcp_stream": story.connection.stream,
+        "frames": story.frames,
+        "midstream": story.midstream,
+        "compared_up_to_packet": story.cut_at or None,
+        "why_not_further": story.cut_for or None,
+    }
+
+
+def _difference(difference: Difference, meeting: Meeting, a: Scenes, b: Scenes) -> dict[str, Any]:
+    return {
+        "subject": subject(difference),
+        "where": [{"what": part.what, "label": part.label} for part in difference.where[1:]],
+        "peer": difference.peer,
+        "negotiated": difference.negotiated,
+        "place": difference.place,
+        "fields": [{"field": one.path, "a": one.a, "b": one.b} for one in difference.changes],
+        "a": _said(difference, meeting.a, True, a),
+        "b": _said(difference, meeting.b, False, b),
+    }
+
+
+def _said(difference: Difference, story: Story | None, in_a: bool, scenes: Scenes) -> dict[str, Any] | None:
+    form = difference.a if in_a else difference.b
+    if form is None or story is None:
+        return None
+    place = (int(story.connection.stream), difference.frame_a if in_a else difference.frame_b)
+    return {
+        "said": said(form, difference),
+        "packet": scenes.packets.get(place),
+        "frame": scenes.objects.get(place),
+    }
+
+
+def _before(story: Story | None, frame: int, with_it: bool, scenes: Scenes) -> list[dict[str, Any]]:
+    if story is None:
+        return []
+    end = frame + with_it
+    numbers = range(max(end - CONTEXT, 0), end)
+    found = (scenes.objects.get((int(story.connection.stream), number)) for number in numbers)
+    return [one for one in found if one is not None]
+
+
+def _judged(judged: Judged, comparison: Comparison) -> dict[str, Any]:
+    known, run = (judged.a, comparison.a) if judged.a is not None else (judged.b, comparison.b)
+    assert known is not None
+    return {
+        "fingerprint": judged.fingerprint,
+        "a": 0 if judged.a is None else judged.a.count,
+        "b": 0 if judged.b is None else judged.b.count,
+        "counts": judged.counts,
+        "finding": finding_object(known.first, run.name),
+    }

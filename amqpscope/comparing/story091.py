@@ -1,0 +1,323 @@
+"""The story of a connection of AMQP 0-9-1: what each peer says, by channel and consumer.
+
+* The connection: headers and the methods of channel 0. Heartbeats are a matter of time.
+* A channel: the client's methods and publishes in their order; the server's answers in theirs; what the
+  server sends back; what it confirms of the first publish, the second and so on; what the client says of
+  messages it got.
+* A consumer: the deliveries to it, and what the client says of each, by itself or with all before.
+
+What a peer still says on something that the other one has closed is late.
+"""
+
+from collections.abc import Collection
+
+from amqpscope.comparing.forms import Entry, Form, FormTable
+from amqpscope.comparing.forms091 import Forms091
+from amqpscope.comparing.story import CONFIRMS, DELIVERIES, GETS, OUTCOMES, RETURNS, Names, Part, Room, Story
+from amqpscope.limits import MAX_COMPARED_UNSETTLED
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.made_up import without_made_up
+from amqpscope.report.printable import word
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.message import Message
+from dissectors.amqp091.methods import (
+    BasicAck,
+    BasicCancel,
+    BasicCancelOk,
+    BasicConsume,
+    BasicConsumeOk,
+    BasicDeliver,
+    BasicGet,
+    BasicGetEmpty,
+    BasicGetOk,
+    BasicNack,
+    BasicPublish,
+    BasicReject,
+    BasicReturn,
+    ChannelClose,
+    ChannelOpen,
+    ConfirmSelect,
+    ConnectionClose,
+    ConnectionOpen,
+    ConnectionStart,
+    ConnectionStartOk,
+    QueueDeclare,
+    QueueDeclareOk,
+)
+from dissectors.amqp091.tables import FieldTable
+
+__all__ = ["Story091"]
+
+_LABEL = 48
+
+_OTHER = {CLIENT: SERVER, SERVER: CLIENT}
+
+_WAITING_REQUESTS = 1000
+_SUCCESS = 200
+
+
+class _Consumer:
+    """A consumer: its part. no_ack: nothing is said of its deliveries."""
+
+    def __init__(self, part: Part, no_ack: bool) -> None:
+        self.part = part
+        self.no_ack = no_ack
+        self.cancelled = False
+
+
+class _Channel:
+    """A channel. unsettled: part, strand and place of each delivery, by tag. open: the method, by peer, whose
+    content is to come, and its frame."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.closed: set[str] = set()
+        self.consumers: dict[str, _Consumer] = {}
+        self.nameless: list[_Consumer] = []
+        self.unsettled: dict[int, tuple[Part, str, int]] = {}
+        self.gets: list[bool] = []
+        self.got = 0
+        self.declared: list[bool] = []
+        self.confirms = False
+        self.published = 0
+        self.unconfirmed: dict[int, None] = {}
+        self.open: dict[str, tuple[Method, int]] = {}
+
+
+class Story091(Story):
+    """Takes the frames of one connection."""
+
+    def __init__(self, connection: Connection, room: Room, table: FormTable, names: Names) -> None:
+        super().__init__(connection, room, table)
+        self._names = names
+        self._forms = Forms091(names)
+        self._channels: dict[int, _Channel] = {}
+        self._closed: set[str] = set()
+
+    def take(self, record: FrameRecord, link: LinkOf | None, links: LinkNames) -> None:
+        """The next frame."""
+        frame = record.frame
+        peer = record.peer
+        if frame.kind == "heartbeat":
+            return
+        body = frame.body
+        self.late = _OTHER[peer] in self._closed
+        number = int(frame.channel)
+        if number <= 0:
+            self._on_connection(peer, record)
+            return
+        channel = self._channels.get(number)
+        if isinstance(body, ChannelOpen) or channel is None:
+            if frame.kind != "method" or not self.may_have(self.part.parts):
+                return
+            part = Part("channel", str(len(self.part.parts) + 1), self.frames)
+            self.part.parts.append(part)
+            channel = self._channels[number] = _Channel(part)
+        self.late = self.late or _OTHER[peer] in channel.closed
+        if frame.kind == "method":
+            self._unfinished(channel, peer)
+            if isinstance(body, Method):
+                self._method(channel, peer, record, body)
+            else:
+                self.say(channel.part, peer, peer, self._forms.of(frame))
+        message = Message.of(record.message)
+        if message is not None and peer in channel.open:
+            method, at = channel.open.pop(peer)
+            self._content(channel, peer, method, message, at)
+
+    def finish(self) -> None:
+        """No more comes."""
+        for channel in self.part.parts:
+            channel.keys = [frozenset(channel.marks)]
+            for consumer in channel.parts:
+                consumer.keys = [frozenset(consumer.marks)]
+        self._channels.clear()
+
+    # The connection
+
+    def _on_connection(self, peer: str, record: FrameRecord) -> None:
+        body = record.frame.body
+        if isinstance(body, ConnectionStart):
+            self._introduced(peer, body.server_properties)
+        elif isinstance(body, ConnectionStartOk):
+            self._introduced(peer, body.client_properties)
+            self.part.marks.add(f"by {body.mechanism}")
+        elif isinstance(body, ConnectionOpen):
+            self.part.marks.add(f"virtual host {body.virtual_host}")
+        elif isinstance(body, ConnectionClose):
+            self._closed.add(peer)
+            _broken(self.part, peer, int(body.reply_code))
+            if peer == CLIENT:
+                for channel in self._channels.values():
+                    _dropped(channel)
+        self.say(self.part, peer, peer, self._forms.of(record.frame))
+
+    def _introduced(self, peer: str, properties: FieldTable | None) -> None:
+        if properties is None:
+            return
+        table = properties.read()
+        for name, told in (("product", "product"), ("version", "version"), ("connection_name", "container")):
+            value = table.get(name)
+            if isinstance(value, str):
+                self.who[peer, told] = word(without_made_up(value) if told == "container" else value, _LABEL)
+
+    # Methods
+
+    def _method(self, channel: _Channel, peer: str, record: FrameRecord, body: Method) -> None:
+        definition = body.definition()
+        if definition.content:
+            channel.open[peer] = (body, self.frames)
+            if isinstance(body, BasicPublish) and channel.confirms:
+                channel.published += 1
+                channel.unconfirmed[channel.published] = None
+                if len(channel.unconfirmed) > MAX_COMPARED_UNSETTLED:
+                    channel.unconfirmed.pop(next(iter(channel.unconfirmed)))
+            return
+        if isinstance(body, (BasicAck, BasicNack, BasicReject)):
+            self._settled(channel, peer, body)
+            return
+        if isinstance(body, BasicConsume):
+            self._consume(channel, body)
+        elif isinstance(body, BasicConsumeOk):
+            if channel.nameless:
+                channel.consumers[body.consumer_tag or ""] = channel.nameless.pop(0)
+        elif isinstance(body, (BasicCancel, BasicCancelOk)):
+            consumer = channel.consumers.get(body.consumer_tag or "")
+            if consumer is not None and peer == CLIENT:
+                consumer.cancelled = True
+                consumer.part.dropped_by = CLIENT
+        elif isinstance(body, BasicGet):
+            channel.part.marks.add(f"gets from {self._names.of(body.queue or '')}")
+            if len(channel.gets) < _WAITING_REQUESTS:
+                channel.gets.append(body.no_ack)
+        elif isinstance(body, BasicGetEmpty):
+            if channel.gets:
+                channel.gets.pop(0)
+        elif isinstance(body, QueueDeclare):
+            if not body.no_wait and len(channel.declared) < _WAITING_REQUESTS:
+                channel.declared.append(not body.queue)
+        elif isinstance(body, QueueDeclareOk):
+            if channel.declared and channel.declared.pop(0):
+                self._names.generated(body.queue or "")
+        elif isinstance(body, ConfirmSelect):
+            channel.confirms = True
+        elif isinstance(body, ChannelClose):
+            channel.closed.add(peer)
+            _broken(channel.part, peer, int(body.reply_code))
+            if peer == CLIENT:
+                _dropped(channel)
+        self.say(channel.part, peer, peer, self._forms.of(record.frame))
+
+    def _consume(self, channel: _Channel, body: BasicConsume) -> None:
+        if not self.may_have(channel.part.parts):
+            return
+        queue = self._names.of(body.queue or "")
+        part = Part("consumer", word(queue, _LABEL), self.frames)
+        part.marks.add(queue)
+        channel.part.parts.append(part)
+        consumer = _Consumer(part, body.no_ack)
+        self._uses(channel, f"consumes {queue}")
+        if body.consumer_tag:
+            channel.consumers[body.consumer_tag] = consumer
+            if not body.no_wait:
+                channel.nameless.append(consumer)
+        elif len(channel.nameless) < _WAITING_REQUESTS:
+            channel.nameless.append(consumer)
+
+    def _uses(self, channel: _Channel, mark: str) -> None:
+        for part in (channel.part, self.part):
+            if len(part.marks) < _WAITING_REQUESTS:
+                part.marks.add(mark)
+
+    # Content
+
+    def _content(self, channel: _Channel, peer: str, method: Method, message: Message, at: int) -> None:
+        """A message has come to its end, or is given up."""
+        form = self._forms.method(method, method.definition().name, message)
+        if isinstance(method, BasicDeliver):
+            consumer = channel.consumers.get(method.consumer_tag or "")
+            if consumer is None:
+                if not self.midstream:
+                    self.say(channel.part, peer, peer, Form(form.name, (Entry("without", "consumer"),)), at)
+                return
+            self.late = self.late or consumer.cancelled
+            place = self.say(consumer.part, DELIVERIES, peer, form, at)
+            if not consumer.no_ack:
+                self._await(channel, int(method.delivery_tag), (consumer.part, OUTCOMES, place))
+        elif isinstance(method, BasicGetOk):
+            self.say(channel.part, peer, peer, form, at)
+            no_ack = channel.gets.pop(0) if channel.gets else False
+            if not no_ack:
+                self._await(channel, int(method.delivery_tag), (channel.part, GETS, channel.got))
+                channel.got += 1
+        elif isinstance(method, BasicReturn):
+            self.say(channel.part, RETURNS, peer, form, at)
+        else:
+            if isinstance(method, BasicPublish):
+                exchange, key = method.exchange or "", method.routing_key or ""
+                self._uses(channel, f"publishes to {self._names.of(exchange)}/{self._names.of(key)}")
+            self.say(channel.part, peer, peer, form, at)
+
+    def _unfinished(self, channel: _Channel, peer: str) -> None:
+        """A method comes where content is due."""
+        left = channel.open.pop(peer, None)
+        if left is not None:
+            method, at = left
+            form = Form(method.definition().name, (Entry("complete", "false"),))
+            self.say(channel.part, peer, peer, form, at)
+
+    def _await(self, channel: _Channel, tag: int, place: tuple[Part, str, int]) -> None:
+        channel.unsettled[tag] = place
+        if len(channel.unsettled) > MAX_COMPARED_UNSETTLED:
+            channel.unsettled.pop(next(iter(channel.unsettled)))
+
+    def _settled(self, channel: _Channel, peer: str, body: BasicAck | BasicNack | BasicReject) -> None:
+        """An ack, nack or reject, of one or of all up to it."""
+        tag = int(body.delivery_tag)
+        multiple = not isinstance(body, BasicReject) and body.multiple
+        entries = []
+        if not isinstance(body, BasicAck) and peer == CLIENT:
+            entries.append(Entry("requeue", "true" if body.requeue else "false"))
+        # nack is RabbitMQ's word for several rejects.
+        name = "ack" if isinstance(body, BasicAck) else "reject"
+        form = Form(name, tuple(entries))
+        if peer == SERVER:
+            numbers = _named(channel.unconfirmed, tag, multiple)
+            for number in numbers:
+                del channel.unconfirmed[number]
+                self.say_of(channel.part, CONFIRMS, peer, number - 1, form)
+        else:
+            numbers = _named(channel.unsettled, tag, multiple)
+            for number in numbers:
+                part, strand, place = channel.unsettled.pop(number)
+                self.say_of(part, strand, peer, place, form)
+        if not numbers and not self.midstream and not (multiple and tag == 0):
+            stray = Form(body.definition().name, (Entry("without", "delivery"), *entries))
+            self.say(channel.part, peer, peer, stray)
+
+
+def _broken(part: Part, peer: str, code: int) -> None:
+    """A peer closes something, maybe for an error."""
+    if code != _SUCCESS and not part.broken_by:
+        part.broken_by = peer
+
+
+def _dropped(channel: _Channel) -> None:
+    """The client ends a channel, alone or with its connection."""
+    for consumer in channel.consumers.values():
+        consumer.part.dropped_by = CLIENT
+
+
+def _named(waiting: Collection[int], tag: int, multiple: bool) -> list[int]:
+    """Which of the numbers that wait, in ascending order, a tag means."""
+    if not multiple:
+        return [tag] if tag in waiting else []
+    if tag == 0:
+        return list(waiting)
+    found = []
+    for number in waiting:
+        if number > tag:
+            break
+        found.append(number)
+    return found

@@ -1,0 +1,356 @@
+"""The story of a connection of AMQP 1.0: what each peer says, by session and link.
+
+* The connection: headers, SASL frames, open and close of each peer.
+* A session: begin and end. A link: attach, detach, the first credit that the receiver grants, and each drain
+  it asks for. Further flows are how a receiver keeps up, and session windows how both do: matters of time.
+* On a link the deliveries, whatever transfers they were cut into, and of each what the receiver and
+  what the sender says of it.
+
+What a peer still says on something that the other one has ended is late.
+"""
+
+from amqpscope.comparing.forms import Entry, Form, FormTable
+from amqpscope.comparing.forms10 import Forms10
+from amqpscope.comparing.story import DELIVERIES, OUTCOMES, SETTLEMENTS, Names, Part, Room, Story
+from amqpscope.limits import MAX_COMPARED_UNSETTLED
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.report.guarding import guard
+from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.made_up import without_made_up
+from amqpscope.report.printable import word
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.messaging import Source, Target
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    Transfer,
+)
+from dissectors.amqp10.sasl import SaslInit
+from dissectors.amqp10.transactions import Coordinator
+from dissectors.amqp10.values import Map
+
+__all__ = ["Story10"]
+
+_LABEL = 48
+
+_OTHER = {CLIENT: SERVER, SERVER: CLIENT}
+
+
+class _Link:
+    """A link: its part, and the delivery that is under way on it. sender: who sends messages on it."""
+
+    def __init__(self, part: Part, name: str, sender: str) -> None:
+        self.part = part
+        self.name = name
+        self.sender = sender
+        self.attached: set[str] = set()
+        self.ended: set[str] = set()
+        self.granted = False
+        self.draining = False
+        self.under_way = -1
+        self.first = 0
+        self.settled = False
+        self.state: object = None
+        self.flags: list[str] = []
+
+
+class _Session:
+    """A session. handles: by peer. deliveries: without an outcome, by who sends them."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.begun: set[str] = set()
+        self.names: dict[tuple[str, str], _Link] = {}
+        self.handles: dict[tuple[str, int], _Link] = {}
+        self.deliveries: dict[str, dict[int, tuple[_Link, int]]] = {CLIENT: {}, SERVER: {}}
+        self.ended: set[str] = set()
+
+
+class Story10(Story):
+    """Takes the frames of one connection."""
+
+    def __init__(self, connection: Connection, room: Room, table: FormTable, names: Names) -> None:
+        super().__init__(connection, room, table)
+        self._names = names
+        self._forms = Forms10(names)
+        self._sessions: dict[tuple[str, int], _Session] = {}
+        self._closed: set[str] = set()
+        self._strays: set[tuple[int, str, str]] = set()
+
+    def take(self, record: FrameRecord, link: LinkOf | None, links: LinkNames) -> None:
+        """The next frame. links: has been asked for the link of each."""
+        frame = record.frame
+        body = frame.body
+        peer = record.peer
+        if frame.name == "empty":
+            return
+        self.late = _OTHER[peer] in self._closed
+        if isinstance(body, Transfer):
+            hidden = record.message is not None and guard(record, link, links, True).body
+            self._transfer(peer, int(frame.channel), body, Message.of(record.message), hidden)
+        elif isinstance(body, Disposition):
+            self._disposition(peer, int(frame.channel), body)
+        elif isinstance(body, Flow):
+            self._flow(peer, int(frame.channel), body)
+        elif isinstance(body, Attach):
+            self._attach(peer, record, body)
+        elif isinstance(body, Detach):
+            self._detach(peer, record, body)
+        elif isinstance(body, Begin):
+            self._begin(peer, record, body)
+        elif isinstance(body, End):
+            self._end(peer, record, body)
+        else:
+            self._other(peer, record)
+
+    def finish(self) -> None:
+        """No more comes."""
+        for session in self.part.parts:
+            session.keys = [frozenset(session.marks)]
+            for link in session.parts:
+                sender = link.keys[0]
+                link.keys = [(sender, frozenset(link.marks)), sender]
+        self._sessions.clear()
+
+    def _other(self, peer: str, record: FrameRecord) -> None:
+        body = record.frame.body
+        if isinstance(body, Open):
+            self._introduced(peer, body)
+        elif isinstance(body, SaslInit):
+            self.part.marks.add(f"by {body.mechanism}")
+        elif isinstance(body, Close):
+            _broken(self.part, peer, body.error)
+            self._closed.add(peer)
+            for session in set(self._sessions.values()):
+                for link in session.names.values():
+                    _dropped(link, peer)
+        self.say(self.part, peer, peer, self._forms.of(record.frame))
+
+    def _introduced(self, peer: str, body: Open) -> None:
+        self.who[peer, "container"] = word(without_made_up(body.container_id or ""), _LABEL)
+        if isinstance(body.hostname, str) and peer == CLIENT and body.hostname.startswith("vhost:"):
+            self.part.marks.add(body.hostname)
+        if isinstance(body.properties, Map):
+            for name in ("product", "version"):
+                value = body.properties.get(name)
+                if isinstance(value, str):
+                    self.who[peer, name] = word(value, _LABEL)
+
+    # Sessions
+
+    def _begin(self, peer: str, record: FrameRecord, body: Begin) -> None:
+        channel = int(record.frame.channel)
+        other = _OTHER[peer]
+        remote = -1 if body.remote_channel is None else int(body.remote_channel)
+        session = self._sessions.get((other, remote))
+        if session is None or peer in session.begun:
+            # Its answer may be captured before it.
+            session = self._sessions.get((peer, channel))
+        if session is None or peer in session.begun:
+            if not self.may_have(self.part.parts):
+                return
+            part = Part("session", str(len(self.part.parts) + 1), self.frames)
+            self.part.parts.append(part)
+            session = _Session(part)
+            if remote >= 0:
+                self._sessions[other, remote] = session
+        session.begun.add(peer)
+        self._sessions[peer, channel] = session
+        self.say(session.part, peer, peer, self._forms.of(record.frame))
+
+    def _end(self, peer: str, record: FrameRecord, body: End) -> None:
+        session = self._sessions.pop((peer, int(record.frame.channel)), None)
+        if session is None:
+            self._stray(self.part, peer, record.frame.name, "session")
+            return
+        self.late = self.late or _OTHER[peer] in session.ended
+        _broken(session.part, peer, body.error)
+        session.ended.add(peer)
+        for link in session.names.values():
+            _dropped(link, peer)
+        self.say(session.part, peer, peer, self._forms.of(record.frame))
+
+    def _session(self, peer: str, channel: int, name: str) -> _Session | None:
+        session = self._sessions.get((peer, channel))
+        if session is None:
+            if not self.midstream:
+                self._stray(self.part, peer, name, "session")
+            return None
+        self.late = self.late or _OTHER[peer] in session.ended
+        return session
+
+    def _stray(self, part: Part, peer: str, name: str, lacks: str) -> None:
+        """A frame about something that is not there. How many of them there are, is timing."""
+        if (id(part), peer, name) in self._strays:
+            return
+        self._strays.add((id(part), peer, name))
+        self.say(part, peer, peer, Form(name, (Entry("without", lacks),)))
+
+    # Links
+
+    def _attach(self, peer: str, record: FrameRecord, body: Attach) -> None:
+        session = self._session(peer, int(record.frame.channel), "attach")
+        if session is None:
+            return
+        sender = peer if body.role is not True else _OTHER[peer]
+        name = body.name or ""
+        link = session.names.get((sender, name))
+        if link is None or peer in link.attached or peer in link.ended:
+            if not self.may_have(session.part.parts):
+                return
+            part = Part("link", word(name, _LABEL), self.frames)
+            session.part.parts.append(part)
+            link = session.names[sender, name] = _Link(part, name, sender)
+            part.keys = [sender]
+        link.attached.add(peer)
+        if body.handle is not None:
+            session.handles[peer, int(body.handle)] = link
+        self._learn(peer, body)
+        address = _address(body, sender, self._names)
+        if address:
+            link.part.marks.add(f"{sender} sends: {address}")
+            link.part.label = word(address, _LABEL)
+            session.part.marks.add(f"{sender} sends: {address}")
+            self.part.marks.add(f"{sender} sends: {address}")
+        self.late = self.late or _OTHER[peer] in link.ended
+        self.say(link.part, peer, peer, self._forms.of(record.frame))
+
+    def _learn(self, peer: str, body: Attach) -> None:
+        """A node that is made for a link gets its name from the peer that makes it."""
+        for terminus in (body.source, body.target):
+            if (
+                isinstance(terminus, (Source, Target))
+                and terminus.dynamic
+                and isinstance(terminus.address, str)
+            ):
+                self._names.generated(terminus.address)
+
+    def _detach(self, peer: str, record: FrameRecord, body: Detach) -> None:
+        session = self._session(peer, int(record.frame.channel), "detach")
+        if session is None:
+            return
+        link = None if body.handle is None else session.handles.pop((peer, int(body.handle)), None)
+        if link is None:
+            self._stray(session.part, peer, "detach", "link")
+            return
+        self.late = self.late or _OTHER[peer] in link.ended
+        _dropped(link, peer)
+        _broken(link.part, peer, body.error)
+        link.ended.add(peer)
+        self.say(link.part, peer, peer, self._forms.of(record.frame))
+        if link.attached <= link.ended:
+            session.names.pop((link.sender, link.name), None)
+
+    def _flow(self, peer: str, channel: int, body: Flow) -> None:
+        if body.handle is None:
+            return
+        session = self._session(peer, channel, "flow")
+        if session is None:
+            return
+        link = session.handles.get((peer, int(body.handle)))
+        if link is None:
+            self._stray(session.part, peer, "flow", "link")
+            return
+        if link.sender == peer:
+            return
+        self.late = self.late or _OTHER[peer] in link.ended
+        if body.link_credit and not link.granted:
+            link.granted = True
+            self.say(link.part, peer, peer, Form("flow", (Entry("link-credit", str(int(body.link_credit))),)))
+        drains = body.drain is True
+        if drains and not link.draining:
+            self.say(link.part, peer, peer, Form("flow", (Entry("drain", "true"),)))
+        link.draining = drains
+
+    # Deliveries
+
+    def _transfer(
+        self, peer: str, channel: int, body: Transfer, message: Message | None, hidden: bool
+    ) -> None:
+        session = self._session(peer, channel, "transfer")
+        if session is None:
+            return
+        link = None if body.handle is None else session.handles.get((peer, int(body.handle)))
+        if link is None:
+            self._stray(session.part, peer, "transfer", "link")
+            return
+        if link.sender != peer:
+            return
+        self.late = self.late or _OTHER[peer] in link.ended
+        if link.under_way < 0:
+            link.under_way = self.say(link.part, DELIVERIES, peer, _UNFINISHED)
+            link.settled = False
+            link.state = None
+            link.flags = []
+            waiting = session.deliveries[peer]
+            if body.delivery_id is not None:
+                if len(waiting) >= MAX_COMPARED_UNSETTLED:
+                    waiting.pop(next(iter(waiting)))
+                waiting[int(body.delivery_id)] = (link, link.under_way)
+        link.settled = link.settled or body.settled is True
+        link.state = body.state if body.state is not None else link.state
+        if body.resume and "resume" not in link.flags:
+            link.flags.append("resume")
+        if body.aborted:
+            link.flags.append("aborted")
+        elif body.more:
+            return
+        form = self._forms.transfer(link.settled, link.state, link.flags, message, hidden)
+        self.amend(link.part, DELIVERIES, link.under_way, form)
+        link.under_way = -1
+
+    def _disposition(self, peer: str, channel: int, body: Disposition) -> None:
+        session = self._session(peer, channel, "disposition")
+        if session is None or body.first is None:
+            return
+        by_receiver = body.role is True
+        waiting = session.deliveries[_OTHER[peer] if by_receiver else peer]
+        first = int(body.first)
+        count = (int(first if body.last is None else body.last) - first) % (1 << 32) + 1
+        if count > len(waiting):
+            numbers = sorted(number for number in waiting if (number - first) % (1 << 32) < count)
+        else:
+            numbers = [number for step in range(count) if (number := (first + step) % (1 << 32)) in waiting]
+        form = self._forms.state(body.state, body.settled)
+        strand = OUTCOMES if by_receiver else SETTLEMENTS
+        late = self.late
+        for number in numbers:
+            link, place = waiting[number]
+            self.late = late or _OTHER[peer] in link.ended
+            self.say_of(link.part, strand, peer, place, form)
+            if body.settled and by_receiver:
+                # The sender may still say that it has settled, too, or not: that tells nothing.
+                del waiting[number]
+
+
+_UNFINISHED = Form("transfer", (Entry("complete", "false"),))
+
+
+def _broken(part: Part, peer: str, error: object) -> None:
+    """A peer ends something, maybe with an error."""
+    if error is not None and not part.broken_by:
+        part.broken_by = peer
+
+
+def _dropped(link: _Link, peer: str) -> None:
+    """A peer ends a link, alone or with its session."""
+    if not link.ended and peer != link.sender and not link.part.dropped_by:
+        link.part.dropped_by = peer
+
+
+def _address(body: Attach, sender: str, names: Names) -> str:
+    """The address of the server's end of a link, as it is compared; "" if it has none."""
+    if isinstance(body.target, Coordinator):
+        return "coordinator"
+    terminus = body.target if sender == CLIENT else body.source
+    if not isinstance(terminus, (Source, Target)):
+        return ""
+    if terminus.dynamic:
+        return "(generated)"
+    return names.of(terminus.address) if isinstance(terminus.address, str) else ""

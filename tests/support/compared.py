@@ -1,0 +1,38 @@
+"""Two captures made here, compared: what is told of them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from amqpscope.comparing.comparison import Comparison, Difference, compare
+from amqpscope.comparing.words import subject, values
+from amqpscope.policy.policy import Given, Policy
+from amqpscope.rereadable import Rereadable
+
+__all__ = ["compared", "compared_files", "told"]
+
+
+def compared_files(a: Path, b: Path) -> Comparison:
+    """Both captures, with every certain finding counted."""
+    given = Given()
+    given.fail_on = "note"
+    with Rereadable(str(a)) as one, Rereadable(str(b)) as other:
+        return compare(one, other, Policy(given=given))
+
+
+def compared(a: bytes, b: bytes) -> Comparison:
+    """The same of octets."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = Path(folder) / "a.pcap", Path(folder) / "b.pcap"
+        for path, octets in zip(paths, (a, b), strict=True):
+            path.write_bytes(octets)
+        return compared_files(*paths)
+
+
+def told(comparison: Comparison) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """All differences in words, with the values of A and B."""
+    found: list[Difference] = []
+    for meeting in comparison.meetings:
+        found += meeting.differences
+    return [(subject(one), values(one)) for one in found]
