@@ -3,28 +3,26 @@
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal
+from typing import Final, Literal, TypedDict, Unpack
 
 import pytest
 
-from amqpscope.errors import AmqpscopeError, CaptureError, NotPermitted, NotPossible
+from amqpscope.errors import CaptureError, FilterError, NotPermitted, NotPossible
 from amqpscope.finding import Finding
-from amqpscope.policy.terms import Terms
+from amqpscope.policy import Given, Policy
+from amqpscope.policy.configuration import Configuration
+from amqpscope.policy.selectors import selectors
+from amqpscope.policy.terms import COUNTING
 from amqpscope.report.printable import printable
-from amqpscope.rules.editions import FINAL
-from amqpscope.rules.profiles import AUTO, weight
+from amqpscope.rules.profiles import weight
 from amqpscope.testing.judgement import Judgement, judge
 from amqpscope.testing.recording import PacketRecording
 
-__all__ = ["AmqpCapture", "Recording"]
+__all__ = ["AmqpCapture", "Options", "Recording"]
 
-FailOn = Literal["error", "warning", "note", "never"]
-
-_SEVERITIES: Final = ("error", "warning", "note")
 _LONGEST_NAME: Final = 120
 
 _HOW_TO_PERMIT: Final = (
@@ -33,33 +31,41 @@ _HOW_TO_PERMIT: Final = (
 )
 
 
-class AmqpCapture:
-    """Records what a test says in AMQP, or takes a capture file, and fails the test for what breaks a rule.
+class Options(TypedDict, total=False):
+    """To what a capture is held, beside the configuration file, which they beat.
 
-    Both take the options of `amqpscope check` by their names. fail_on: from which severity on findings fail
-    the test, `error`, `warning`, `note` or `never`. fail_on_possible: those that are not certain do, too.
-    strict: as fail_on="warning" and fail_on_possible. allow: rules, * and ? standing for any characters, that
-    may be broken. allow_empty: there may be no AMQP at all. profile, spec: as `--profile` and `--spec`.
+    fail_on: from which severity on findings fail the test, `error`, `warning`, `note` or `never`.
+    fail_on_possible: those that are not certain do, too. strict: as fail_on="warning" and fail_on_possible.
+    allow: rules, or patterns of them, or severities, for which it does not fail here. allow_empty: there may
+    be no AMQP at all. select, ignore, profile, spec: as the options of `amqpscope check`.
     """
 
-    def __init__(self, node: pytest.Item, how: str, folder: Path, kept: Path | None) -> None:
+    fail_on: Literal["error", "warning", "note", "never"]
+    fail_on_possible: bool
+    strict: bool
+    allow: str | Iterable[str]
+    allow_empty: bool
+    select: str | Iterable[str]
+    ignore: str | Iterable[str]
+    profile: str
+    spec: str
+
+
+class AmqpCapture:
+    """Records what a test says in AMQP, or takes a capture file; fails the test for what breaks a rule."""
+
+    def __init__(
+        self, node: pytest.Item, how: str, folder: Path, kept: Path | None, configuration: Configuration
+    ) -> None:
         self._node = node
         self._how = how
         self._folder = folder
         self._kept = kept
+        self._configuration = configuration
         self._recordings: list[Recording] = []
 
     def check(
-        self,
-        path: str | PathLike[str] | Sequence[str | PathLike[str]],
-        *,
-        fail_on: FailOn = "error",
-        fail_on_possible: bool = False,
-        strict: bool = False,
-        allow: str | Iterable[str] = (),
-        allow_empty: bool = False,
-        profile: str = AUTO,
-        spec: str = FINAL,
+        self, path: str | PathLike[str] | Sequence[str | PathLike[str]], **options: Unpack[Options]
     ) -> list[Finding]:
         """Fail the test if what a capture file holds breaks a rule. Gives all findings, also those allowed.
 
@@ -67,7 +73,7 @@ class AmqpCapture:
         capture without AMQP unless it may be empty.
         """
         __tracebackhide__ = True
-        terms = _Terms(fail_on, fail_on_possible, strict, allow, allow_empty, profile, spec)
+        terms = _Terms(self._configuration, options)
         source = fspath(path) if isinstance(path, str | PathLike) else [fspath(one) for one in path]
         told = terms.judge(source, "")
         if told.failed:
@@ -79,20 +85,14 @@ class AmqpCapture:
         port: int | Iterable[int] | None = 5672,
         *,
         interface: str = "lo",
-        fail_on: FailOn = "error",
-        fail_on_possible: bool = False,
-        strict: bool = False,
-        allow: str | Iterable[str] = (),
-        allow_empty: bool = False,
-        profile: str = AUTO,
-        spec: str = FINAL,
+        **options: Unpack[Options],
     ) -> "Recording":
         """A context manager: what is said in its block is recorded and, at its end, judged.
 
         port: of the broker, or several; None for TCP of any port. interface: its name; loopback unless said
         otherwise, or `any`. Where recording is not permitted the test is skipped, or fails if it is required.
         """
-        terms = _Terms(fail_on, fail_on_possible, strict, allow, allow_empty, profile, spec)
+        terms = _Terms(self._configuration, options)
         ports = [] if port is None else [port] if isinstance(port, int) else list(port)
         for one in ports:
             if not 0 < one < 65536:
@@ -211,41 +211,42 @@ class Recording:
 
 
 class _Terms:
-    """To what a capture is held. See `AmqpCapture`."""
+    """To what a capture is held: a configuration, and `Options` of a call. Raises ValueError, TypeError."""
 
-    def __init__(
-        self,
-        fail_on: str,
-        fail_on_possible: bool,
-        strict: bool,
-        allow: str | Iterable[str],
-        allow_empty: bool,
-        profile: str,
-        spec: str,
-    ) -> None:
-        if fail_on not in (*_SEVERITIES, "never"):
-            raise ValueError(f"fail_on={fail_on!r}: must be error, warning, note or never")
-        if strict and fail_on != "note":
-            fail_on = "warning"
-        counting = () if fail_on == "never" else _SEVERITIES[: _SEVERITIES.index(fail_on) + 1]
-        self._terms = Terms(counting, fail_on_possible or strict, allow_empty)
-        self._allowed = [allow] if isinstance(allow, str) else list(allow)
-        self._profile = profile
-        self._spec = spec
+    def __init__(self, configuration: Configuration, options: Options) -> None:
+        unknown = options.keys() - Options.__annotations__.keys()
+        if unknown:
+            known = ", ".join(Options.__annotations__)
+            raise TypeError(f"no such option: {', '.join(sorted(unknown))}; there are {known}")
+        if options.get("fail_on", "never") not in COUNTING:
+            raise ValueError(f"fail_on={options['fail_on']!r}: must be one of {', '.join(COUNTING)}")
+        given = Given()
+        given.fail_on = options.get("fail_on")
+        given.fail_on_possible = options.get("fail_on_possible")
+        given.strict = options.get("strict")
+        given.allow_empty = options.get("allow_empty")
+        given.spec = options.get("spec")
+        given.profile = options.get("profile")
+        if "select" in options:
+            given.select = _words(options["select"])
+        if "ignore" in options:
+            given.ignore = _words(options["ignore"])
+        try:
+            self._policy = Policy(configuration, given)
+            self._allowed = selectors("allow", _words(options.get("allow", ())))
+        except FilterError as error:
+            raise ValueError(str(error).removeprefix("--")) from None
 
     def judge(self, source: str | list[str], hint: str) -> Judgement:
         """What becomes of a capture. hint: what to look after if there is no AMQP in it."""
-        __tracebackhide__ = True
-        terms = self._terms
-        try:
-            return judge(source, self._counts, terms.allow_empty, self._profile, self._spec, hint)
-        except AmqpscopeError as error:
-            raise ValueError(str(error)) from None
+        return judge(source, self._policy, self._allows, hint)
 
-    def _counts(self, finding: Finding) -> bool:
-        names = (finding.rule, finding.rule.partition("/")[2])
-        allowed = any(fnmatchcase(name, one) for one in self._allowed for name in names)
-        return self._terms.counts(finding) and not allowed
+    def _allows(self, finding: Finding) -> bool:
+        return any(one.fits(finding.rule, weight(finding)) for one in self._allowed)
+
+
+def _words(given: str | Iterable[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _file_name(node: str) -> str:

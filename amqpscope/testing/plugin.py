@@ -20,6 +20,11 @@ _ABOUT_RECORD = (
     "what amqp_capture.record() does: record if that is permitted, and skip the test otherwise "
     "(if-permitted); fail the test if it is not permitted (required); run the test and record nothing (off)"
 )
+_ABOUT_CONFIG = (
+    "to what amqp_capture holds captures: this amqpscope.toml, or pyproject.toml, instead of the one that is "
+    "nearest, from the root directory upwards"
+)
+_ABOUT_FOLDER = "folder for what amqp_capture records, instead of tmp_path"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,7 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("amqpscope", "what tests say in AMQP (fixture amqp_capture)")
     group.addoption("--amqpscope-record", choices=_RECORD, help=_ABOUT_RECORD)
     parser.addini("amqpscope_record", _ABOUT_RECORD, default="if-permitted")
-    parser.addini("amqpscope_folder", "folder for what amqp_capture records, instead of tmp_path", default="")
+    parser.addini("amqpscope_config", _ABOUT_CONFIG, default="")
+    parser.addini("amqpscope_folder", _ABOUT_FOLDER, default="")
 
 
 @pytest.fixture
@@ -41,10 +47,20 @@ def amqp_capture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator["Am
     how = config.getoption("--amqpscope-record") or config.getini("amqpscope_record")
     if how not in _RECORD:
         raise pytest.UsageError(f"amqpscope_record: must be one of {', '.join(_RECORD)}, not {how!r}")
-    folder = config.getini("amqpscope_folder")
+    folder, file = config.getini("amqpscope_folder"), config.getini("amqpscope_config")
     kept = config.rootpath / folder if folder else None
+
+    from amqpscope.errors import ConfigurationError
+    from amqpscope.policy.configuration import find_configuration, read_configuration
     from amqpscope.testing.fixture import AmqpCapture
 
-    capture = AmqpCapture(request.node, how, tmp_path, kept)
+    try:
+        if file:
+            configuration = read_configuration(str(config.rootpath / file))
+        else:
+            configuration = find_configuration(str(config.rootpath))
+    except ConfigurationError as error:
+        raise pytest.UsageError(str(error)) from None
+    capture = AmqpCapture(request.node, how, tmp_path, kept, configuration)
     yield capture
     capture.close()

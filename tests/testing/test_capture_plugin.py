@@ -66,8 +66,12 @@ def test_broken_off(amqp_capture, tmp_path):
 
 def test_words(amqp_capture):
     path = CAPTURES / "demo.pcap"
-    with pytest.raises(ValueError, match="fail_on='errors': must be error, warning, note or never"):
+    with pytest.raises(ValueError, match="fail_on='errors': must be one of error, warning, note, never"):
         amqp_capture.check(path, fail_on="errors")
+    with pytest.raises(ValueError, match="allow L-CREDIT0: "):
+        amqp_capture.check(path, allow="L-CREDIT0")
+    with pytest.raises(TypeError, match="no such option: allowed; there are fail_on, "):
+        amqp_capture.check(path, allowed="L-CREDIT")
     with pytest.raises(ValueError, match="nonesuch"):
         amqp_capture.check(path, profile="nonesuch")
     with pytest.raises(ValueError, match="port 0: must be from 1 to 65535"):
@@ -103,6 +107,42 @@ def test_checks(tmp_path: Path) -> None:
     assert "Traceback" not in text
 
 
+CONFIGURED = """
+def test_file(amqp_capture):
+    found = amqp_capture.check(CAPTURES / "rhea-transfer-before-attach.pcap")
+    assert [one.rule for one in found] == ["amqp10/L-DC-UNSET"]
+
+def test_beaten(amqp_capture):
+    amqp_capture.check(CAPTURES / "rhea-transfer-before-attach.pcap", fail_on="warning")
+
+def test_selected(amqp_capture):
+    found = amqp_capture.check(CAPTURES / "rhea-transfer-before-attach.pcap", select="S-*")
+    assert found == []
+"""
+
+
+def test_the_configuration_holds(tmp_path: Path) -> None:
+    """That of the root directory, unless another one is named; what a test says beats it."""
+    folder = suite(tmp_path / "repository", CONFIGURED)
+    (folder / "amqpscope.toml").write_text(
+        'ignore = ["L-UNATTACHED-*"]\n[severity]\n"L-DC-UNSET" = "warning"\n'
+    )
+    (folder / "deeper").mkdir()
+    (folder / "test_suite.py").rename(folder / "deeper" / "test_suite.py")
+    done = run(folder)
+    assert "1 failed, 2 passed" in done.stdout, done.stdout
+    report = done.stdout.partition("test_beaten")[2]
+    assert "warning amqp10/L-DC-UNSET by the client in packet 12" in report
+    assert "2 ignored by the configuration" in report
+    (folder / "strict.toml").write_text('strict = true\nignore = ["L-UNATTACHED-*"]\n')
+    (folder / "pytest.ini").write_text("[pytest]\namqpscope_config = strict.toml\n")
+    assert "2 failed, 1 passed" in run(folder).stdout
+    (folder / "strict.toml").write_text("strikt = true\n")
+    done = run(folder)
+    assert "3 errors" in done.stdout
+    assert "strict.toml, line 1: strikt: there is no such key; did you mean strict?" in done.stdout
+
+
 UNCONCERNED = """
 import sys
 
@@ -129,7 +169,12 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
 def test_options_are_told_and_looked_at(tmp_path: Path) -> None:
     folder = suite(tmp_path / "repository", "def test_it(amqp_capture): pass\n")
     done = run(folder, "--help")
-    for name in ("--amqpscope-record={if-permitted,required,off}", "amqpscope_record", "amqpscope_folder"):
+    for name in (
+        "--amqpscope-record={if-permitted,required,off}",
+        "amqpscope_record",
+        "amqpscope_config",
+        "amqpscope_folder",
+    ):
         assert name in done.stdout
     (folder / "pytest.ini").write_text("[pytest]\namqpscope_record = maybe\n")
     done = run(folder)
