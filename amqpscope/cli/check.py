@@ -18,10 +18,11 @@ from amqpscope.cli.judging import (
     StrictOption,
     configuration_of,
     given_of,
+    today,
 )
 from amqpscope.cli.output import progress
 from amqpscope.cli.reports import FORMATS, Format, Reports, in_folder
-from amqpscope.cli.status import of_outcome, worst
+from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
 from amqpscope.policy.judging import judge
 from amqpscope.policy.policy import Policy
@@ -132,7 +133,7 @@ def check(
         spec=spec,
         profile=profile,
     )
-    policy = Policy(configuration, given)
+    policy = Policy(configuration, given, today())
     values = configuration.values
     if form is None:
         form = Format(values.get("format", Format.text))
@@ -148,4 +149,5 @@ def check(
             gather=False,
             meter=lambda capture: progress(capture, writer.streaming),
         )
-    return worst([of_outcome(one.outcome) for one in run.captures])
+    statuses = [of_outcome(one.outcome) for one in run.captures]
+    return worst([*statuses, Status.FINDINGS] if run.remarked else statuses)

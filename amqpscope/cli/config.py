@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.judging import ConfigOption, NoConfig, configuration_of
+from amqpscope.cli.judging import ConfigOption, NoConfig, configuration_of, today
 from amqpscope.cli.status import Status
 from amqpscope.cli.why import Format
 from amqpscope.policy.configuration import NAME, Configuration
@@ -80,6 +80,7 @@ _DEFAULTS: dict[str, object] = {
 def _told(configuration: Configuration) -> dict[str, Any]:
     """All of it as an object of JSON."""
     values = configuration.values
+    lines = configuration.lines_of_allowances() if configuration.allowances else []
     return {
         "schema": SCHEMA,
         "file": configuration.file or None,
@@ -100,6 +101,18 @@ def _told(configuration: Configuration) -> dict[str, Any]:
             }
             for selector, level in configuration.levels
         ],
+        "allow": [
+            {
+                "rule": one.words,
+                "reason": one.reason,
+                "scope": one.scope,
+                "expires": None if one.expires is None else str(one.expires),
+                "expired": one.expired(today()),
+                "rules": len(one.rules),
+                "line": line or None,
+            }
+            for one, line in zip(configuration.allowances, lines, strict=True)
+        ],
     }
 
 
@@ -115,6 +128,13 @@ def _lines(configuration: Configuration) -> list[str]:
     for one in told["severity"]:
         many = "" if one["rules"] == 1 else f" ({one['rules']} rules)"
         rows.append((f"severity {printable(one['rule'])}", f"{one['severity']}{many}", "file", one["line"]))
+    for number, one in enumerate(told["allow"], 1):
+        place = [f"{name} {', '.join(patterns)}" for name, patterns in one["scope"].items()]
+        until = ""
+        if one["expires"]:
+            until = f" ({'expired on' if one['expired'] else 'until'} {one['expires']})"
+        text = f"{', '.join([*one['rule'], *place])}: {one['reason']}{until}"
+        rows.append((f"allow {number}", printable(text), "file", one["line"]))
     names = max(len(name) for name, *_ in rows)
     width = max(len(value) for _, value, *_ in rows)
     for name, value, origin, line in rows:

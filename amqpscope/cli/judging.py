@@ -1,5 +1,6 @@
 """Options of the commands that judge: by which text, and what counts for the exit status."""
 
+import datetime
 import enum
 from typing import Annotated
 
@@ -26,6 +27,7 @@ __all__ = [
     "StrictOption",
     "configuration_of",
     "given_of",
+    "today",
 ]
 
 
@@ -146,6 +148,11 @@ NoConfig = Annotated[
     bool,
     typer.Option("--no-config", rich_help_panel=POLICY_PANEL, help="No configuration file."),
 ]
+
+
+def today() -> datetime.date:
+    """The day by which what a configuration allows expires."""
+    return datetime.datetime.now().astimezone().date()
 
 
 def configuration_of(file: str | None, none: bool) -> Configuration:

@@ -7,15 +7,16 @@ from typing import Any, TextIO
 from amqpscope.cli.output import notes_to_stderr, painter, plain_painter, say
 from amqpscope.finding import Finding
 from amqpscope.note import Note
+from amqpscope.policy.remark import Closing
 from amqpscope.reading import Capture
-from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json
-from amqpscope.report.notes import note_lines
+from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json, remark_object
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
+from amqpscope.report.set_aside import SetAside
 from amqpscope.report.summary import connection_object
 from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import Tally, Verdicts
+from amqpscope.report.verdict import STYLES, Tally, Verdicts
 from amqpscope.report.writer import Writer
 
 __all__ = ["JsonWriter", "TextWriter"]
@@ -43,6 +44,7 @@ class TextWriter(Writer):
         self._empty = 0
         self._failed = 0
         self._total = Tally()
+        self._others = SetAside()
         self._ignored = 0
 
     def begin(self, path: str) -> None:
@@ -51,7 +53,8 @@ class TextWriter(Writer):
         self._verdicts = Verdicts(self._clock, self._most)
 
     def add(self, finding: Finding) -> None:
-        self._verdicts.add(finding)
+        if not finding.suppressed_by:
+            self._verdicts.add(finding)
 
     def close(self, nothing: str, reason: str) -> None:
         self._failed += bool(reason)
@@ -68,14 +71,26 @@ class TextWriter(Writer):
         self._captures += 1
         self._clock.start(capture.began)
         self._total.merge(self.tally)
+        self._others.merge(self.set_aside.numbers)
         self._ignored += self.ignored
         self._with_findings += bool(self.tally.counts)
         self._empty += not (capture.frames or self.tally.counts or reason)
         self._print([("rule", f"{printable(self.name)}: {self.outcome(reason)}")], 4)
         for line, hang in self._verdicts.lines():
             self._print(line, hang)
-        for text in note_lines(capture.notes):
-            self._print([("note", f"note: {printable(text)}")], 6)
+        for text in self.remarks():
+            self._print([("note", printable(text))], 6)
+        self._out.flush()
+
+    def conclude(self, closing: Closing) -> None:
+        if closing.remarks:
+            self._print([], 0)
+        for remark in closing.remarks:
+            line = [
+                (STYLES[remark.severity], f"{remark.severity} {remark.rule}"),
+                ("", printable(f" in {remark.place}: {remark.message}")),
+            ]
+            self._print(line, 4)
         self._out.flush()
 
     def end(self) -> None:
@@ -84,6 +99,7 @@ class TextWriter(Writer):
         parts = [self._total.text() or "nothing wrong found"]
         if self._with_findings:
             parts[0] += f" in {self._with_findings} of them"
+        parts += self._others.parts()
         if self._ignored:
             parts.append(f"{count(self._ignored, 'finding')} ignored")
         if self._empty:
@@ -124,7 +140,13 @@ class JsonWriter(Writer):
 
     def add(self, finding: Finding) -> None:
         # One by one: a peer can make hundreds of thousands of faults in one block of a file.
-        line = finding_json(finding, self.name)
+        self._write(finding_json(finding, self.name))
+
+    def conclude(self, closing: Closing) -> None:
+        for remark in closing.remarks:
+            self._write(json.dumps(remark_object(remark)))
+
+    def _write(self, line: str) -> None:
         if self._whole:
             self._out.write(("\n" if self._first else ",\n") + line)
             self._first = False

@@ -11,5 +11,17 @@ assert not run.fails
 
 from amqpscope.policy.judging import Hearer, Judged, Outcome, Run, judge
 from amqpscope.policy.policy import Given, Policy, load_policy
+from amqpscope.policy.remark import Closing, Remark
 
-__all__ = ["Given", "Hearer", "Judged", "Outcome", "Policy", "Run", "judge", "load_policy"]
+__all__ = [
+    "Closing",
+    "Given",
+    "Hearer",
+    "Judged",
+    "Outcome",
+    "Policy",
+    "Remark",
+    "Run",
+    "judge",
+    "load_policy",
+]

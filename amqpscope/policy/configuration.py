@@ -5,6 +5,7 @@ both are in one folder, `amqpscope.toml`. Everything in it is looked at before a
 known, or of another type than it has to be, is an error that names the file, the line and the key.
 """
 
+import datetime
 import difflib
 import os
 import tomllib
@@ -14,9 +15,10 @@ from typing import Any, Final
 
 from amqpscope.errors import ConfigurationError, FilterError
 from amqpscope.limits import MAX_CONFIGURATION
+from amqpscope.policy.allowance import PEERS, SCOPES, Allowance
 from amqpscope.policy.selectors import Selector, selectors
 from amqpscope.policy.terms import COUNTING, SEVERITIES
-from amqpscope.policy.toml_lines import line_of_key
+from amqpscope.policy.toml_lines import line_of_key, lines_of_entries
 from amqpscope.rules.editions import EDITIONS
 from amqpscope.rules.profiles import valid
 
@@ -42,6 +44,7 @@ class Configuration:
     """What a file says. file: its path, as people see it; "" if there is none.
 
     values: by key, checked: texts, booleans, numbers, lists of texts. levels: the severities that are set.
+    allowances: the allow-list.
     """
 
     def __init__(self, file: str = "", text: str = "", table: tuple[str, ...] = ()) -> None:
@@ -49,6 +52,7 @@ class Configuration:
         self.folder = os.path.dirname(file)
         self.values: dict[str, Any] = {}
         self.levels: list[tuple[Selector, str]] = []
+        self.allowances: list[Allowance] = []
         self._text = text
         self._table = table
 
@@ -59,6 +63,10 @@ class Configuration:
     def line(self, key: str, within: tuple[str, ...] = ()) -> int:
         """The line where a key stands, of our table or of one within it; 0 if it cannot be told."""
         return line_of_key(self._text, (*self._table, *within), key)
+
+    def lines_of_allowances(self, count: int = 0) -> list[int]:
+        """The line where each entry of the allow-list begins; 0 where it cannot be told."""
+        return lines_of_entries(self._text, self._table, "allow", count or len(self.allowances))
 
 
 def find_configuration(start: str | None = None) -> Configuration:
@@ -209,6 +217,60 @@ class _Reader:
             self._configuration.levels.append((selector, level))
         return dict(value)
 
+    def allow(self, key: str, value: object) -> list[dict[str, Any]]:
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise self._wrong(key, "must be tables, [[allow]] each, with a rule and a reason")
+        for index, entry in enumerate(value):
+            try:
+                self._configuration.allowances.append(self._entry(index + 1, entry))
+            except FilterError as error:
+                raise self._wrong_entry(index, len(value), str(error)) from error
+        return value
+
+    def _wrong_entry(self, index: int, count: int, what: str) -> ConfigurationError:
+        configuration = self._configuration
+        line = configuration.lines_of_allowances(count)[index]
+        where = f"{configuration.file}, line {line}" if line else configuration.file
+        return ConfigurationError(f"{where}: [[allow]] {index + 1}: {what}")
+
+    def _entry(self, number: int, entry: dict[str, Any]) -> Allowance:
+        """An entry of the allow-list. Raises FilterError for what cannot be."""
+        for key in entry:
+            if key not in _ENTRY:
+                raise FilterError(f"{key}: {nearest_word(key, _ENTRY, 'key')}")
+        for key in ("rule", "reason"):
+            if key not in entry:
+                raise FilterError(f"{key}: is missing")
+        words = _texts("rule", entry["rule"])
+        named = selectors("rule", words)
+        if not words or any(one.severity for one in named):
+            raise FilterError("rule: must be rules, or patterns of rules")
+        reason = entry["reason"]
+        if not isinstance(reason, str) or not reason.strip():
+            raise FilterError("reason: must say why, in a text that is not empty")
+        scope: dict[str, list[str]] = {key: _texts(key, entry[key]) for key in SCOPES if key in entry}
+        for peer in scope.get("peer", []):
+            if peer not in PEERS:
+                raise FilterError("peer: must be client or server")
+        expires = entry.get("expires")
+        # A date with a time is a date, too.
+        if expires is not None and type(expires) is not datetime.date:
+            raise FilterError("expires: must be a date, as 2027-01-31 without quotes")
+        rules = frozenset[str]().union(*(one.rules for one in named))
+        folder = self._configuration.folder
+        return Allowance(number, words, rules, " ".join(reason.split()), scope, expires, folder)
+
+
+_ENTRY: Final = ("rule", "reason", *SCOPES, "expires")
+
+
+def _texts(key: str, value: object) -> list[str]:
+    """A text, or a list of them. Raises FilterError for anything else."""
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
+        raise FilterError(f"{key}: must be a text, or a list of texts")
+    return list(found)
+
 
 _LARGEST: Final = 10**9
 
@@ -231,6 +293,7 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
     "select": _Reader.rules,
     "ignore": _Reader.rules,
     "severity": _Reader.severities,
+    "allow": _Reader.allow,
     "fail-on": _one_of(COUNTING),
     "fail-on-possible": _Reader.boolean,
     "strict": _Reader.boolean,

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.policy.policy import Policy, Rulings
+from amqpscope.policy.remark import Closing
 from amqpscope.reading import Capture
 from dissectors.protocols import PROTOCOLS
 
@@ -119,21 +120,30 @@ class Hearer:
     def fail(self, reason: str) -> None:
         """It cannot be read, or not to its end."""
 
+    def conclude(self, closing: Closing) -> None:
+        """No capture follows; this is to be said of all."""
+
     def end(self) -> None:
-        """No capture follows."""
+        """Nothing follows."""
 
 
 class Run:
-    """Captures, judged under a policy."""
+    """Captures, judged under a policy. closing: what is to be said of all of them."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.captures: list[Judged] = []
+        self.closing = Closing()
 
     @property
     def fails(self) -> bool:
         """Whether something counts, could not be read, or was not there to be checked."""
-        return any(one.outcome is not Outcome.fine for one in self.captures)
+        return any(one.outcome is not Outcome.fine for one in self.captures) or self.remarked
+
+    @property
+    def remarked(self) -> bool:
+        """Whether something about the configuration counts."""
+        return any(remark.counts for remark in self.closing.remarks)
 
     @property
     def findings(self) -> list[Finding]:
@@ -178,6 +188,8 @@ def judge(
             judged.outcome = Outcome.failure
             judged.reason = str(error)
             listening.fail(str(error))
+    run.closing = rulings.close(all(one.outcome is not Outcome.failure for one in run.captures))
+    listening.conclude(run.closing)
     listening.end()
     return run
 
@@ -193,6 +205,7 @@ def _judge_one(
     """An open capture, to its end."""
     judged.name = capture.name
     judged.capture = capture if gather else None
+    rulings.begin(capture.name)
     hearer.opened(capture)
     policy = rulings.policy
     failed = False
@@ -211,6 +224,7 @@ def _judge_one(
     except KeyboardInterrupt:
         # What was found so far is worth having, above all of a live capture.
         hearer.fail(INTERRUPTED)
+        hearer.conclude(rulings.close(False))
         hearer.end()
         raise
     empty = not any(capture.protocols.get(name) for name in PROTOCOLS)

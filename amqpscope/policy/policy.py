@@ -4,12 +4,19 @@ It comes from a configuration file, from what was given besides (on a command li
 from both. It holds nothing of a run: what it decides of the findings of one is in `Rulings`.
 """
 
+import datetime
+from typing import Final
+
 from amqpscope.finding import Finding
+from amqpscope.policy.allowance import Allowance
 from amqpscope.policy.configuration import Configuration, find_configuration, read_configuration
+from amqpscope.policy.remark import EXPIRED, REMARKS, UNUSED, Closing, Remark
 from amqpscope.policy.selectors import Choice, Levels, selectors
 from amqpscope.policy.terms import COUNTING, Terms
 from amqpscope.rules.editions import FINAL, known
 from amqpscope.rules.profiles import AUTO, valid, weight
+
+ALLOW: Final = "allow"
 
 __all__ = ["Given", "Policy", "Rulings", "load_policy"]
 
@@ -32,11 +39,18 @@ class Policy:
     """What findings are held to.
 
     configuration: what the file says; given: what was given besides. terms: which findings count. spec,
-    profile: as of `amqpscope.reading.Capture`. Raises FilterError for what was given and makes no sense.
+    profile: as of `amqpscope.reading.Capture`. today: the day by which entries of the allow-list expire;
+    without it none does. Raises FilterError for what was given and makes no sense.
     """
 
-    def __init__(self, configuration: Configuration | None = None, given: Given | None = None) -> None:
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        given: Given | None = None,
+        today: datetime.date = datetime.date.min,
+    ) -> None:
         self.configuration = configuration or Configuration()
+        self.today = today
         given = given or Given()
         values = self.configuration.values
         self.terms = _terms(self.configuration, given)
@@ -56,6 +70,11 @@ class Policy:
             only = None if given.select is None else selectors("--select", given.select)
             self._choices.append(Choice(only, selectors("--ignore", given.ignore)))
         self._levels = Levels(self.configuration.levels)
+        self._allowances: dict[str, list[Allowance]] = {}
+        for one in self.configuration.allowances:
+            if not one.expired(today):
+                for rule in one.rules:
+                    self._allowances.setdefault(rule, []).append(one)
 
     def counts(self, finding: Finding) -> bool:
         """Whether a finding, of which was decided, makes the run fail."""
@@ -64,6 +83,10 @@ class Policy:
     def level(self, rule: str) -> str:
         """The severity set for a rule, "" for none."""
         return self._levels.of(rule)
+
+    def allowances(self, finding: Finding) -> list[Allowance]:
+        """The entries of the allow-list that hold, and fit a finding."""
+        return [one for one in self._allowances.get(finding.rule, ()) if one.fits(finding)]
 
     def takes(self, finding: Finding) -> bool:
         """Whether a finding is selected and not ignored, by its rule and what it weighs."""
@@ -75,22 +98,71 @@ class Rulings:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self._used: set[int] = set()
+        self._captures: list[str] = []
+
+    def begin(self, capture: str) -> None:
+        """A capture of this name is judged."""
+        self._captures.append(capture)
 
     def decide(self, finding: Finding) -> bool:
         """Say of a finding what it weighs, and why it does not count; False: it is not to be shown at all.
 
         The same finding may come again.
         """
-        finding.level = self.policy.level(finding.rule)
-        return self.policy.takes(finding)
+        policy = self.policy
+        finding.level = policy.level(finding.rule)
+        finding.suppressed_by = finding.reason = ""
+        # Also of what is ignored: an entry for it is not out of date.
+        allowances = policy.allowances(finding)
+        if allowances:
+            self._used.update(one.number for one in allowances)
+            finding.suppressed_by = ALLOW
+            finding.reason = allowances[0].reason
+        return policy.takes(finding)
+
+    def close(self, whole: bool) -> Closing:
+        """What is to be said at the end. whole: all captures were read to their ends."""
+        closing = Closing()
+        configuration = self.policy.configuration
+        lines: list[int] = []
+        for one in configuration.allowances:
+            expired = one.expired(self.policy.today)
+            if not expired and (not whole or not self._missed(one)):
+                continue
+            lines = lines or configuration.lines_of_allowances()
+            kind = EXPIRED if expired else UNUSED
+            what = f"expired on {one.expires}, it excuses nothing any more" if expired else "fits no finding"
+            evidence = {"entry": one.number, "rules": ", ".join(one.words), "reason": one.reason}
+            if one.expires is not None:
+                evidence["expires"] = str(one.expires)
+            closing.remarks.append(
+                Remark(
+                    kind,
+                    f"entry {one.number} of the allow-list, for {evidence['rules']}, {what} ({one.reason})",
+                    configuration.file,
+                    lines[one.number - 1],
+                    evidence,
+                    expired and REMARKS[EXPIRED].severity in self.policy.terms.severities,
+                )
+            )
+        return closing
+
+    def _missed(self, one: Allowance) -> bool:
+        """Whether an entry could have fitted, and did not: one for another capture could not."""
+        return one.number not in self._used and any(one.fits_capture(name) for name in self._captures)
 
 
-def load_policy(file: str | None = None, given: Given | None = None) -> Policy:
+def load_policy(
+    file: str | None = None, given: Given | None = None, today: datetime.date | None = None
+) -> Policy:
     """The policy of this configuration file; without one of the nearest, or that of nobody's.
 
-    Raises ConfigurationError, or FilterError for what was given besides.
+    today: without it, the day that it is here. Raises ConfigurationError, or FilterError for what was given
+    besides.
     """
-    return Policy(find_configuration() if file is None else read_configuration(file), given)
+    configuration = find_configuration() if file is None else read_configuration(file)
+    return Policy(configuration, given, today or datetime.datetime.now().astimezone().date())
 
 
 def _terms(configuration: Configuration, given: Given) -> Terms:

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from amqpscope.finding import Finding
+from amqpscope.policy.remark import Remark
 from amqpscope.report.made_up import without_made_up
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
@@ -25,6 +26,7 @@ __all__ = [
     "fingerprint",
     "message_of",
     "overridden",
+    "remark_object",
 ]
 
 FINDINGS_SCHEMA = "amqpscope/findings/1"
@@ -156,6 +158,29 @@ def decided_object(finding: Finding, capture: str) -> dict[str, Any]:
         "overridden": overridden(finding) or None,
         "suppressed": suppressed,
     }
+
+
+def remark_object(remark: Remark) -> dict[str, Any]:
+    """Something about the configuration, by the same names: what a peer and a packet have is null."""
+    return {
+        **dict.fromkeys(_FIELDS),
+        "rule": remark.rule,
+        "severity": remark.severity,
+        "certainty": "certain",
+        "message": remark.message,
+        "packets": [],
+        "evidence": {"file": remark.file, "line": remark.line or None, **remark.evidence},
+        "fingerprint": remark.fingerprint,
+    }
+
+
+# In the order of `decided_object`.
+_FIELDS = (
+    *("rule", "severity", "certainty", "requirement", "message", "spec", "edition", "profile"),
+    *("capture", "packet", "time", "packets", "connection", "protocol", "peer"),
+    *("channel", "session", "link", "delivery_id", "expected_condition", "reaction"),
+    *("evidence", "fingerprint", "overridden", "suppressed"),
+)
 
 
 def finding_json(finding: Finding, capture: str) -> str:

@@ -3,14 +3,15 @@
 A command is a line, `::error file=traffic.pcap,line=17,title=...::text`. Its text ends with the line; in its
 properties commas and colons have a meaning, too. What is not visible is escaped before that, so no text of a
 peer can begin a line, and none can end one. A packet has no line: its number stands for it, as that is what
-is shown beside the file's name. What is possible is at most a warning.
+is shown beside the file's name. What is possible is at most a warning; what is suppressed is no command, but
+a line.
 """
 
 from typing import TextIO
 
 from amqpscope.finding import Finding
+from amqpscope.policy.remark import Closing
 from amqpscope.policy.terms import Terms
-from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, kind, remarks, short_message
 from amqpscope.report.writer import Writer
@@ -41,8 +42,16 @@ class GithubWriter(Writer):
         if reason:
             self._command("error", 0, "not read, or not to its end", reason)
         self._line(self.outcome(reason))
-        for note in note_lines(self.notes):
-            self._line(f"note: {note}")
+        for line in self.remarks():
+            self._line(line)
+        self._out.flush()
+
+    def conclude(self, closing: Closing) -> None:
+        for remark in closing.remarks:
+            self.name = remark.file
+            self._command(
+                _LEVELS[remark.severity], remark.line, f"{remark.severity} {remark.rule}", remark.message
+            )
         self._out.flush()
 
     def _line(self, text: str) -> None:
@@ -51,6 +60,8 @@ class GithubWriter(Writer):
         self._out.write(f"amqpscope: {shown}\n")
 
     def add(self, finding: Finding) -> None:
+        if finding.suppressed_by:
+            return
         level = _LEVELS[weight(finding)]
         if level == "error" and not finding.certain:
             level = "warning"

@@ -21,9 +21,9 @@ from junitparser import Error, Failure, JUnitXml, Skipped, SystemOut, TestCase, 
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_CASE_FINDINGS
 from amqpscope.model import Connection
+from amqpscope.policy.remark import Closing
 from amqpscope.policy.terms import Terms
 from amqpscope.report.moment import iso
-from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, headline, kind, remarks
 from amqpscope.report.writer import Writer
@@ -106,6 +106,22 @@ class JunitWriter(Writer):
             cases.append(self._case("can be read to its end", Error(printable(reason), "unreadable")))
         self._suite(cases, reason)
 
+    def conclude(self, closing: Closing) -> None:
+        suites: dict[str, TestSuite] = {}
+        for remark in closing.remarks:
+            self.name = remark.file
+            suite = suites.setdefault(remark.file, TestSuite(printable(remark.file)))
+            message = f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}"
+            if remark.counts:
+                result = Failure(printable(message), remark.severity)
+                result.text = printable(message) + "\n"
+            else:
+                result = SystemOut(printable(message) + "\n")
+            suite.append(self._case(f"entry {remark.evidence['entry']}: {remark.rule}", result))
+        for suite in suites.values():
+            suite.update_statistics()
+            self._suites.append(suite)
+
     def end(self) -> None:
         report = JUnitXml("amqpscope")
         for suite in self._suites:
@@ -156,8 +172,7 @@ class JunitWriter(Writer):
         for case in cases:
             suite.append(case)
         suite.update_statistics()
-        told = [self.outcome(reason)]
-        told += [f"note: {line}" for line in note_lines(self.notes)]
+        told = [self.outcome(reason), *self.remarks()]
         suite.append(SystemOut("".join(f"{printable(line)}\n" for line in told)))
         self._suites.append(suite)
 

@@ -9,11 +9,12 @@ from one reader to the other: it is shown as its escape, as are characters that 
 """
 
 import re
+from collections.abc import Iterable
 from typing import TextIO
 
 from amqpscope.finding import Finding
 from amqpscope.model import Connection
-from amqpscope.report.notes import note_lines
+from amqpscope.policy.remark import Closing
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import Tally, answer, kind, remarks, short_message
@@ -63,6 +64,8 @@ class MarkdownWriter(Writer):
         self._cases = {}
 
     def add(self, finding: Finding) -> None:
+        if finding.suppressed_by:
+            return
         cases = self._cases.setdefault(finding.connection, {})
         case = cases.setdefault((finding.rule, finding.peer), _Case())
         case.count += 1
@@ -82,9 +85,22 @@ class MarkdownWriter(Writer):
         self._out.write(f"### {inline(self.name)}\n\n{inline(what)}\n\n")
         for connection in sorted(self._cases, key=lambda one: (one.stream, one.instance)):
             self._connection(connection)
-        notes = note_lines(self.notes)
-        self._out.write("".join(f"- note: {inline(line)}\n" for line in notes) + "\n" * bool(notes))
+        self._list(self.remarks())
         self._out.flush()
+
+    def conclude(self, closing: Closing) -> None:
+        for file in dict.fromkeys(remark.file for remark in closing.remarks):
+            self._out.write(f"### {inline(file)}\n\n")
+            self._list(
+                f"{one.severity} {one.rule} in {one.place}: {one.message}"
+                for one in closing.remarks
+                if one.file == file
+            )
+        self._out.flush()
+
+    def _list(self, lines: Iterable[str]) -> None:
+        told = "".join(f"- {inline(line)}\n" for line in lines)
+        self._out.write(told + "\n" * bool(told))
 
     def _connection(self, connection: Connection) -> None:
         self._out.write(f"Connection {connection.stream}, {inline(connection.id)}\n\n{_HEAD}")

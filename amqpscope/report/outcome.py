@@ -1,5 +1,7 @@
 """What became of one capture, in a line."""
 
+from collections.abc import Sequence
+
 from amqpscope.reading import Capture
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
@@ -9,19 +11,19 @@ from dissectors.protocols import PROTOCOLS
 __all__ = ["nothing_to", "outcome"]
 
 
-def outcome(capture: Capture | None, tally: Tally, reason: str, ignored: int = 0) -> str:
-    """`2 errors in 14 frames on 1 connection; 3 findings ignored`.
+def outcome(capture: Capture | None, tally: Tally, reason: str, others: Sequence[str] = ()) -> str:
+    """`2 errors in 14 frames on 1 connection; 3 findings ignored`, the last being of `others`.
 
-    capture: None if it could not be opened. reason: why it was not read to its end, or "". ignored: findings
-    that are not shown.
+    capture: None if it could not be opened. reason: why it was not read to its end, or "". others: what
+    findings there are that are not in the tally.
     """
-    if capture is None or not (capture.frames or tally.counts or ignored):
+    if capture is None or not (capture.frames or tally.counts or others):
         return f"nothing to check ({reason})" if reason else "nothing to check"
     where = f"{count(capture.frames, 'frame')} on {count(capture.spoken, 'connection')}"
-    nothing = "nothing else wrong found" if ignored else "nothing wrong found"
+    nothing = "nothing else wrong found" if others else "nothing wrong found"
     what = f"{tally.text() or nothing} in {where}"
-    if ignored:
-        what += f"; {count(ignored, 'finding')} ignored"
+    if others:
+        what += f"; {', '.join(others)}"
     return f"{what} ({reason}: only what was read before)" if reason else what
 
 

@@ -26,6 +26,7 @@ from typing import Any, TextIO
 from amqpscope import __version__
 from amqpscope.finding import Finding
 from amqpscope.note import Note
+from amqpscope.policy.remark import REMARKS, Closing
 from amqpscope.policy.terms import Terms
 from amqpscope.report.findings import decided_object, fingerprint
 from amqpscope.report.printable import printable
@@ -44,7 +45,7 @@ _ROOT = "%SRCROOT%"
 """What a path is relative to: where the run was started, in CI the root of the repository."""
 
 # What stands elsewhere in a result.
-_TOLD = ("rule", "message", "capture", "packets", "fingerprint")
+_TOLD = ("rule", "message", "capture", "packets", "fingerprint", "suppressed")
 
 # What the property bag of a rule tells GitHub of its weight.
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
@@ -80,8 +81,7 @@ class SarifWriter(Writer):
             self._out.flush()
 
     def add(self, finding: Finding) -> None:
-        self._out.write(("\n" if self._first else ",\n") + json.dumps(self._result(finding)))
-        self._first = False
+        self._write(self._result(finding))
 
     def close(self, nothing: str, reason: str) -> None:
         for note in self.notes:
@@ -115,8 +115,6 @@ class SarifWriter(Writer):
         self._out.flush()
 
     def _result(self, finding: Finding) -> dict[str, Any]:
-        number = fingerprint(finding)
-        again = self._fingerprints[number] = self._fingerprints.get(number, 0) + 1
         told = decided_object(finding, self.name)
         level = weight(finding)
         if level == "error" and not finding.certain:
@@ -127,14 +125,12 @@ class SarifWriter(Writer):
         packets = [one["packet"] for one in told["packets"][1:]]
         result: dict[str, Any] = {
             "ruleId": finding.rule,
-            "ruleIndex": self._rule_index(finding),
+            "ruleIndex": self._index(finding.rule, finding.edition),
             "level": level,
             "message": _message(" ".join(parts)),
             "locations": [self._location(int(finding.packet), finding.connection.id)],
-            "partialFingerprints": {
-                "primaryLocationLineHash": f"{number}:{again}",
-                "amqpscope/v1": number,
-            },
+            "partialFingerprints": self._known_by(fingerprint(finding)),
+            "suppressions": _suppressions(finding),
             "properties": _visible({name: value for name, value in told.items() if name not in _TOLD}),
         }
         if packets:
@@ -144,15 +140,44 @@ class SarifWriter(Writer):
             ]
         return result
 
-    def _rule_index(self, finding: Finding) -> int:
-        index = self._rules.get(finding.rule)
+    def conclude(self, closing: Closing) -> None:
+        self._fingerprints = {}
+        for remark in closing.remarks:
+            self.name = remark.file
+            self._write(
+                {
+                    "ruleId": remark.rule,
+                    "ruleIndex": self._index(remark.rule, ""),
+                    "level": remark.severity,
+                    "message": _message(f"{remark.message}."),
+                    "locations": [self._location(max(remark.line, 1), "")],
+                    "partialFingerprints": self._known_by(remark.fingerprint),
+                    "suppressions": [],
+                    "properties": _visible({"severity": remark.severity, "evidence": remark.evidence}),
+                }
+            )
+        self._out.flush()
+
+    def _write(self, result: dict[str, Any]) -> None:
+        self._out.write(("\n" if self._first else ",\n") + json.dumps(result))
+        self._first = False
+
+    def _known_by(self, number: str) -> dict[str, str]:
+        """What tells a result from all others of its file: its fingerprint, and which of several it is."""
+        again = self._fingerprints[number] = self._fingerprints.get(number, 0) + 1
+        return {"primaryLocationLineHash": f"{number}:{again}", "amqpscope/v1": number}
+
+    def _index(self, rule: str, edition: str) -> int:
+        """The place of a rule among those that are described."""
+        index = self._rules.get(rule)
         if index is None:
-            index = self._rules[finding.rule] = len(self._descriptors)
-            self._descriptors.append(_descriptor(finding.rule, finding.edition))
+            index = self._rules[rule] = len(self._descriptors)
+            remark = rule in REMARKS
+            self._descriptors.append(_descriptor_of_remark(rule) if remark else _descriptor(rule, edition))
         return index
 
     def _location(self, packet: int, connection: str) -> dict[str, Any]:
-        """Where a packet is; 0 is the capture as a whole. connection: its id, or ""."""
+        """Where a packet, or a line, is; 0 is the file as a whole. connection: its id, or ""."""
         physical: dict[str, Any] = {"artifactLocation": _artifact(self.name)}
         if packet:
             physical["region"] = {"startLine": packet}
@@ -206,6 +231,26 @@ def _descriptor(id: str, edition: str) -> dict[str, Any]:
             "problem.severity": _PROBLEM[level],
         },
     }
+
+
+def _descriptor_of_remark(id: str) -> dict[str, Any]:
+    """What there is to be said about a configuration."""
+    kind = REMARKS[id]
+    return {
+        "id": id,
+        "shortDescription": {"text": kind.text},
+        "fullDescription": {"text": kind.text},
+        "help": {"text": f"Why it matters: {kind.matters}"},
+        "defaultConfiguration": {"level": kind.severity},
+        "properties": {"tags": ["configuration"], "problem.severity": _PROBLEM[kind.severity]},
+    }
+
+
+def _suppressions(finding: Finding) -> list[dict[str, str]]:
+    """Who has decided that a result does not count; empty where nobody has."""
+    if not finding.suppressed_by:
+        return []
+    return [{"kind": "external", "status": "accepted", "justification": _plain(finding.reason)}]
 
 
 def _artifact(path: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from amqpscope.report.findings import evidence_of, expected_condition, message_o
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
+from amqpscope.report.set_aside import excuse
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
@@ -309,6 +310,8 @@ def remarks(finding: Finding) -> list[str]:
     before = overridden(finding)
     if before:
         told.append(f"The configuration makes it {_a(finding.level)}, by itself it is {_a(before)}.")
+    if finding.suppressed_by:
+        told.append(excuse(finding))
     return told
 
 

@@ -5,8 +5,12 @@ from collections.abc import Callable, Sequence
 from amqpscope.finding import Finding
 from amqpscope.note import Note
 from amqpscope.policy.judging import Hearer
+from amqpscope.policy.remark import Closing
 from amqpscope.reading import Capture
+from amqpscope.report.notes import note_lines
 from amqpscope.report.outcome import nothing_to, outcome
+from amqpscope.report.set_aside import SetAside
+from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import Tally
 
 __all__ = ["Writer", "Writers"]
@@ -16,7 +20,8 @@ class Writer(Hearer):
     """Writes the findings of several captures in one form.
 
     streaming: writes while reading. Of the capture that is being read: name; capture, None while it is not
-    open; tally of the findings that count or would; ignored: how many are not shown.
+    open; tally of the findings that are not suppressed; set_aside: those that are; ignored: how many are not
+    shown.
 
     A form says what it does with a finding (`add`), at the end of a capture (`close`), and at the very end.
     """
@@ -27,6 +32,7 @@ class Writer(Hearer):
         self.name = ""
         self.capture: Capture | None = None
         self.tally = Tally()
+        self.set_aside = SetAside()
         self.ignored = 0
 
     def add(self, finding: Finding) -> None:
@@ -43,12 +49,20 @@ class Writer(Hearer):
 
     def outcome(self, reason: str) -> str:
         """What became of the capture, in a line. reason: why it was not read to its end, or ""."""
-        return outcome(self.capture, self.tally, reason, self.ignored)
+        others = self.set_aside.parts()
+        if self.ignored:
+            others.append(f"{count(self.ignored, 'finding')} ignored")
+        return outcome(self.capture, self.tally, reason, others)
+
+    def remarks(self) -> list[str]:
+        """What is to be said of the capture beside its findings: what does not count, and notes."""
+        return [*self.set_aside.lines(), *(f"note: {line}" for line in note_lines(self.notes))]
 
     def begin(self, path: str) -> None:
         self.name = path
         self.capture = None
         self.tally = Tally()
+        self.set_aside = SetAside()
         self.ignored = 0
 
     def opened(self, capture: Capture) -> None:
@@ -57,7 +71,10 @@ class Writer(Hearer):
 
     def take(self, findings: list[Finding]) -> None:
         for finding in findings:
-            self.tally.add(finding)
+            if finding.suppressed_by:
+                self.set_aside.add(finding)
+            else:
+                self.tally.add(finding)
             self.add(finding)
 
     def ignore(self, count: int) -> None:
@@ -104,6 +121,9 @@ class Writers(Hearer):
 
     def fail(self, reason: str) -> None:
         self._each(lambda hearer: hearer.fail(reason))
+
+    def conclude(self, closing: Closing) -> None:
+        self._each(lambda hearer: hearer.conclude(closing))
 
     def end(self) -> None:
         self._each(lambda hearer: hearer.end())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -25,12 +26,14 @@ from support.reports import (
     told_by_junit,
     told_by_lines,
     told_by_markdown,
+    told_by_objects,
     told_by_sarif,
 )
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
 
 from amqpscope import errors
+from amqpscope.report.printable import printable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,6 +70,76 @@ def test_all_forms_hold_the_same_findings(
     assert sum(told["json"].values()) > 1000
     for form in READERS:
         assert told[form] == told["json"], form
+
+
+POLICY = """
+ignore = ["note"]
+[severity]
+"amqp10/C-*" = "warning"
+[[allow]]
+rule = ["amqp10/L-*", "amqp091/*"]
+reason = "| [x](y) ]]> \\u001b[31m ::error:: \\"quoted\\" `code`"
+[[allow]]
+rule = "*"
+reason = "the old client"
+container = "shop"
+[[allow]]
+rule = "S-WIN-IN"
+reason = "gone"
+expires = 2001-02-03
+[[allow]]
+rule = "T-UUID-4122"
+reason = "never seen"
+"""
+
+
+def test_all_forms_hold_the_same_under_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is suppressed is in all that have a place for it, with the reason; the others count it."""
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "policy.toml").write_text(POLICY)
+    outputs = [f"--output={form}:{tmp_path / form}" for form in [*READERS, "text"]]
+    paths = [*Path("captures").glob("*.pcap"), "captures/rules/amqp10/L-CREDIT"]
+    result = amqpscope(
+        capsys, "check", "--config", tmp_path / "policy.toml", "--max-per-rule", 10**9, *outputs, *paths
+    )
+    assert result.status == 1
+    written = {form: (tmp_path / form).read_text() for form in [*READERS, "text"]}
+    told = {form: READERS[form](written[form]) for form in READERS}
+    objects = json.loads(written["json"])["findings"]
+    suppressed = [one for one in objects if one["suppressed"]]
+    reasons = Counter(one["suppressed"]["reason"] for one in suppressed)
+    assert len(reasons) == 2 and min(reasons.values()) > 5
+    assert told["ndjson"] == told["sarif"] == told["junit"] == told["json"]
+    assert told["github"] == told["markdown"] == told["json"] - told_by_objects(suppressed)
+    assert [one for one in told["json"] if one[2] == "config/ALLOW-EXPIRED"] == [
+        ("error", True, "config/ALLOW-EXPIRED", "", 12, str(tmp_path / "policy.toml"), "")
+    ]
+    assert sum(one[2] == "config/ALLOW-UNUSED" for one in told["json"]) == 1
+    run = sarif_run(written["sarif"])
+    assert Counter(
+        sarif_text({"text": result["suppressions"][0]["justification"]})
+        for result in run["results"]
+        if result["suppressions"]
+    ) == Counter(printable(one["suppressed"]["reason"]) for one in suppressed)
+    assert written["junit"].count("It is allowed: ") == len(suppressed)
+    hostile = printable(max(reasons, key=len))
+    for form, lines in (
+        ("text", written["text"].splitlines()),
+        ("github", written["github"].splitlines()),
+        ("markdown", [text for _, text in markdown_blocks(written["markdown"])]),
+    ):
+        counted = [line for line in lines if "allowed: " in line]
+        numbers = [int(number) for line in counted for number in re.findall(r"\((\d+), first in", line)]
+        assert sum(numbers) == len(suppressed), form
+        ends = (
+            ": the old client",
+            hostile,
+            hostile.replace("|", "\\x7c"),
+            hostile.replace("|", "\\x7c") + "`",
+        )
+        assert all(line.endswith(ends) for line in counted), form
 
 
 @pytest.mark.parametrize("form", READERS)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 
 import pytest
-from support.commands import Result, amqpscope
+from support.commands import Result, amqpscope, unprintable
 from support.scripted import SCRIPTED
 
 
@@ -211,3 +212,61 @@ def test_show_tells_where_it_is_from(folder: Path, capsys: pytest.CaptureFixture
     (one,) = told["severity"]
     assert (one["rule"], one["severity"], one["line"]) == ("amqp10/S-*", "warning", 7)
     assert amqpscope(capsys, "config", "show", "--no-config").lines[0].startswith("configuration: none")
+
+
+ALLOW = """[[allow]]
+rule = "S-WIN-IN"
+reason = "they \\u001b[31mknow\\u202e"
+expires = 2026-06-30
+"""
+
+
+def test_what_is_allowed_and_until_when(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amqpscope.cli.check.today", lambda: datetime.date(2026, 6, 30))
+    told = configured(capsys, ALLOW, "window-overrun.pcap", "clean.pcap")
+    assert told.status == 0
+    assert told.lines == [
+        "window-overrun.pcap: nothing else wrong found in 17 frames on 1 connection; 2 findings allowed",
+        "allowed: amqp10/S-WIN-IN by the client (2, first in packet 15): they \\x1b[31mknow\\u202e",
+        "",
+        "clean.pcap: nothing wrong found in 13 frames on 1 connection",
+        "",
+        "2 captures: nothing wrong found; 2 findings allowed",
+    ]
+    monkeypatch.setattr("amqpscope.cli.check.today", lambda: datetime.date(2026, 7, 1))
+    told = configured(capsys, ALLOW, "clean.pcap")
+    assert told.status == 1
+    assert told.lines[-1] == (
+        "error config/ALLOW-EXPIRED in amqpscope.toml, line 1: entry 1 of the allow-list, for S-WIN-IN, "
+        "expired on 2026-06-30, it excuses nothing any more (they \\x1b[31mknow\\u202e)"
+    )
+    assert configured(capsys, ALLOW, "clean.pcap", "missing.pcap").status == 2
+    for form in ("json", "ndjson", "markdown", "junit", "sarif", "github"):
+        result = amqpscope(capsys, "check", "--format", form, "clean.pcap")
+        assert result.status == 1
+        assert "config/ALLOW-EXPIRED" in result.out
+        assert unprintable(result.out) == []
+
+
+def test_show_tells_the_allow_list(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amqpscope.cli.config.today", lambda: datetime.date(2026, 7, 1))
+    Path("amqpscope.toml").write_text(f"strict = true\n{ALLOW}container = ['a', 'b*']\n")
+    shown = amqpscope(capsys, "config", "show").lines[-1]
+    assert " ".join(shown.split()) == (
+        "allow 1 S-WIN-IN, container a, b*: they \\x1b[31mknow\\u202e (expired on 2026-06-30) "
+        "amqpscope.toml, line 2"
+    )
+    (one,) = json.loads(amqpscope(capsys, "config", "show", "--format", "json").out)["allow"]
+    assert one == {
+        "rule": ["S-WIN-IN"],
+        "reason": "they \x1b[31mknow\u202e",
+        "scope": {"container": ["a", "b*"]},
+        "expires": "2026-06-30",
+        "expired": True,
+        "rules": 1,
+        "line": 2,
+    }

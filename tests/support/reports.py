@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 Told = tuple[str, bool, str, str, int, str, str]
 
 _TITLE = re.compile(r"(possible )?(error|warning|note) (\S+) by the (\w+) in packet (\d+)\Z")
+# What is said of a configuration: severity, rule, file and line.
+_REMARK = re.compile(r"(error|warning|note) (config/\S+) in (.+?), line (\d+): entry \d+ of the allow-list")
 _TITLE_OF_LINE = re.compile(r"(possible )?(error|warning|note) (\S+) by the (\w+) in packet (\d+): ")
 
 
 def told_by_objects(objects: list[dict[str, Any]]) -> Counter[Told]:
     """Findings as objects of JSON."""
     return Counter(
-        (
+        remark(one["severity"], one["rule"], one["evidence"]["file"], one["evidence"]["line"])
+        if one["rule"].startswith("config/")
+        else (
             one["severity"],
             one["certainty"] == "certain",
             one["rule"],
@@ -38,6 +42,11 @@ def told_by_objects(objects: list[dict[str, Any]]) -> Counter[Told]:
         )
         for one in objects
     )
+
+
+def remark(severity: str, rule: str, file: str, line: int | str) -> Told:
+    """What is said of a line of a configuration, as if that were a packet of no connection."""
+    return (severity, True, rule, "", int(line), file, "")
 
 
 def told_by_json(text: str) -> Counter[Told]:
@@ -75,6 +84,9 @@ def told_by_github(text: str) -> Counter[Told]:
     for level, properties, message in commands(text):
         title = _TITLE.match(properties["title"])
         if title is None:
+            severity, _, rule = properties["title"].partition(" ")
+            if rule.startswith("config/"):
+                told[remark(severity, rule, properties["file"], properties["line"])] += 1
             continue
         possible, severity, rule, peer, packet = title.groups()
         weaker = "warning" if possible else "error"
@@ -149,6 +161,10 @@ def told_by_sarif(text: str) -> Counter[Told]:
         properties = result["properties"]
         location = result["locations"][0]
         packet = location["physicalLocation"]["region"]["startLine"]
+        if result["ruleId"].startswith("config/"):
+            path = sarif_path(location["physicalLocation"])
+            told[remark(result["level"], result["ruleId"], path, packet)] += 1
+            continue
         possible = properties["certainty"] == "possible"
         assert result["level"] == (
             "warning" if possible and properties["severity"] == "error" else properties["severity"]
@@ -197,6 +213,11 @@ def told_by_junit(text: str) -> Counter[Told]:
         for case in suite.iter("testcase"):
             for result in case:
                 lines = (result.text or "").split("\n")
+                said = _REMARK.match(lines[0])
+                if said is not None:
+                    assert suite.get("name") == said[3]
+                    told[remark(said[1], said[2], said[3], said[4])] += 1
+                    continue
                 connection = re.match(r"Connection (\S+)", lines[0])
                 heads = [_TITLE_OF_LINE.match(line) for line in lines]
                 for head in heads:
@@ -243,6 +264,9 @@ def told_by_markdown(text: str) -> Counter[Told]:
         elif kind == "paragraph":
             named = re.match(r"Connection \d+, (\S+)\Z", content)
             connection = connection if named is None else named[1]
+            said = _REMARK.match(content)
+            if said is not None:
+                told[remark(said[1], said[2], said[3], said[4])] += 1
         elif kind == "td":
             cells.append(content)
             if len(cells) == 4:
