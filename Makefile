@@ -1,6 +1,6 @@
 # make demo   set up a virtual environment, read a recorded capture and check another
 # make test   set up, and pass the tests
-# make check  format, lint, types, import layers, generated tables and pages
+# make check  format, lint, types, import layers, generated tables, pages and manual
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
@@ -20,7 +20,7 @@ export AMQPSCOPE_COMPILE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissectors captures/rules -name '*.py' -o -name '*.xml' -o -name '*.tsv' -o -name '*.pcap')
+SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissectors captures/rules -name '*.py' -o -name '*.xml' -o -name '*.tsv' -o -name '*.pcap' -o -name '*.json' -o -name '*.1')
 # What is installed depends on how it was asked to be built, too.
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
@@ -50,6 +50,7 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 	$(BIN)/python -m dissectors.spec.generate --check
 	$(BIN)/python -m amqpscope rules pages --check captures/rules
+	$(BIN)/python -m amqpscope.cli.manual --check
 
 bench: $(INSTALLED)
 	$(BIN)/python tests/bench/bench.py

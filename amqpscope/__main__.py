@@ -1,6 +1,6 @@
 """`python -m amqpscope`: the command line."""
 
-from amqpscope.cli.main import main
+from amqpscope.cli.start import main
 
 if __name__ == "__main__":
     main()

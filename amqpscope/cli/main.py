@@ -1,5 +1,6 @@
 """The `amqpscope` command: its subcommands, and how any of them ends."""
 
+import enum
 import gc
 import os
 import sys
@@ -22,6 +23,7 @@ from amqpscope.cli.output import leave_stdout
 from amqpscope.cli.status import Status
 from amqpscope.collector import calm_collector
 from amqpscope.errors import AmqpscopeError
+from amqpscope.report.printable import printable
 
 __all__ = ["app", "main", "run"]
 
@@ -81,9 +83,33 @@ def version_line() -> str:
     return f"amqpscope {__version__} ({how}, Python {python})"
 
 
+class Shell(enum.StrEnum):
+    """Shells that can complete command lines."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(version_line())
+        raise typer.Exit
+
+
+def _show_completion(shell: Shell | None) -> None:
+    if shell is not None:
+        from amqpscope.cli.completion import script
+
+        print(script(shell.value), end="")
+        raise typer.Exit
+
+
+def _install_completion(shell: Shell | None) -> None:
+    if shell is not None:
+        from amqpscope.cli.completion import install
+
+        print("\n".join(printable(line) for line in install(shell.value)))
         raise typer.Exit
 
 
@@ -92,6 +118,26 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    show_completion: Annotated[
+        Shell | None,
+        typer.Option(
+            "--show-completion",
+            metavar="bash|zsh|fish",
+            callback=_show_completion,
+            is_eager=True,
+            help="Print what makes this shell complete command lines.",
+        ),
+    ] = None,
+    install_completion: Annotated[
+        Shell | None,
+        typer.Option(
+            "--install-completion",
+            metavar="bash|zsh|fish",
+            callback=_install_completion,
+            is_eager=True,
+            help="Put it where this shell finds it.",
+        ),
+    ] = None,
 ) -> None:
     """See what AMQP peers really say to each other, and who breaks the protocol."""
 
