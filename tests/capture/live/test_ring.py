@@ -270,14 +270,15 @@ def test_all_that_have_come_are_known_before_they_are_handed_over() -> None:
     sink = Segments()
     decoder = PacketDecoder(sink)
     with open_source(["lo"], any_port=True) as source:
-        assert source.arrived() == 0
         client, _ = conversation(b"x" * 100_000)
         # The last block is the kernel's until some milliseconds later.
         arrived = source.arrived()
         assert arrived is not None
         catch(source, decoder, lambda: source.number >= arrived)
         assert sink.octets_from(client) == b"x" * 100_000
-        assert source.arrived() == source.number  # asking takes nothing away
+        # Asking takes nothing away; others may talk on loopback meanwhile.
+        again = source.arrived()
+        assert again is not None and again >= source.number > 0
 
 
 def test_what_was_dropped_has_come_too() -> None:
