@@ -508,7 +508,7 @@ MAX_CONFIGURATION: Final = 1024 * 1024
 
 # comparing
 
-MAX_COMPARED_FORMS: Final = 200_000
+MAX_COMPARED_FORMS: Final = 50_000
 """Different things said in two captures that `diff` tells apart, some 100 MB. Runs of one scenario have some
 hundred, thousands where every message has another content."""
 
@@ -521,13 +521,18 @@ MAX_COMPARED_TEXT: Final = 200
 MAX_COMPARED_BODY: Final = 1024 * 1024
 """Octets of a message's body whose text is compared; of what is behind only the size."""
 
-MAX_COMPARED_SAYINGS: Final = 4_000_000
-"""Frames, deliveries and outcomes of a capture that are kept to be compared, of 8 octets each."""
+MAX_COMPARED_SAYINGS: Final = 16_000_000
+"""Frames, deliveries and outcomes of a capture that are kept to be compared, of 8 octets each: as many as a
+capture of some GB has."""
+
+COMPARED_STORY: Final = 500
+COMPARED_PART: Final = 200
+"""What a connection, and a session, link, channel or consumer, counts for among them."""
 
 MAX_COMPARED_CONNECTIONS: Final = 10_000
-"""Connections of a capture that are compared, the first. A story costs some 10 KiB."""
+"""Connections of a capture that are compared, the first."""
 
-MAX_COMPARED_PARTS: Final = 1_000
+MAX_COMPARED_PARTS: Final = 10_000
 """Sessions, links, channels or consumers of one connection that are compared, of each kind: the first."""
 
 MAX_GENERATED_NAMES: Final = 10_000

@@ -256,6 +256,11 @@ class _Differ:
         broken_by: str,
     ) -> None:
         forms_a, forms_b = a.forms, b.forms
+        if name == SETTLEMENTS:
+            forms_a, forms_b = (
+                _without_echoes(forms_a, parts[0], self._table),
+                _without_echoes(forms_b, parts[1], self._table),
+            )
         if a.answers or b.answers:
             forms_a, forms_b = _without_silence(forms_a), _without_silence(forms_b)
         if self._a.cut_for:
@@ -340,6 +345,18 @@ def _without_silence(forms: "array[int]") -> "array[int]":
     while end and not forms[end - 1]:
         end -= 1
     return forms[:end]
+
+
+def _without_echoes(forms: "array[int]", part: Part, table: FormTable) -> "array[int]":
+    """What the sender says of deliveries that the receiver does not settle: else who is first is timing."""
+    outcomes = part.strands.get(OUTCOMES)
+    if outcomes is None:
+        return forms
+    kept = array("I", forms)
+    for place, number in enumerate(outcomes.forms[: len(kept)]):
+        if number and table.form(number).name.endswith(" settled"):
+            kept[place] = 0
+    return kept
 
 
 def _without_flight(forms: "array[int]", others: int, part: Part) -> "array[int]":

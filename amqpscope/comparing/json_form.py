@@ -19,6 +19,7 @@ def comparison_object(comparison: Comparison, a: Scenes, b: Scenes) -> dict[str,
     return {
         "schema": SCHEMA,
         "same": comparison.same,
+        "all_told_apart": not comparison.table.full,
         "a": _run(comparison.a),
         "b": _run(comparison.b),
         "connections": [_meeting(one, a, b) for one in comparison.meetings],

@@ -15,7 +15,13 @@ from abc import ABC, abstractmethod
 from array import array
 
 from amqpscope.comparing.forms import Entry, Form, FormTable
-from amqpscope.limits import MAX_COMPARED_PARTS, MAX_COMPARED_SAYINGS, MAX_GENERATED_NAMES
+from amqpscope.limits import (
+    COMPARED_PART,
+    COMPARED_STORY,
+    MAX_COMPARED_PARTS,
+    MAX_COMPARED_SAYINGS,
+    MAX_GENERATED_NAMES,
+)
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.made_up import steady
@@ -142,6 +148,7 @@ class Story(ABC):
         self.late = False
         self._room = room
         self._table = table
+        self._spend(COMPARED_STORY)
 
     @abstractmethod
     def take(self, record: FrameRecord, link: LinkOf | None, links: LinkNames) -> None:
@@ -193,12 +200,13 @@ class Story(ABC):
     def may_have(self, parts: list[Part]) -> bool:
         """Whether one more part can be kept beside these."""
         if len(parts) < MAX_COMPARED_PARTS:
+            self._spend(COMPARED_PART)
             return True
         self.cut("has more sessions, links, channels or consumers than are compared")
         return False
 
     def cut(self, why: str, packet: int = -1) -> None:
-        """It is not compared from here on."""
+        """It is not compared from here on. packet: the one at hand if not given."""
         if not self.cut_for:
             self.cut_at = packet
             self.cut_for = why

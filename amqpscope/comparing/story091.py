@@ -37,6 +37,7 @@ from dissectors.amqp091.methods import (
     BasicReturn,
     ChannelClose,
     ChannelOpen,
+    ChannelOpenOk,
     ConfirmSelect,
     ConnectionClose,
     ConnectionOpen,
@@ -67,15 +68,15 @@ class _Consumer:
 
 
 class _Channel:
-    """A channel. unsettled: part, strand and place of each delivery, by tag. open: the method, by peer, whose
-    content is to come, and its frame."""
+    """A channel. unsettled: part, strand and place of each delivery, and where it ends in the stream, by tag.
+    open: the method, by peer, whose content is to come, and its frame."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self.closed: set[str] = set()
         self.consumers: dict[str, _Consumer] = {}
         self.nameless: list[_Consumer] = []
-        self.unsettled: dict[int, tuple[Part, str, int]] = {}
+        self.unsettled: dict[int, tuple[Part, str, int, int]] = {}
         self.gets: list[bool] = []
         self.got = 0
         self.declared: list[bool] = []
@@ -92,7 +93,8 @@ class Story091(Story):
         super().__init__(connection, room, table)
         self._names = names
         self._forms = Forms091(names)
-        self._channels: dict[int, _Channel] = {}
+        self._channels: dict[tuple[int, int], _Channel] = {}
+        self._turns: dict[tuple[str, int], int] = {}
         self._closed: set[str] = set()
 
     def take(self, record: FrameRecord, link: LinkOf | None, links: LinkNames) -> None:
@@ -107,13 +109,9 @@ class Story091(Story):
         if number <= 0:
             self._on_connection(peer, record)
             return
-        channel = self._channels.get(number)
-        if isinstance(body, ChannelOpen) or channel is None:
-            if frame.kind != "method" or not self.may_have(self.part.parts):
-                return
-            part = Part("channel", str(len(self.part.parts) + 1), self.frames)
-            self.part.parts.append(part)
-            channel = self._channels[number] = _Channel(part)
+        channel = self._channel(peer, number, record)
+        if channel is None:
+            return
         self.late = self.late or _OTHER[peer] in channel.closed
         if frame.kind == "method":
             self._unfinished(channel, peer)
@@ -124,7 +122,7 @@ class Story091(Story):
         message = Message.of(record.message)
         if message is not None and peer in channel.open:
             method, at = channel.open.pop(peer)
-            self._content(channel, peer, method, message, at)
+            self._content(channel, peer, method, message, at, int(frame.offset) + int(frame.size))
 
     def finish(self) -> None:
         """No more comes."""
@@ -133,6 +131,23 @@ class Story091(Story):
             for consumer in channel.parts:
                 consumer.keys = [frozenset(consumer.marks)]
         self._channels.clear()
+
+    def _channel(self, peer: str, number: int, record: FrameRecord) -> _Channel | None:
+        """The channel that a peer speaks on: the first, second and so on that it has opened by a number."""
+        turn = self._turns.get((peer, number), 0)
+        body = record.frame.body
+        if isinstance(body, (ChannelOpen, ChannelOpenOk)):
+            turn += 1
+            self._turns[peer, number] = turn
+        turn = max(turn, 1)
+        channel = self._channels.get((number, turn))
+        if channel is None:
+            if record.frame.kind != "method" or not self.may_have(self.part.parts):
+                return None
+            part = Part("channel", str(len(self.part.parts) + 1), self.frames)
+            self.part.parts.append(part)
+            channel = self._channels[number, turn] = _Channel(part)
+        return channel
 
     # The connection
 
@@ -175,7 +190,7 @@ class Story091(Story):
                     channel.unconfirmed.pop(next(iter(channel.unconfirmed)))
             return
         if isinstance(body, (BasicAck, BasicNack, BasicReject)):
-            self._settled(channel, peer, body)
+            self._settled(channel, peer, body, int(record.acknowledged))
             return
         if isinstance(body, BasicConsume):
             self._consume(channel, body)
@@ -232,8 +247,10 @@ class Story091(Story):
 
     # Content
 
-    def _content(self, channel: _Channel, peer: str, method: Method, message: Message, at: int) -> None:
-        """A message has come to its end, or is given up."""
+    def _content(
+        self, channel: _Channel, peer: str, method: Method, message: Message, at: int, end: int
+    ) -> None:
+        """A message has come to its end, in the stream at `end`, or is given up."""
         form = self._forms.method(method, method.definition().name, message)
         if isinstance(method, BasicDeliver):
             consumer = channel.consumers.get(method.consumer_tag or "")
@@ -244,12 +261,12 @@ class Story091(Story):
             self.late = self.late or consumer.cancelled
             place = self.say(consumer.part, DELIVERIES, peer, form, at)
             if not consumer.no_ack:
-                self._await(channel, int(method.delivery_tag), (consumer.part, OUTCOMES, place))
+                self._await(channel, int(method.delivery_tag), (consumer.part, OUTCOMES, place, end))
         elif isinstance(method, BasicGetOk):
             self.say(channel.part, peer, peer, form, at)
             no_ack = channel.gets.pop(0) if channel.gets else False
             if not no_ack:
-                self._await(channel, int(method.delivery_tag), (channel.part, GETS, channel.got))
+                self._await(channel, int(method.delivery_tag), (channel.part, GETS, channel.got, end))
                 channel.got += 1
         elif isinstance(method, BasicReturn):
             self.say(channel.part, RETURNS, peer, form, at)
@@ -267,13 +284,15 @@ class Story091(Story):
             form = Form(method.definition().name, (Entry("complete", "false"),))
             self.say(channel.part, peer, peer, form, at)
 
-    def _await(self, channel: _Channel, tag: int, place: tuple[Part, str, int]) -> None:
+    def _await(self, channel: _Channel, tag: int, place: tuple[Part, str, int, int]) -> None:
         channel.unsettled[tag] = place
         if len(channel.unsettled) > MAX_COMPARED_UNSETTLED:
             channel.unsettled.pop(next(iter(channel.unsettled)))
 
-    def _settled(self, channel: _Channel, peer: str, body: BasicAck | BasicNack | BasicReject) -> None:
-        """An ack, nack or reject, of one or of all up to it."""
+    def _settled(
+        self, channel: _Channel, peer: str, body: BasicAck | BasicNack | BasicReject, read: int
+    ) -> None:
+        """An ack, nack or reject, of one or of all up to it; or of all that its sender can have read."""
         tag = int(body.delivery_tag)
         multiple = not isinstance(body, BasicReject) and body.multiple
         entries = []
@@ -289,8 +308,10 @@ class Story091(Story):
                 self.say_of(channel.part, CONFIRMS, peer, number - 1, form)
         else:
             numbers = _named(channel.unsettled, tag, multiple)
+            if tag == 0 and read >= 0:
+                numbers = [number for number in numbers if channel.unsettled[number][3] <= read]
             for number in numbers:
-                part, strand, place = channel.unsettled.pop(number)
+                part, strand, place, _ = channel.unsettled.pop(number)
                 self.say_of(part, strand, peer, place, form)
         if not numbers and not self.midstream and not (multiple and tag == 0):
             stray = Form(body.definition().name, (Entry("without", "delivery"), *entries))

@@ -45,11 +45,9 @@ _OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 class _Link:
     """A link: its part, and the delivery that is under way on it. sender: who sends messages on it."""
 
-    def __init__(self, part: Part, name: str, sender: str) -> None:
+    def __init__(self, part: Part, sender: str) -> None:
         self.part = part
-        self.name = name
         self.sender = sender
-        self.attached: set[str] = set()
         self.ended: set[str] = set()
         self.granted = False
         self.draining = False
@@ -61,12 +59,16 @@ class _Link:
 
 
 class _Session:
-    """A session. handles: by peer. deliveries: without an outcome, by who sends them."""
+    """A session. handles: by peer. deliveries: without an outcome, by who sends them.
+
+    attaches: how many there were, by peer, sender and name. names: the links, each the first, second and so
+    on of its sender and name, whosever attach of it was captured first.
+    """
 
     def __init__(self, part: Part) -> None:
         self.part = part
-        self.begun: set[str] = set()
-        self.names: dict[tuple[str, str], _Link] = {}
+        self.attaches: dict[tuple[str, str, str], int] = {}
+        self.names: dict[tuple[str, str, int], _Link] = {}
         self.handles: dict[tuple[str, int], _Link] = {}
         self.deliveries: dict[str, dict[int, tuple[_Link, int]]] = {CLIENT: {}, SERVER: {}}
         self.ended: set[str] = set()
@@ -80,6 +82,10 @@ class Story10(Story):
         self._names = names
         self._forms = Forms10(names)
         self._sessions: dict[tuple[str, int], _Session] = {}
+        # By who begins them, on which channel, and the how manieth there that is; and how many begins, and
+        # answers to them, there were.
+        self._begun: dict[tuple[tuple[str, int], int], _Session] = {}
+        self._begins: dict[tuple[tuple[str, int], bool], int] = {}
         self._closed: set[str] = set()
         self._strays: set[tuple[int, str, str]] = set()
 
@@ -112,10 +118,13 @@ class Story10(Story):
     def finish(self) -> None:
         """No more comes."""
         for session in self.part.parts:
-            session.keys = [frozenset(session.marks)]
+            begun_by = session.keys[0]
+            speakers = frozenset(session.strands)
+            session.keys = [(begun_by, speakers, frozenset(session.marks)), begun_by]
             for link in session.parts:
-                sender = link.keys[0]
-                link.keys = [(sender, frozenset(link.marks)), sender]
+                sender, name = link.keys
+                marks = frozenset(link.marks)
+                link.keys = [(sender, marks, name), (sender, marks), sender]
         self._sessions.clear()
 
     def _other(self, peer: str, record: FrameRecord) -> None:
@@ -146,21 +155,20 @@ class Story10(Story):
 
     def _begin(self, peer: str, record: FrameRecord, body: Begin) -> None:
         channel = int(record.frame.channel)
-        other = _OTHER[peer]
-        remote = -1 if body.remote_channel is None else int(body.remote_channel)
-        session = self._sessions.get((other, remote))
-        if session is None or peer in session.begun:
-            # Its answer may be captured before it.
-            session = self._sessions.get((peer, channel))
-        if session is None or peer in session.begun:
+        remote = body.remote_channel
+        answers = remote is not None
+        begun = (peer, channel) if remote is None else (_OTHER[peer], int(remote))
+        place = (begun, answers)
+        number = self._begins.get(place, 0)
+        self._begins[place] = number + 1
+        session = self._begun.get((begun, number))
+        if session is None:
             if not self.may_have(self.part.parts):
                 return
             part = Part("session", str(len(self.part.parts) + 1), self.frames)
+            part.keys = [begun[0]]
             self.part.parts.append(part)
-            session = _Session(part)
-            if remote >= 0:
-                self._sessions[other, remote] = session
-        session.begun.add(peer)
+            session = self._begun[begun, number] = _Session(part)
         self._sessions[peer, channel] = session
         self.say(session.part, peer, peer, self._forms.of(record.frame))
 
@@ -200,15 +208,16 @@ class Story10(Story):
             return
         sender = peer if body.role is not True else _OTHER[peer]
         name = body.name or ""
-        link = session.names.get((sender, name))
-        if link is None or peer in link.attached or peer in link.ended:
+        number = session.attaches.get((peer, sender, name), 0)
+        session.attaches[peer, sender, name] = number + 1
+        link = session.names.get((sender, name, number))
+        if link is None:
             if not self.may_have(session.part.parts):
                 return
             part = Part("link", word(name, _LABEL), self.frames)
             session.part.parts.append(part)
-            link = session.names[sender, name] = _Link(part, name, sender)
-            part.keys = [sender]
-        link.attached.add(peer)
+            link = session.names[sender, name, number] = _Link(part, sender)
+            part.keys = [sender, without_made_up(name)]
         if body.handle is not None:
             session.handles[peer, int(body.handle)] = link
         self._learn(peer, body)
@@ -244,8 +253,6 @@ class Story10(Story):
         _broken(link.part, peer, body.error)
         link.ended.add(peer)
         self.say(link.part, peer, peer, self._forms.of(record.frame))
-        if link.attached <= link.ended:
-            session.names.pop((link.sender, link.name), None)
 
     def _flow(self, peer: str, channel: int, body: Flow) -> None:
         if body.handle is None:
@@ -307,7 +314,7 @@ class Story10(Story):
 
     def _disposition(self, peer: str, channel: int, body: Disposition) -> None:
         session = self._session(peer, channel, "disposition")
-        if session is None or body.first is None:
+        if session is None or body.first is None or (body.state is None and not body.settled):
             return
         by_receiver = body.role is True
         waiting = session.deliveries[_OTHER[peer] if by_receiver else peer]

@@ -16,6 +16,7 @@ Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in he
 """
 
 from amqpscope.comparing.comparison import Comparison, Difference, Judged, Meeting
+from amqpscope.comparing.forms import FormTable
 from amqpscope.comparing.run import Run
 from amqpscope.comparing.scenes import CONTEXT, Scenes
 from amqpscope.comparing.story import Story
@@ -44,7 +45,7 @@ def comparison_lines(comparison: Comparison, a: Scenes, b: Scenes, whole: bool) 
     """
     shown: list[tuple[Line, int]] = []
     for letter, run in (("A", comparison.a), ("B", comparison.b)):
-        shown.append((_head(letter, run), 2))
+        shown.append((_head(letter, run, comparison.table), 2))
     same = [one for one in comparison.meetings if one.same]
     for number, meeting in enumerate(comparison.meetings, 1):
         if meeting.same and not whole and len(same) > _SAME_SHOWN and not meeting.who():
@@ -58,7 +59,7 @@ def comparison_lines(comparison: Comparison, a: Scenes, b: Scenes, whole: bool) 
     return shown
 
 
-def _head(letter: str, run: Run) -> Line:
+def _head(letter: str, run: Run, table: FormTable) -> Line:
     line: Line = [
         ("rule", f"{letter} "),
         ("name", printable(run.name)),
@@ -69,6 +70,8 @@ def _head(letter: str, run: Run) -> Line:
         line.append(("note", f", {encrypted} more encrypted, not compared"))
     if run.left_out:
         line.append(("note", f", {run.left_out} more not compared: there are too many"))
+    if table.full:
+        line.append(("note", "; not all messages are told apart: there are too many different ones"))
     return line
 
 
