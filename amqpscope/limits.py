@@ -547,3 +547,9 @@ one, which takes time with their square. Of more the first difference is told, a
 
 MAX_DIFFERENCES: Final = 1_000
 """Differences of a pair of connections that are kept. Who reads them has understood after ten."""
+
+MAX_BASELINE: Final = 100_000
+"""Findings of a baseline that differ: a hostile peer can make up names for ever. Real ones have dozens."""
+
+MAX_BASELINE_OCTETS: Final = 128 * 1024 * 1024
+"""Octets of a baseline's file: one with as many findings as there may be has half of it."""

@@ -6,7 +6,9 @@ import typer
 
 from amqpscope.cli.inputs import Merge, Via, inputs
 from amqpscope.cli.judging import (
+    POLICY_PANEL,
     AllowEmpty,
+    BaselineOption,
     ConfigOption,
     FailOnOption,
     FailOnPossible,
@@ -20,12 +22,14 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import progress
+from amqpscope.cli.output import progress, say
 from amqpscope.cli.reports import FORMATS, Format, Reports, in_folder
 from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
-from amqpscope.policy.judging import judge
+from amqpscope.policy.baseline import write_baseline
+from amqpscope.policy.judging import Outcome, judge
 from amqpscope.policy.policy import Policy
+from amqpscope.report.summary_text import count
 
 __all__ = ["EPILOG", "check"]
 
@@ -47,6 +51,8 @@ Examples:
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
   amqpscope check --format github --output amqp.sarif recorded/
   amqpscope check --output amqp.xml --output amqp.sarif recorded/
+  amqpscope check --write-baseline known.json recorded/
+  amqpscope check --baseline known.json recorded/
   amqpscope check --ignore note,amqp10/M-* traffic.pcap
   amqpscope check --format ndjson traffic.pcap | jq -r .rule | sort | uniq -c
   tcpdump -w - port 5672 | amqpscope check --format ndjson -
@@ -108,6 +114,17 @@ def check(
     ] = None,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
+    baseline: BaselineOption = None,
+    write: Annotated[
+        str | None,
+        typer.Option(
+            "--write-baseline",
+            metavar="FILE",
+            rich_help_panel=POLICY_PANEL,
+            show_default=False,
+            help="Make all that is found now, but for what is allowed or ignored, the baseline in this file.",
+        ),
+    ] = None,
     config: ConfigOption = None,
     no_config: NoConfig = False,
     spec: SpecOption = None,
@@ -132,8 +149,13 @@ def check(
         allow_empty=allow_empty,
         spec=spec,
         profile=profile,
+        baseline=baseline,
     )
-    policy = Policy(configuration, given, today())
+    if write is not None and baseline is not None:
+        raise FilterError("--write-baseline: goes without --baseline")
+    if write in ("", "-"):
+        raise FilterError(f"--write-baseline {write}: names no file")
+    policy = Policy(configuration, given, today(), write)
     values = configuration.values
     if form is None:
         form = Format(values.get("format", Format.text))
@@ -141,7 +163,7 @@ def check(
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
     captures = inputs(paths, merge, via)
-    with Reports(form, outputs, most, policy.terms, captures) as writer:
+    with Reports(form, outputs, most, policy.terms, captures, write) as writer:
         run = judge(
             captures,
             policy,
@@ -149,5 +171,11 @@ def check(
             gather=False,
             meter=lambda capture: progress(capture, writer.streaming),
         )
+    if policy.gathered is not None:
+        if any(one.outcome is Outcome.failure for one in run.captures):
+            say(f"{write}: not written, for not all captures could be read")
+        else:
+            write_baseline(policy.gathered)
+            say(f"{write}: {count(len(policy.gathered.known), 'finding')} from now on known")
     statuses = [of_outcome(one.outcome) for one in run.captures]
     return worst([*statuses, Status.FINDINGS] if run.remarked else statuses)

@@ -73,6 +73,7 @@ _DEFAULTS: dict[str, object] = {
     "profile": "auto",
     "format": "text",
     "output": [],
+    "baseline": None,
     "max-per-rule": 3,
 }
 
@@ -155,4 +156,6 @@ def _value(value: object) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return ", ".join(word(str(one)) for one in value) or "none"
+    if value is None:
+        return "none"
     return word(str(value))

@@ -12,8 +12,10 @@ from amqpscope.policy.policy import Given
 from amqpscope.rules.editions import CSD01, CSPRD02, FINAL
 
 __all__ = [
+    "POLICY_PANEL",
     "STATUS_PANEL",
     "AllowEmpty",
+    "BaselineOption",
     "ConfigOption",
     "FailOn",
     "FailOnOption",
@@ -133,6 +135,16 @@ IgnoreOption = Annotated[
         help="No findings of these, but for what a narrower --select has.",
     ),
 ]
+BaselineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        rich_help_panel=POLICY_PANEL,
+        show_default=False,
+        help="What is in this baseline does not count: only what is new.",
+    ),
+]
 ConfigOption = Annotated[
     str | None,
     typer.Option(
@@ -174,6 +186,7 @@ def given_of(
     allow_empty: bool | None = None,
     spec: Spec | None = None,
     profile: str | None = None,
+    baseline: str | None = None,
 ) -> Given:
     """What the options of these names ask for."""
     given = Given()
@@ -185,4 +198,5 @@ def given_of(
     given.allow_empty = allow_empty
     given.spec = None if spec is None else spec.value
     given.profile = profile
+    given.baseline = baseline
     return given

@@ -12,9 +12,11 @@ from amqpscope.cli.verdicts import JsonWriter, TextWriter
 from amqpscope.errors import FilterError
 from amqpscope.policy.configuration import Configuration
 from amqpscope.policy.judging import INTERRUPTED, Hearer
+from amqpscope.policy.remark import Closing
 from amqpscope.policy.terms import Terms
 from amqpscope.reading import Capture
 from amqpscope.report.outcome import nothing_to
+from amqpscope.report.set_aside import fixed_lines
 from amqpscope.report.writer import Writer, Writers
 
 __all__ = ["FORMATS", "Format", "Reports", "in_folder"]
@@ -34,6 +36,9 @@ class Format(enum.StrEnum):
 
 FORMATS = "|".join(Format)
 
+# Forms with a place for what is in the baseline and not found any more.
+_TELL_FIXED = (Format.text, Format.json, Format.markdown)
+
 _SUFFIXES = {
     ".txt": Format.text,
     ".md": Format.markdown,
@@ -48,13 +53,20 @@ class Reports:
     """The writers of a run, and the files they write into, which are open while it lasts.
 
     form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
-    that a form for people shows. captures: what is read: none of it is written over. Where nobody reads
+    that a form for people shows. captures: what is read: none of it is written over, nor is the baseline that
+    will be written. Where nobody reads
     standard output to its end the files are whole all the same. Raises FilterError for
     what makes no sense, OSError if a file cannot be written.
     """
 
     def __init__(
-        self, form: Format, outputs: list[str], most: int, terms: Terms, captures: list[Input]
+        self,
+        form: Format,
+        outputs: list[str],
+        most: int,
+        terms: Terms,
+        captures: list[Input],
+        baseline: str | None = None,
     ) -> None:
         self._form = form
         self._most = most
@@ -62,6 +74,10 @@ class Reports:
         self._files = ExitStack()
         self._named = [_named(output) for output in outputs]
         taken = [path for one in captures for path in one.paths]
+        if baseline is not None:
+            if any(_same(baseline, other) for other in taken):
+                raise FilterError(f"--write-baseline {baseline}: is read already")
+            taken.append(baseline)
         for _, path in self._named:
             if any(_same(path, other) for other in taken):
                 raise FilterError(f"--output {path}: is read, or written, already")
@@ -71,7 +87,8 @@ class Reports:
         opened = [(form, self._files.enter_context(_opened(path))) for form, path in self._named]
         first = self._writer(self._form, sys.stdout)
         others = [self._writer(form, out) for form, out in opened]
-        return Writers(first, [*others, _Complaints()], leave_stdout if others else None)
+        complaints = _Complaints(self._form not in _TELL_FIXED)
+        return Writers(first, [*others, complaints], leave_stdout if others else None)
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
@@ -101,7 +118,15 @@ class Reports:
 
 
 class _Complaints(Hearer):
-    """What could not be checked is said on standard error, too."""
+    """What could not be checked is said on standard error, too, and what is fixed if nothing else says it."""
+
+    def __init__(self, fixed: bool) -> None:
+        self._fixed = fixed
+
+    def conclude(self, closing: Closing) -> None:
+        if self._fixed:
+            for line in fixed_lines(closing):
+                say(line)
 
     def finish(self, capture: Capture, empty: bool) -> None:
         if empty:

@@ -7,12 +7,14 @@ from typing import Any, TextIO
 from amqpscope.cli.output import notes_to_stderr, painter, plain_painter, say
 from amqpscope.finding import Finding
 from amqpscope.note import Note
+from amqpscope.policy.baseline import known_object
+from amqpscope.policy.judging import PARTIAL
 from amqpscope.policy.remark import Closing
 from amqpscope.reading import Capture
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json, remark_object
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
-from amqpscope.report.set_aside import SetAside
+from amqpscope.report.set_aside import SetAside, fixed_lines
 from amqpscope.report.summary import connection_object
 from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import Clock
@@ -20,9 +22,6 @@ from amqpscope.report.verdict import STYLES, Tally, Verdicts
 from amqpscope.report.writer import Writer
 
 __all__ = ["JsonWriter", "TextWriter"]
-
-# The file is not all there, or not all of it could be made out.
-_PARTIAL = ("capture/truncated", "capture/corrupt", "capture/compression")
 
 
 class TextWriter(Writer):
@@ -83,8 +82,10 @@ class TextWriter(Writer):
         self._out.flush()
 
     def conclude(self, closing: Closing) -> None:
-        if closing.remarks:
+        if closing.remarks or closing.fixed:
             self._print([], 0)
+        for text in fixed_lines(closing):
+            self._print([("note", printable(text))], 6)
         for remark in closing.remarks:
             line = [
                 (STYLES[remark.severity], f"{remark.severity} {remark.rule}"),
@@ -125,6 +126,7 @@ class JsonWriter(Writer):
         self._first = True
         self._connections: list[dict[str, Any]] = []
         self._captures: list[dict[str, Any]] = []
+        self._fixed: list[dict[str, Any]] = []
         self._begun = False
 
     def begin(self, path: str) -> None:
@@ -145,6 +147,7 @@ class JsonWriter(Writer):
     def conclude(self, closing: Closing) -> None:
         for remark in closing.remarks:
             self._write(json.dumps(remark_object(remark)))
+        self._fixed = [known_object(known) for known in closing.fixed]
 
     def _write(self, line: str) -> None:
         if self._whole:
@@ -166,7 +169,7 @@ class JsonWriter(Writer):
             begun = capture is not None and bool(capture.protocols or capture.spoken)
             status = "partial" if begun else "unreadable"
         else:
-            partial = next((note for note in self.notes if note.code in _PARTIAL), None)
+            partial = next((note for note in self.notes if note.code in PARTIAL), None)
             if partial is not None:
                 status, reason = "partial", f"{partial.code}: {partial.detail}"
         if capture is not None:
@@ -191,7 +194,9 @@ class JsonWriter(Writer):
         if self._whole:
             connections = ",\n".join(json.dumps(one) for one in self._connections)
             captures = ",\n".join(json.dumps(one) for one in self._captures)
-            self._out.write(f'\n], "connections": [\n{connections}\n], "captures": [\n{captures}\n]}}\n')
+            fixed = ",\n".join(json.dumps(one) for one in self._fixed)
+            self._out.write(f'\n], "connections": [\n{connections}\n], "captures": [\n{captures}\n]')
+            self._out.write(f', "fixed": [\n{fixed}\n]}}\n')
             self._out.flush()
 
 

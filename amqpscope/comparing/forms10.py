@@ -9,8 +9,8 @@ from amqpscope.comparing.forms import Entry, Form, digest
 from amqpscope.comparing.story import Names
 from amqpscope.comparing.values import HIDDEN, SET, Collector
 from amqpscope.limits import MAX_COMPARED_BODY, MAX_COMPARED_ENTRIES
+from amqpscope.made_up import without_made_up
 from amqpscope.report.amqp10.value_text import TEXT
-from amqpscope.report.made_up import without_made_up
 from amqpscope.report.printable import word
 from dissectors.amqp10 import composite
 from dissectors.amqp10.composite import Composite

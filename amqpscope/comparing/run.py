@@ -7,12 +7,12 @@ from amqpscope.comparing.story import Names, Room, Story
 from amqpscope.comparing.story091 import Story091
 from amqpscope.comparing.story10 import Story10
 from amqpscope.finding import Finding
+from amqpscope.fingerprint import fingerprint
 from amqpscope.limits import MAX_COMPARED_CONNECTIONS, MAX_DIFFERENCES
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.note import Note
 from amqpscope.policy.policy import Rulings
 from amqpscope.reading import Capture
-from amqpscope.report.findings import fingerprint
 from amqpscope.report.links import LinkNames
 
 __all__ = ["Found", "Run"]

@@ -22,9 +22,9 @@ from amqpscope.limits import (
     MAX_COMPARED_SAYINGS,
     MAX_GENERATED_NAMES,
 )
+from amqpscope.made_up import steady
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.report.links import LinkNames, LinkOf
-from amqpscope.report.made_up import steady
 
 __all__ = [
     "CONFIRMS",

@@ -15,9 +15,9 @@ from amqpscope.comparing.forms import Entry, Form, FormTable
 from amqpscope.comparing.forms091 import Forms091
 from amqpscope.comparing.story import CONFIRMS, DELIVERIES, GETS, OUTCOMES, RETURNS, Names, Part, Room, Story
 from amqpscope.limits import MAX_COMPARED_UNSETTLED
+from amqpscope.made_up import without_made_up
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.links import LinkNames, LinkOf
-from amqpscope.report.made_up import without_made_up
 from amqpscope.report.printable import word
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Message

@@ -13,10 +13,10 @@ from amqpscope.comparing.forms import Entry, Form, FormTable
 from amqpscope.comparing.forms10 import Forms10
 from amqpscope.comparing.story import DELIVERIES, OUTCOMES, SETTLEMENTS, Names, Part, Room, Story
 from amqpscope.limits import MAX_COMPARED_UNSETTLED
+from amqpscope.made_up import without_made_up
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.guarding import guard
 from amqpscope.report.links import LinkNames, LinkOf
-from amqpscope.report.made_up import without_made_up
 from amqpscope.report.printable import word
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Source, Target

@@ -175,14 +175,14 @@ class _Reader:
         return value
 
     def text(self, key: str, value: object) -> str:
-        if not isinstance(value, str) or not value:
+        if not _is_text(value):
             raise self._wrong(key, "must be a text")
-        return value
+        return str(value)
 
     def texts(self, key: str, value: object) -> list[str]:
         if isinstance(value, str):
             value = [value]
-        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        if not isinstance(value, list) or not all(_is_text(one) for one in value):
             raise self._wrong(key, "must be a list of texts")
         return list(value)
 
@@ -264,10 +264,15 @@ class _Reader:
 _ENTRY: Final = ("rule", "reason", *SCOPES, "expires")
 
 
+def _is_text(value: object) -> bool:
+    """Whether it is a text that says something, and can be the name of a file."""
+    return isinstance(value, str) and value != "" and "\0" not in value
+
+
 def _texts(key: str, value: object) -> list[str]:
     """A text, or a list of them. Raises FilterError for anything else."""
     found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
+    if not isinstance(found, list) or not found or not all(_is_text(one) for one in found):
         raise FilterError(f"{key}: must be a text, or a list of texts")
     return list(found)
 
@@ -302,6 +307,7 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
     "profile": _Reader.products,
     "format": _one_of(FORMATS),
     "output": _Reader.texts,
+    "baseline": _Reader.text,
     "max-per-rule": _Reader.count,
 }
 """Every key, with what takes its value."""

@@ -20,11 +20,15 @@ from amqpscope.policy.remark import Closing
 from amqpscope.reading import Capture
 from dissectors.protocols import PROTOCOLS
 
-__all__ = ["INTERRUPTED", "Hearer", "Judged", "Meter", "Outcome", "Readable", "Run", "judge"]
+__all__ = ["INTERRUPTED", "PARTIAL", "Hearer", "Judged", "Meter", "Outcome", "Readable", "Run", "judge"]
 
 
 INTERRUPTED: Final = "interrupted"
 """Why a capture was not read to its end: somebody ended the run."""
+
+
+PARTIAL: Final = ("capture/truncated", "capture/corrupt", "capture/compression")
+"""Notes that say that the file is not all there, or not all of it could be made out."""
 
 
 class Outcome(enum.StrEnum):
@@ -232,6 +236,8 @@ def _judge_one(
         judged.outcome = Outcome.findings
     elif empty and not policy.terms.allow_empty:
         judged.outcome = Outcome.empty
+    if not any(note.code in PARTIAL for note in capture.notes):
+        rulings.ended(capture.name)
     hearer.finish(capture, empty)
 
 

@@ -8,15 +8,19 @@ import datetime
 from typing import Final
 
 from amqpscope.finding import Finding
+from amqpscope.fingerprint import fingerprint
 from amqpscope.policy.allowance import Allowance
+from amqpscope.policy.baseline import Baseline, read_baseline
 from amqpscope.policy.configuration import Configuration, find_configuration, read_configuration
 from amqpscope.policy.remark import EXPIRED, REMARKS, UNUSED, Closing, Remark
 from amqpscope.policy.selectors import Choice, Levels, selectors
 from amqpscope.policy.terms import COUNTING, Terms
-from amqpscope.rules.editions import FINAL, known
+from amqpscope.rules import editions
+from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO, valid, weight
 
 ALLOW: Final = "allow"
+BASELINE: Final = "baseline"
 
 __all__ = ["Given", "Policy", "Rulings", "load_policy"]
 
@@ -33,6 +37,7 @@ class Given:
         self.allow_empty: bool | None = None
         self.spec: str | None = None
         self.profile: str | None = None
+        self.baseline: str | None = None
 
 
 class Policy:
@@ -40,7 +45,9 @@ class Policy:
 
     configuration: what the file says; given: what was given besides. terms: which findings count. spec,
     profile: as of `amqpscope.reading.Capture`. today: the day by which entries of the allow-list expire;
-    without it none does. Raises FilterError for what was given and makes no sense.
+    without it none does. baseline: what does not count since it was known before. gather: the file of a
+    baseline that is to be made of what is found, into `gathered`, so that none holds. Raises FilterError for
+    what was given and makes no sense, ConfigurationError for a baseline that is none.
     """
 
     def __init__(
@@ -48,13 +55,14 @@ class Policy:
         configuration: Configuration | None = None,
         given: Given | None = None,
         today: datetime.date = datetime.date.min,
+        gather: str | None = None,
     ) -> None:
         self.configuration = configuration or Configuration()
         self.today = today
         given = given or Given()
         values = self.configuration.values
         self.terms = _terms(self.configuration, given)
-        self.spec: str = known(given.spec or values.get("spec", FINAL))
+        self.spec: str = editions.known(given.spec or values.get("spec", FINAL))
         self.profile: str = valid(given.profile if given.profile is not None else values.get("profile", AUTO))
         select: list[str] | None = values.get("select")
         self._choices = [
@@ -70,6 +78,14 @@ class Policy:
             only = None if given.select is None else selectors("--select", given.select)
             self._choices.append(Choice(only, selectors("--ignore", given.ignore)))
         self._levels = Levels(self.configuration.levels)
+        self.baseline: Baseline | None = None
+        self.gathered: Baseline | None = None
+        if gather is not None:
+            self.gathered = Baseline(gather)
+        elif given.baseline is not None:
+            self.baseline = read_baseline(given.baseline)
+        elif "baseline" in values:
+            self.baseline = read_baseline(self.configuration.path(values["baseline"]))
         self._allowances: dict[str, list[Allowance]] = {}
         for one in self.configuration.allowances:
             if not one.expired(today):
@@ -100,10 +116,17 @@ class Rulings:
         self.policy = policy
         self._used: set[int] = set()
         self._captures: list[str] = []
+        self._ended: set[str] = set()
+        # Fingerprints of the baseline that were found again.
+        self._again: set[str] = set()
 
     def begin(self, capture: str) -> None:
         """A capture of this name is judged."""
         self._captures.append(capture)
+
+    def ended(self, capture: str) -> None:
+        """A capture of this name was read to its end, and nothing of it is missing."""
+        self._ended.add(capture)
 
     def decide(self, finding: Finding) -> bool:
         """Say of a finding what it weighs, and why it does not count; False: it is not to be shown at all.
@@ -119,7 +142,21 @@ class Rulings:
             self._used.update(one.number for one in allowances)
             finding.suppressed_by = ALLOW
             finding.reason = allowances[0].reason
-        return policy.takes(finding)
+        taken = policy.takes(finding)
+        if policy.baseline is not None:
+            number = fingerprint(finding)
+            if number in policy.baseline.known:
+                self._again.add(number)
+                self._suppress_known(finding, policy.baseline)
+        elif policy.gathered is not None and taken and not allowances:
+            policy.gathered.add(fingerprint(finding), finding)
+            self._suppress_known(finding, policy.gathered)
+        return taken
+
+    def _suppress_known(self, finding: Finding, baseline: Baseline) -> None:
+        if not finding.suppressed_by:
+            finding.suppressed_by = BASELINE
+            finding.reason = baseline.file
 
     def close(self, whole: bool) -> Closing:
         """What is to be said at the end. whole: all captures were read to their ends."""
@@ -146,6 +183,17 @@ class Rulings:
                     expired and REMARKS[EXPIRED].severity in self.policy.terms.severities,
                 )
             )
+        baseline = self.policy.baseline
+        if baseline is not None:
+            closing.baseline = baseline.file
+            ended = {baseline.path(capture) for capture in self._ended}
+            for known in sorted(baseline.known.values(), key=lambda one: one.order):
+                if (
+                    known.fingerprint not in self._again
+                    and known.captures
+                    and ended.issuperset(known.captures)
+                ):
+                    closing.fixed.append(known)
         return closing
 
     def _missed(self, one: Allowance) -> bool:

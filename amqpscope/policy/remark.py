@@ -3,6 +3,8 @@
 import hashlib
 from typing import Any, Final, NamedTuple
 
+from amqpscope.policy.baseline import Known
+
 __all__ = ["REMARKS", "Closing", "Remark"]
 
 EXPIRED: Final = "config/ALLOW-EXPIRED"
@@ -63,7 +65,13 @@ class Remark:
 
 
 class Closing:
-    """What is to be said when all captures were judged. remarks: about the configuration."""
+    """What is to be said when all captures were judged.
+
+    remarks: about the configuration. baseline: which one holds, "" for none; fixed: what is in it and was not
+    found any more in the captures that it was in, which were all read to their ends.
+    """
 
     def __init__(self) -> None:
         self.remarks: list[Remark] = []
+        self.baseline = ""
+        self.fixed: list[Known] = []

@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from amqpscope.finding import Finding
+from amqpscope.fingerprint import fingerprint
 from amqpscope.policy.remark import Remark
-from amqpscope.report.made_up import without_made_up
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
 from amqpscope.rules.catalogue import rule, severity
@@ -23,7 +23,6 @@ __all__ = [
     "expected_condition",
     "finding_json",
     "finding_object",
-    "fingerprint",
     "message_of",
     "overridden",
     "remark_object",
@@ -89,24 +88,6 @@ def evidence_of(finding: Finding) -> dict[str, Any]:
 
 def _path(finding: Finding, path: str) -> str:
     return shown_path(path, finding.frame not in _PLAIN_FRAMES)
-
-
-def fingerprint(finding: Finding) -> str:
-    """Sixteen hex digits that stay the same over ports, times, packet numbers and made up names."""
-    what = "|".join(
-        (
-            finding.rule,
-            finding.peer,
-            finding.frame,
-            str(finding.session),
-            without_made_up(finding.link),
-            finding.link_sender,
-            ",".join(sorted(finding.evidence)),
-        )
-    )
-    import hashlib  # ten milliseconds, which commands without findings need not wait for
-
-    return hashlib.sha256(what.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def finding_object(finding: Finding, capture: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from amqpscope.finding import Finding
 from amqpscope.model import Connection
 from amqpscope.policy.remark import Closing
 from amqpscope.report.printable import printable
+from amqpscope.report.set_aside import fixed_lines
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import Tally, answer, kind, remarks, short_message
 from amqpscope.report.writer import Writer
@@ -96,6 +97,9 @@ class MarkdownWriter(Writer):
                 for one in closing.remarks
                 if one.file == file
             )
+        if closing.fixed:
+            self._out.write(f"### {inline(closing.baseline)}\n\n")
+            self._list(fixed_lines(closing))
         self._out.flush()
 
     def _list(self, lines: Iterable[str]) -> None:

@@ -25,11 +25,13 @@ from typing import Any, TextIO
 
 from amqpscope import __version__
 from amqpscope.finding import Finding
+from amqpscope.fingerprint import fingerprint
 from amqpscope.note import Note
 from amqpscope.policy.remark import REMARKS, Closing
 from amqpscope.policy.terms import Terms
-from amqpscope.report.findings import decided_object, fingerprint
+from amqpscope.report.findings import decided_object
 from amqpscope.report.printable import printable
+from amqpscope.report.set_aside import justification
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer, remarks, short_message
 from amqpscope.report.writer import Writer
@@ -250,7 +252,8 @@ def _suppressions(finding: Finding) -> list[dict[str, str]]:
     """Who has decided that a result does not count; empty where nobody has."""
     if not finding.suppressed_by:
         return []
-    return [{"kind": "external", "status": "accepted", "justification": _plain(finding.reason)}]
+    reason = finding.reason if finding.suppressed_by == "allow" else justification(finding)
+    return [{"kind": "external", "status": "accepted", "justification": _plain(reason)}]
 
 
 def _artifact(path: str) -> dict[str, str]:

@@ -4,11 +4,12 @@ allowed: amqp10/L-CREDIT by the client (3, first in packet 17): the legacy scann
 """
 
 from amqpscope.finding import Finding
+from amqpscope.policy.remark import Closing
 from amqpscope.report.summary_text import count
 
-__all__ = ["SetAside", "excuse"]
+__all__ = ["SetAside", "excuse", "fixed_lines", "justification"]
 
-_WORDS = {"allow": "allowed"}
+_WORDS = {"allow": "allowed", "baseline": "in the baseline"}
 
 _SHOWN = 20
 """Rules that a line names."""
@@ -18,7 +19,22 @@ def excuse(finding: Finding) -> str:
     """Why a finding does not count, in a sentence; "" if it may."""
     if not finding.suppressed_by:
         return ""
-    return f"It is {_WORDS[finding.suppressed_by]}: {finding.reason.rstrip('.')}."
+    return f"It is {justification(finding).rstrip('.')}."
+
+
+def justification(finding: Finding) -> str:
+    """The same without an ending: `allowed: the old scanner`, `in the baseline known.json`."""
+    between = " " if finding.suppressed_by == "baseline" else ": "
+    return f"{_WORDS[finding.suppressed_by]}{between}{finding.reason}"
+
+
+def fixed_lines(closing: Closing) -> list[str]:
+    """What is in the baseline and is not found any more, a line each."""
+    return [
+        f"fixed: {known.rule} by the {known.peer}, {known.message} (in {closing.baseline}, of "
+        f"{', '.join(sorted(known.captures))})"
+        for known in closing.fixed
+    ]
 
 
 class SetAside:

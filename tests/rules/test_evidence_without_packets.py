@@ -14,7 +14,8 @@ import pytest
 from amqpscope.capture.reader import for_magic
 from amqpscope.connections import ConnectionTable
 from amqpscope.finding import Finding
-from amqpscope.report.findings import finding_object, fingerprint
+from amqpscope.fingerprint import fingerprint
+from amqpscope.report.findings import finding_object
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
 BUNDLED = sorted(CAPTURES.glob("*.pcap*"))

@@ -1,0 +1,157 @@
+"""The baseline: findings that there were when a team began to check, so that only new ones count.
+
+A JSON file that is kept in the repository: an object with `schema`, `amqpscope/baseline/1`, and `findings`,
+an entry for each fingerprint, sorted, so that a change of it is readable. `captures` says in which captures a
+finding was and how often, their paths from the baseline's folder; what a finding is known by is its
+fingerprint alone, wherever and however often it comes again: how often a fault repeats depends on the load.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable
+from typing import Any, Final
+
+from amqpscope.errors import ConfigurationError
+from amqpscope.finding import Finding
+from amqpscope.limits import MAX_BASELINE, MAX_BASELINE_OCTETS
+from amqpscope.made_up import without_made_up
+
+__all__ = ["SCHEMA", "Baseline", "Known", "known_object", "read_baseline", "write_baseline"]
+
+SCHEMA: Final = "amqpscope/baseline/1"
+
+_MESSAGE: Final = 200
+"""Characters of a message that an entry has."""
+
+
+class Known:
+    """An entry: what is known by a fingerprint. captures: how often it was in each, by its path."""
+
+    def __init__(
+        self, fingerprint: str, rule: str, peer: str, message: str, captures: dict[str, int]
+    ) -> None:
+        self.fingerprint = fingerprint
+        self.rule = rule
+        self.peer = peer
+        self.message = message
+        self.captures = captures
+
+    @property
+    def order(self) -> tuple[str, str, str]:
+        """Where among the others it stands."""
+        return self.rule, self.peer, self.fingerprint
+
+
+class Baseline:
+    """Findings by their fingerprints. file: where they are from, or will stand."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.known: dict[str, Known] = {}
+
+    def add(self, fingerprint: str, finding: Finding) -> None:
+        """One more finding. Raises ConfigurationError if there are too many of them."""
+        one = self.known.get(fingerprint)
+        if one is None:
+            if len(self.known) >= MAX_BASELINE:
+                raise ConfigurationError(f"{self.file}: more than {MAX_BASELINE} findings that differ")
+            one = self.known[fingerprint] = Known(
+                fingerprint, finding.rule, finding.peer, _message(finding), {}
+            )
+        capture = self.path(finding.connection.capture)
+        one.captures[capture] = one.captures.get(capture, 0) + 1
+
+    def path(self, capture: str) -> str:
+        """A capture as the baseline has it: from its folder, the same on every machine."""
+        try:
+            path = os.path.relpath(capture, os.path.dirname(self.file) or ".")
+        except (OSError, ValueError):
+            path = capture
+        return path.replace(os.sep, "/")
+
+
+def _message(finding: Finding) -> str:
+    """What was seen, without what differs from run to run, or may be a part of a secret."""
+    message = finding.message
+    path = finding.evidence.get("path")
+    if isinstance(path, str) and path:
+        message = message.replace(path, "…")
+    message = without_made_up(message)
+    return message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
+
+
+def known_object(known: Known) -> dict[str, Any]:
+    """An entry as it stands in the file, and in reports."""
+    return {
+        "rule": known.rule,
+        "peer": known.peer,
+        "message": known.message,
+        "fingerprint": known.fingerprint,
+        "captures": dict(sorted(known.captures.items())),
+    }
+
+
+def write_baseline(baseline: Baseline) -> None:
+    """Write it, all or nothing. Raises ConfigurationError."""
+    findings = [known_object(one) for one in sorted(baseline.known.values(), key=lambda one: one.order)]
+    text = json.dumps({"schema": SCHEMA, "findings": findings}, indent=1) + "\n"
+    path = os.path.realpath(baseline.file)
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise ConfigurationError(f"{baseline.file}: is no file")
+    folder, name = os.path.split(path)
+    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        with open(unfinished, "x", encoding="ascii") as file:
+            file.write(text)
+        os.replace(unfinished, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished)
+        raise ConfigurationError(f"{baseline.file}: {error.strerror or error}") from error
+
+
+def read_baseline(path: str) -> Baseline:
+    """The baseline in a file. Raises ConfigurationError."""
+    try:
+        with open(path, "rb") as file:
+            octets = file.read(MAX_BASELINE_OCTETS + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+    if len(octets) > MAX_BASELINE_OCTETS:
+        raise ConfigurationError(f"{path}: is larger than {MAX_BASELINE_OCTETS} octets")
+    try:
+        whole: Any = json.loads(octets)
+    except (ValueError, RecursionError) as error:
+        reason = "it is no JSON" if octets.strip() else "it is empty"
+        raise ConfigurationError(f"{path}: is no baseline: {reason}") from error
+    if not isinstance(whole, dict) or "schema" not in whole:
+        raise ConfigurationError(f'{path}: is no baseline: it has no "schema"')
+    if whole["schema"] != SCHEMA:
+        raise ConfigurationError(f"{path}: is no baseline of the schema {SCHEMA}: write it anew")
+    findings = whole.get("findings")
+    if not isinstance(findings, list):
+        raise ConfigurationError(f'{path}: is no baseline: "findings" is no list')
+    baseline = Baseline(path)
+    for number, one in enumerate(findings, 1):
+        known = _known(one)
+        if known is None:
+            raise ConfigurationError(f"{path}: is no baseline: entry {number} is not as it was written")
+        baseline.known[known.fingerprint] = known
+    return baseline
+
+
+def _known(one: Any) -> Known | None:
+    """An entry; None if it is none."""
+    if not isinstance(one, dict):
+        return None
+    texts = [one.get(name) for name in ("fingerprint", "rule", "peer", "message")]
+    captures = one.get("captures")
+    if not _are(str, texts) or not isinstance(captures, dict) or not _are(int, captures.values()):
+        return None
+    fingerprint, rule, peer, message = texts
+    return Known(str(fingerprint), str(rule), str(peer), str(message), dict(captures))
+
+
+def _are(kind: type, values: Iterable[object]) -> bool:
+    return all(isinstance(value, kind) for value in values)
