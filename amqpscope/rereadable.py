@@ -1,39 +1,53 @@
-"""A capture that is read several times: a file, or what came through a pipe."""
+"""A capture that is read several times: a file, several that are one, or what came through a pipe."""
 
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from amqpscope.capture.merging import Merge
+from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.source import Source
 from amqpscope.errors import CaptureError
-from amqpscope.reading import Capture
+from amqpscope.reading import BLOCK, Capture, together
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 
-__all__ = ["Rereadable"]
+__all__ = ["Rereadable", "Tap"]
+
+
+class Tap(SegmentSink):
+    """Takes the segments of a capture. merge: what puts the files together, if it is several."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.merge: Merge | None = None
 
 
 class Rereadable:
     """One capture. path: of the file; `-` is standard input, which is copied to a temporary file first.
 
-    profile, spec: as of `Capture`.
+    Several paths are one capture, in the order of time. profile, spec, via: as of `Capture`.
     """
 
-    def __init__(self, path: str, profile: str = AUTO, spec: str = FINAL) -> None:
-        self._path = path
+    def __init__(
+        self, path: str | Sequence[str], profile: str = AUTO, spec: str = FINAL, via: str = ""
+    ) -> None:
+        self._paths = [path] if isinstance(path, str) else list(path)
         self._copy: BinaryIO | None = None
         self._profile = profile
         self._spec = spec
+        self._via = via
 
     @property
     def name(self) -> str:
         """What it is called."""
-        return "standard input" if self._path == "-" else self._path
+        return together([_name(path) for path in self._paths])
 
-    def _file(self) -> str | BinaryIO:
-        if self._path != "-":
-            return self._path
+    def _file(self, path: str) -> str | BinaryIO:
+        if path != "-":
+            return path
         if self._copy is None:
             if sys.stdin is None:
                 raise CaptureError("standard input: is closed")
@@ -46,14 +60,44 @@ class Rereadable:
         self._copy.seek(0)
         return self._copy
 
-    def source(self) -> Source:
-        """Its octets, from the beginning."""
-        return Source(self._file(), self.name)
+    def segments(self, tap: Tap) -> Iterator[int]:
+        """Its TCP segments, from the beginning, to `tap`; yields how many packets there were by then."""
+        if self._via:
+            yield from self._through_tshark(tap)
+            return
+        sources = [Source(self._file(path), _name(path)) for path in self._paths]
+        try:
+            if len(sources) > 1:
+                yield from _merged(sources, tap)
+                return
+            reader = sources[0].start(tap)
+            while block := sources[0].read(BLOCK):
+                reader.feed(block)
+                yield int(reader.number)
+            reader.finish()
+            yield int(reader.number)
+        finally:
+            for source in sources:
+                source.close()
+
+    def _through_tshark(self, tap: Tap) -> Iterator[int]:
+        """`segments` of a file that tshark takes apart. How many packets there were it does not say."""
+        from amqpscope.capture.tshark import segments_through_tshark  # brings asyncio, which takes its time
+
+        for _ in segments_through_tshark(self._paths[0], self.name, tap):
+            yield 0
 
     def capture(self, judge: bool, keep: bool = False) -> Capture:
         """Its frames, from the beginning, judged or not. keep: with its connections."""
+        files = [self._file(path) for path in self._paths]
         return Capture(
-            self._file(), judge=judge, keep=keep, name=self.name, profile=self._profile, spec=self._spec
+            files[0] if len(files) == 1 else files,
+            judge=judge,
+            keep=keep,
+            name=self.name,
+            profile=self._profile,
+            spec=self._spec,
+            via=self._via,
         )
 
     def close(self) -> None:
@@ -67,3 +111,16 @@ class Rereadable:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _merged(sources: list[Source], tap: Tap) -> Iterator[int]:
+    """Their segments in the order of time."""
+    merge = tap.merge = Merge(sources, tap)
+    merge.begin()
+    while merge.advance():
+        yield int(merge.number)
+    yield int(merge.number)

@@ -213,6 +213,13 @@ class Merge:
         self.decoder.finish()
         return False
 
+    def origin(self, number: i64) -> tuple[str, int]:
+        """Of the packet that is handed on now: the file that it is from, and its number there."""
+        for part in self._parts:
+            if part.number == number and part.taken > 0:
+                return part.source.name, int(part.taken)
+        return "", 0
+
     def _count(self, part: Part) -> None:
         """A file is open and something of it waits."""
         part.counted = not part.ended

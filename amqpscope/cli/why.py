@@ -2,14 +2,18 @@
 
 import enum
 import json
+import os
+import re
+import sys
 from typing import Annotated
 
 import typer
 
+from amqpscope.cli.inputs import Input, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
-from amqpscope.cli.output import painter
-from amqpscope.cli.status import Status
-from amqpscope.errors import FilterError
+from amqpscope.cli.output import painter, say
+from amqpscope.cli.status import Status, worst
+from amqpscope.errors import CaptureError, FilterError
 from amqpscope.model import Connection
 from amqpscope.rereadable import Rereadable
 from amqpscope.rules.profiles import AUTO, valid
@@ -23,6 +27,8 @@ from amqpscope.why.scenes import Scenes
 from amqpscope.why.text import answer_lines
 
 __all__ = ["EPILOG", "why"]
+
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 EPILOG = """\b
 What a peer must have read its own frames prove: an answer, a count, an
@@ -46,17 +52,22 @@ told as such.
 
 \b
 The capture is read several times; - is copied to a temporary file first.
+With --merge packets are numbered over all files, as `check --merge` tells
+them; the answer says which packet of which file it is.
 
 \b
 Examples:
   amqpscope why traffic.pcap 17
   amqpscope why --frame 4 traffic.pcap 17
   amqpscope why --format json traffic.pcap 17 | jq '.frames[].grounds'
+  amqpscope why --merge rotated/ 1700
   amqpscope why --end --connection 3 traffic.pcap
+  amqpscope why --end recorded/
 
 \b
 Exit status: 0 explained, 2 a failure (no such packet, unreadable file),
 3 there is no AMQP 1.0 or 0-9-1 on the packet's connection, 130 interrupted.
+Of several captures, with --end: 2 before 3 before 0; all are explained.
 """
 
 
@@ -68,14 +79,17 @@ class Format(enum.StrEnum):
 
 
 def why(
-    path: Annotated[
-        str,
+    paths: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="FILE", help="A capture, pcap or pcapng, also in gzip or zstd; - is standard input."
+            metavar="FILE",
+            show_default=False,
+            help="A capture, pcap or pcapng, also in gzip or zstd; - is standard input. With --merge or "
+            "--end several, or directories of them.",
         ),
-    ],
+    ] = None,
     packet: Annotated[
-        int | None,
+        str | None,
         typer.Argument(
             metavar="[PACKET]", show_default=False, help="Its number, as Wireshark counts; or --end."
         ),
@@ -107,7 +121,9 @@ def why(
     ] = 0,
     form: Annotated[
         Format,
-        typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object."),
+        typer.Option(
+            "--format", metavar="text|json", show_default=False, help="text; json: one object a capture."
+        ),
     ] = Format.text,
     spec: Annotated[
         Spec,
@@ -117,22 +133,28 @@ def why(
         str,
         typer.Option("--profile", metavar="auto|none|NAME,...", help="Known habits, as of `check`."),
     ] = AUTO,
+    merge: Merge = False,
+    via: Via = None,
 ) -> int:
     """Show what a packet is, what both peers knew, which packets allow or forbid it, and what followed."""
     valid(profile)
+    named = paths or []
     if end:
-        if packet is not None or frame:
-            raise FilterError("--end: asks about all of a connection, not about a packet")
-        with Rereadable(path, profile, spec) as material:
-            return _ends(material, connection, form)
-    if packet is None:
-        raise FilterError("a PACKET is needed, or --end")
+        # The last word is none of a packet then.
+        named = named if packet is None else [*named, packet]
+        return _every_end(named, frame, connection, form, inputs(named, merge, via), profile, spec)
+    if packet is None or not named:
+        raise FilterError("a PACKET is needed, or --end" if packet else "a FILE and a PACKET are needed")
     if connection is not None:
         raise FilterError("--connection: only with --end")
-    if packet < 1:
-        raise FilterError(f"packet {packet}: they are counted from 1")
-    with Rereadable(path, profile, spec) as material:
-        answer = inquire(material, packet)
+    number = _number(packet)
+    captures = inputs(named, merge, via)
+    if len(captures) > 1:
+        raise FilterError(
+            f"packet {number}: of which of the {len(captures)} captures? --merge makes them one"
+        )
+    with _material(captures[0], profile, spec) as material:
+        answer = inquire(material, number)
         if frame < 0 or frame > len(answer.questions):
             raise FilterError(f"--frame {frame}: the packet has {len(answer.questions)}")
         if answer.connection is None:
@@ -149,8 +171,50 @@ def why(
     return Status.FINE if answer.connection is not None else Status.NO_AMQP
 
 
-def _ends(material: Rereadable, which: str | None, form: Format) -> Status:
-    """Why things ended."""
+def _number(given: str) -> int:
+    """Of a packet."""
+    if not _NUMBER.fullmatch(given):
+        raise FilterError(f"packet {given}: is no number")
+    if int(given) < 1:
+        raise FilterError(f"packet {given}: they are counted from 1")
+    return int(given)
+
+
+def _material(one: Input, profile: str, spec: Spec) -> Rereadable:
+    if one.refusal:
+        raise CaptureError(one.refusal)
+    return Rereadable(one.paths, profile, spec, one.via)
+
+
+def _every_end(
+    named: list[str],
+    frame: int,
+    connection: str | None,
+    form: Format,
+    captures: list[Input],
+    profile: str,
+    spec: Spec,
+) -> Status:
+    """Why things ended, in each capture."""
+    if frame or (named and _NUMBER.fullmatch(named[-1]) and not os.path.exists(named[-1])):
+        raise FilterError("--end: asks about all of a connection, not about a packet")
+    if not named:
+        raise FilterError("--end: a FILE is needed")
+    statuses: list[Status] = []
+    for one in captures:
+        below = any(status is not Status.FAILURE for status in statuses)
+        try:
+            with _material(one, profile, spec) as material:
+                statuses.append(_ends(material, connection, form, below))
+        except CaptureError as error:
+            sys.stdout.flush()
+            say(str(error))
+            statuses.append(Status.FAILURE)
+    return worst(statuses)
+
+
+def _ends(material: Rereadable, which: str | None, form: Format, below: bool) -> Status:
+    """Why things ended. below: what is told of another capture."""
     if which is not None:
         check_connection(which)
 
@@ -164,6 +228,8 @@ def _ends(material: Rereadable, which: str | None, form: Format) -> Status:
         print(json.dumps(endings_object(material.name, found, scenes)))
     else:
         paint = painter()[0].paint
+        if below:
+            print()
         for line, hang in endings_lines(material.name, found, scenes):
             print(paint(line, hang))
     return Status.FINE if found else Status.NO_AMQP

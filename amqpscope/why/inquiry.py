@@ -257,7 +257,7 @@ def inquire(material: Rereadable, packet: int) -> Answer:
 
     Raises CaptureError for what cannot be read, FilterError for a packet that is not there.
     """
-    segment = segment_of(material.source(), packet)
+    segment = segment_of(material, packet)
     key = segment.key
     width = (len(key) - 4) // 2
     backward = key[width : 2 * width] + key[:width] + key[-2:] + key[-4:-2]

@@ -24,6 +24,7 @@ def answer_object(answer: Answer, scenes: Scenes) -> dict[str, Any]:
         "schema": SCHEMA,
         "capture": answer.name,
         "packet": segment.packet,
+        "origin": {"capture": segment.file, "packet": segment.number} if segment.file else None,
         "time": iso(segment.time),
         "from": segment.sender,
         "to": segment.receiver,

@@ -2,15 +2,12 @@
 
 import ipaddress
 
-from amqpscope.capture.sink import SegmentSink
-from amqpscope.capture.source import Source
 from amqpscope.errors import FilterError
 from amqpscope.model import endpoint
+from amqpscope.rereadable import Rereadable, Tap
 from dissectors.wire import i64, u16
 
 __all__ = ["Segment", "segment_of"]
-
-_BLOCK = 1024 * 1024
 
 _FLAGS = ((0x02, "SYN"), (0x10, "ACK"), (0x01, "FIN"), (0x04, "RST"))
 
@@ -18,14 +15,19 @@ _FLAGS = ((0x02, "SYN"), (0x10, "ACK"), (0x01, "FIN"), (0x04, "RST"))
 class Segment:
     """A TCP segment. key: addresses and ports as `Connection.key` has them, its sender first.
 
-    octets: of its payload on the wire. flags: those that tell something, by their names. time: ns.
+    octets: of its payload on the wire. flags: those that tell something, by their names. time: ns. file,
+    number: where the packet is from, if the capture is several files; else "" and 0.
     """
 
-    def __init__(self, key: bytes, packet: int, time: int, octets: int, flags: int) -> None:
+    def __init__(
+        self, key: bytes, packet: int, time: int, octets: int, flags: int, file: str, number: int
+    ) -> None:
         self.key = key
         self.packet = packet
         self.time = time
         self.octets = octets
+        self.file = file
+        self.number = number
         self.flags = [name for bit, name in _FLAGS if flags & bit]
 
     @property
@@ -49,7 +51,7 @@ class Segment:
         return endpoint(str(address), u16(self.key, len(self.key) - 4 + 2 * which))
 
 
-class _Tap(SegmentSink):
+class _Tap(Tap):
     """Waits for one packet."""
 
     def __init__(self, packet: int) -> None:
@@ -73,26 +75,22 @@ class _Tap(SegmentSink):
     ) -> None:
         if packet == self.wanted:
             octets = int(end) - int(start) + int(cut)
-            self.found = Segment(key, int(packet), int(time), octets, int(flags))
+            file, number = ("", 0) if self.merge is None else self.merge.origin(packet)
+            self.found = Segment(key, int(packet), int(time), octets, int(flags), file, number)
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         """What is wrong with the capture is told elsewhere."""
 
 
-def segment_of(source: Source, packet: int) -> Segment:
+def segment_of(material: Rereadable, packet: int) -> Segment:
     """The TCP segment of a packet, counted from 1. FilterError says why there is none."""
     tap = _Tap(packet)
-    try:
-        reader = source.start(tap)
-        while reader.number < packet and (block := source.read(_BLOCK)):
-            reader.feed(block)
-        if tap.found is None:
-            reader.finish()
-        seen = int(reader.number)
-    finally:
-        source.close()
+    seen = 0
+    for seen in material.segments(tap):
+        if tap.found is not None or seen >= packet:
+            break
     if tap.found is not None:
         return tap.found
-    if seen < packet:
+    if 0 < seen < packet:
         raise FilterError(f"packet {packet}: the capture has only {seen}")
     raise FilterError(f"packet {packet}: is no TCP segment, or none that could be read")

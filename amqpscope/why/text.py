@@ -136,9 +136,10 @@ def _head(answer: Answer, scenes: Scenes) -> Line:
         by = f", by the {answer.peer} on connection {answer.connection.stream}"
     where = f"{segment.sender} → {segment.receiver}"
     time = scenes.clock.show(segment.time)
+    origin = f" (packet {segment.number} of {printable(segment.file)})" if segment.file else ""
     return [
         ("rule", f"packet {segment.packet}"),
-        ("", f" of {printable(answer.name)}, {time} s: {where}{by}, {', '.join(what)}"),
+        ("", f" of {printable(answer.name)}{origin}, {time} s: {where}{by}, {', '.join(what)}"),
     ]
 
 
