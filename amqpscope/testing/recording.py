@@ -5,15 +5,15 @@ missed however late the thread gets to run; it only has to come before the ring 
 packets as they are, and judges nothing: that is for the file, when the block has ended, and takes no time
 from the test meanwhile.
 
-To be complete at the end takes two things. What was said on loopback may still wait in the kernel, in a queue
-for each processor, from which both the receiver and the ring get it; a datagram of our own, sent on each
-processor behind it, has come back when the queue is through. Then the ring is asked how many packets have
-come into it, and is read until that many were taken. Both are bounded, and neither is a guess at a time that
-will do. On other interfaces than loopback, what is under way when the block ends is not waited for.
+To be complete at the end takes two things. What the test has just sent over loopback may still wait in a
+queue of the kernel, from which both the receiver and the ring get it; a datagram of our own, sent behind it,
+has come back when the queue is through. (What the test has received, the ring has had before it.) Then the
+ring is asked how many packets have come into it, and is read until that many were taken. Both are bounded,
+and neither is a guess at a time that will do. What has not been sent yet when the block ends, since the
+receiver was too slow, or what is under way on other interfaces than loopback, is not waited for.
 """
 
 import contextlib
-import os
 import socket
 import threading
 import time
@@ -77,9 +77,11 @@ class PacketRecording:
         thread = self._thread
         if thread is None:
             return
+        if self._interface in _LOOPBACK:
+            _pass_queue()
         self._stopping.set()
         self._source.wake()
-        thread.join(2 * (MAX_DRAINING + MAX_QUEUE_WAIT))
+        thread.join(2 * MAX_DRAINING)
         self._thread = None
         if thread.is_alive():  # it holds what it uses for as long as it lives
             self.failure = self.failure or "the recording does not come to its end"
@@ -119,8 +121,6 @@ class PacketRecording:
     def _drain(self) -> None:
         """Take all that had come before the end."""
         source = self._source
-        if self._interface in _LOOPBACK:
-            _pass_queues()
         arrived = source.arrived()
         deadline = time.monotonic() + MAX_DRAINING
         while True:
@@ -136,20 +136,10 @@ class PacketRecording:
                 return
 
 
-def _pass_queues() -> None:
-    """Wait until what was sent over loopback before has come out of the queue of each processor.
-
-    To be called in a thread that ends soon: it stays on the last processor.
-    """
-    deadline = time.monotonic() + MAX_QUEUE_WAIT
-    processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+def _pass_queue() -> None:
+    """Wait until what this thread has sent over loopback before has come out of the kernel's queue."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind(("127.0.0.1", 0))
         own.settimeout(MAX_QUEUE_WAIT)
-        for processor in processors:
-            with contextlib.suppress(OSError):  # taken from us meanwhile
-                os.sched_setaffinity(0, {processor})
-            own.sendto(b"amqpscope", own.getsockname())
-            own.recv(16)
-            if time.monotonic() >= deadline:
-                return
+        own.sendto(b"amqpscope", own.getsockname())
+        own.recv(16)

@@ -147,6 +147,7 @@ def test_every_octet_up_to_the_end(amqp_capture, turn: int) -> None:
     said = bytes(range(256)) * 1000 * (turn + 1)
     with socket.create_server(("127.0.0.1", PORT)) as server, socket.socket() as client:
         with amqp_capture.record(PORT, allow_empty=True) as recording:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is said is sent at once
             client.connect(server.getsockname())
             accepted, _ = server.accept()
             port = client.getsockname()[1]
@@ -160,6 +161,21 @@ def test_every_octet_up_to_the_end(amqp_capture, turn: int) -> None:
         accepted.close()
     seen = segments(recording.path)
     assert seen.octets_from(port) == said + b"the last word"
+
+
+def test_much_waits_at_the_end(amqp_capture, monkeypatch) -> None:
+    """The thread did not get to run before: all of it is in the kernel's buffer, more than one take takes."""
+    taking = recording_module.PacketRecording._take
+
+    def late(packets, seconds):
+        assert packets._stopping.wait(60)
+        return taking(packets, seconds)
+
+    monkeypatch.setattr(recording_module.PacketRecording, "_take", late)
+    said = bytes(range(256)) * 32_000
+    with amqp_capture.record(PORT, allow_empty=True) as recording:
+        port, _ = conversation(said, port=PORT)
+    assert segments(recording.path).octets_from(port) == said
 
 
 def test_loses(amqp_capture, monkeypatch) -> None:

@@ -66,7 +66,7 @@ def test_the_suite(folder: Path) -> None:
     assert {name for name, outcome in told.items() if outcome == "ERROR"} == {"test_teardown_of_a_fixture"}, (
         text
     )
-    assert len(re.findall(r"^PASSED", text, re.MULTILINE)) == 20, text
+    assert len(re.findall(r"^PASSED", text, re.MULTILINE)) == 21, text
     assert "of its own accord" in text
     assert done.returncode == 1
 
