@@ -1,5 +1,6 @@
 """What the fixture `amqp_capture` gives to a test."""
 
+import datetime
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
@@ -76,6 +77,7 @@ class AmqpCapture:
         terms = _Terms(self._configuration, options)
         source = fspath(path) if isinstance(path, str | PathLike) else [fspath(one) for one in path]
         told = terms.judge(source, "")
+        _warn(self._node, told.expired)
         if told.failed:
             pytest.fail(told.text, pytrace=False)
         return told.findings
@@ -199,11 +201,11 @@ class Recording:
             f" ({packets.packets} packets on {self._interface}, {ports}: is that where the test talks?)",
         )
         if packets.lost or packets.left:
-            text = (
-                f"{packets.lost + packets.left} packets are missing in {self.path}: this machine was too busy"
-            )
+            missing = packets.lost + packets.left
+            text = f"{missing} packets are missing in {self.path}: this machine was too busy"
             told.text += f"\n{text}"
-            self._node.warn(pytest.PytestWarning(f"amqpscope: {text}"))
+            _warn(self._node, [text])
+        _warn(self._node, told.expired)
         if packets.failure:
             told.failed = True
             told.text = f"recording ended early: {printable(packets.failure)}\n{told.text}"
@@ -232,7 +234,7 @@ class _Terms:
         if "ignore" in options:
             given.ignore = _words(options["ignore"])
         try:
-            self._policy = Policy(configuration, given)
+            self._policy = Policy(configuration, given, datetime.datetime.now().astimezone().date())
             self._allowed = selectors("allow", _words(options.get("allow", ())))
         except FilterError as error:
             raise ValueError(str(error).removeprefix("--")) from None
@@ -243,6 +245,11 @@ class _Terms:
 
     def _allows(self, finding: Finding) -> bool:
         return any(one.fits(finding.rule, weight(finding)) for one in self._allowed)
+
+
+def _warn(node: pytest.Item, texts: list[str]) -> None:
+    for text in texts:
+        node.warn(pytest.PytestWarning(f"amqpscope: {text}"))
 
 
 def _words(given: str | Iterable[str]) -> list[str]:

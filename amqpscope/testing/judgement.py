@@ -9,16 +9,17 @@ from rich.console import Console
 
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_TEST_FINDINGS
-from amqpscope.policy import Hearer, Outcome, Policy
+from amqpscope.policy import Outcome, Policy
 from amqpscope.policy import judge as judge_under
+from amqpscope.policy.policy import ALLOW
+from amqpscope.policy.remark import EXPIRED, Closing
 from amqpscope.reading import Capture, together
 from amqpscope.report.line import Line
-from amqpscope.report.notes import note_lines
-from amqpscope.report.outcome import nothing_to, outcome
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import Tally, Verdicts, headline
+from amqpscope.report.writer import Writer
 
 __all__ = ["Judgement", "judge"]
 
@@ -34,13 +35,15 @@ class Judgement:
 
     findings: the first of all that were found, as `amqpscope.check` gives them. failed: whether a test fails
     for it: for a finding that counts, or because there was nothing to check or the capture cannot be read.
-    text: the report; its first line says the worst of it.
+    text: the report; its first line says the worst of it. expired: what is to be said of entries of the
+    allow-list that have.
     """
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.failed = False
         self.text = ""
+        self.expired: list[str] = []
 
 
 def judge(
@@ -48,16 +51,18 @@ def judge(
 ) -> Judgement:
     """Read a capture to its end: a file, or several that are one.
 
-    allowed: whether a finding that counts by the policy is let pass. hint: what to look after if there is
-    nothing to check.
+    allowed: whether a finding is let pass, beside those that the policy does. hint: what to look after if
+    there is nothing to check. The remarks on entries of an allow-list that fitted nothing are left out: one
+    test does not do everything that they are for.
     """
     report = _Report(policy, allowed)
     one = source if isinstance(source, str) else _Together(source)
     (judged,) = judge_under([one], policy, hearer=report, gather=False).captures
     told = Judgement()
     told.findings = report.findings
-    told.failed = bool(report.counting.tally.counts) or judged.outcome in (Outcome.failure, Outcome.empty)
-    told.text = report.text(judged.outcome is Outcome.empty, hint, isinstance(source, str))
+    told.expired = report.expired
+    told.failed = report.worst is not None or judged.outcome in (Outcome.failure, Outcome.empty)
+    told.text = report.text(hint, isinstance(source, str))
     return told
 
 
@@ -82,79 +87,64 @@ class _Together:
         )
 
 
-class _Report(Hearer):
+class _Report(Writer):
     """Takes what is found in one capture, and puts it in words: in full what counts, the rest in numbers."""
 
     context = True
 
     def __init__(self, policy: Policy, allowed: Callable[[Finding], bool]) -> None:
+        super().__init__()
         self.findings: list[Finding] = []
+        self.worst: Finding | None = None
+        self.expired: list[str] = []
         self._policy = policy
         self._allowed = allowed
-        self._name = ""
-        self._reason = ""
-        self._capture: Capture | None = None
+        self._nothing = self._reason = ""
         self._clock = Clock("r")
-        self._worst: Finding | None = None
-        self.counting = Verdicts(self._clock, _MOST)
-        self._all = Tally()
-        self._suppressed = Tally()
+        self._counting = Verdicts(self._clock, _MOST)
         self._others = Tally()
-        self._ignored = 0
-
-    def begin(self, path: str) -> None:
-        self._name = path
-
-    def opened(self, capture: Capture) -> None:
-        self._capture = capture
-        self._name = capture.name
 
     def take(self, findings: list[Finding]) -> None:
         for finding in findings:
-            self._all.add(finding)
-            if len(self.findings) < MAX_TEST_FINDINGS:
-                self.findings.append(finding)
-            if finding.suppressed_by:
-                self._suppressed.add(finding)
-            elif not self._policy.counts(finding):
-                self._others.add(finding)
-            elif self._allowed(finding):
-                self._suppressed.add(finding)
-            else:
-                self.counting.add(finding)
-                self._worst = self._worst or finding
+            if not finding.suppressed_by and self._allowed(finding):
+                finding.suppressed_by, finding.reason = ALLOW, "the test says so"
+        super().take(findings)
 
-    def ignore(self, count: int) -> None:
-        self._ignored += count
+    def add(self, finding: Finding) -> None:
+        if len(self.findings) < MAX_TEST_FINDINGS:
+            self.findings.append(finding)
+        if self._policy.counts(finding):
+            self._counting.add(finding)
+            self.worst = self.worst or finding
+        elif not finding.suppressed_by:
+            self._others.add(finding)
 
-    def fail(self, reason: str) -> None:
-        self._reason = printable(reason.removeprefix(f"{self._name}: "))
+    def close(self, nothing: str, reason: str) -> None:
+        self._nothing, self._reason = nothing, printable(reason)
 
-    def text(self, empty: bool, hint: str, alone: bool) -> str:
-        """All of it. empty: for there being nothing to check; alone: the capture is one file."""
-        name, capture, worst = printable(self._name), self._capture, self._worst
+    def conclude(self, closing: Closing) -> None:
+        expired = [remark for remark in closing.remarks if remark.rule == EXPIRED]
+        self.expired = [printable(f"{remark.place}: {remark.message}") for remark in expired]
+
+    def text(self, hint: str, alone: bool) -> str:
+        """All of it. alone: the capture is one file."""
+        name, capture, worst = printable(self.name), self.capture, self.worst
         parts = []
         if worst is not None:
-            counted = sum(self.counting.tally.counts.values())
+            counted = sum(self._counting.tally.counts.values())
             more = f" (and {counted - 1} more)" if counted > 1 else ""
             parts.append(_painted([([*headline(worst), ("", more)], 4)]))
         elif self._reason:
             parts.append(f"{name}: {self._reason}")
-        elif empty and capture is not None:
-            parts.append(f"{printable(nothing_to(capture, 'check'))}{hint}")
+        elif self._nothing:
+            parts.append(f"{printable(self._nothing)}{hint}")
         if capture is not None:
             self._clock.start(capture.began)
-            parts.append(f"{name}: {outcome(capture, self._all, self._reason)}")
-            lines = [*self.counting.lines(), ([], -1)]
-            for tally, words in (
-                (self._others, "for which the test does not fail"),
-                (self._suppressed, "allowed here"),
-            ):
-                if tally.counts:
-                    lines.append(([("", f"{tally.text()} {words}")], 4))
-            if self._ignored:
-                lines.append(([("", f"{self._ignored} ignored by the configuration")], 4))
-            lines += [([("note", f"note: {printable(one)}")], 6) for one in note_lines(capture.notes)]
+            parts.append(f"{name}: {self.outcome(self._reason)}")
+            lines = [*self._counting.lines(), ([], -1)]
+            if self._others.counts:
+                lines.append(([("", f"{self._others.text()} for which the test does not fail")], 4))
+            lines += [([("", printable(one))], 4) for one in self.remarks()]
             parts.append(_painted(lines).rstrip())
         if worst is not None and alone:
             # Whole, whatever its length: it is there to be copied.

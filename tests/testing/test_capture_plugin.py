@@ -42,6 +42,9 @@ def test_one_of_several(amqp_capture):
 def test_some_count(amqp_capture):
     amqp_capture.check(CAPTURES / "pika-channel-errors.pcap")
 
+def test_some_allowed(amqp_capture):
+    amqp_capture.check(CAPTURES / "rhea-transfer-before-attach.pcap", allow="L-DC-UNSET")
+
 def test_allowed(amqp_capture):
     amqp_capture.check(CAPTURES / "rhea-transfer-before-attach.pcap", allow="amqp10/L-*")
 
@@ -93,6 +96,7 @@ def test_checks(tmp_path: Path) -> None:
         "test_possible",
         "test_one_of_several",
         "test_some_count",
+        "test_some_allowed",
         "test_missing",
         "test_empty",
     }, done.stdout
@@ -101,6 +105,7 @@ def test_checks(tmp_path: Path) -> None:
     assert "possible error amqp10/S-LINK-ONE by the client in packet 34: the link is attached" in text
     assert "possible  The client may be taking its own link back, which is allowed." in text
     assert "3 possible errors, 6 notes for which the test does not fail" in text
+    assert "allowed: amqp10/L-DC-UNSET by the client (1, first in packet 12): the test says so" in text
     assert "there/is/none.pcap: No such file or directory" in text
     assert "no AMQP 1.0 or 0-9-1 to check: no TCP in it" in text
     assert "is that where the test talks" not in text  # that is for recordings
@@ -133,10 +138,23 @@ def test_the_configuration_holds(tmp_path: Path) -> None:
     assert "1 failed, 2 passed" in done.stdout, done.stdout
     report = done.stdout.partition("test_beaten")[2]
     assert "warning amqp10/L-DC-UNSET by the client in packet 12" in report
-    assert "2 ignored by the configuration" in report
+    assert "1 warning in 16 frames on 1 connection; 2 findings ignored" in report
     (folder / "strict.toml").write_text('strict = true\nignore = ["L-UNATTACHED-*"]\n')
     (folder / "pytest.ini").write_text("[pytest]\namqpscope_config = strict.toml\n")
     assert "2 failed, 1 passed" in run(folder).stdout
+    (folder / "strict.toml").write_text(
+        '[[allow]]\nrule = "L-UNATTACHED-*"\nreason = "an old one"\nexpires = 2020-01-01\n'
+        '[[allow]]\nrule = "L-DC-UNSET"\nreason = "known, see 4711"\n'
+        '[[allow]]\nrule = "S-LINK-ONE"\nreason = "for another test"\n'
+    )
+    done = run(folder, "-k", "test_beaten")
+    assert "error amqp10/L-UNATTACHED-TRANSFER by the server in packet 17" in done.stdout
+    assert "2 errors in 16 frames on 1 connection; 1 finding allowed" in done.stdout
+    assert "allowed: amqp10/L-DC-UNSET by the client (1, first in packet 12): known, see 4711" in done.stdout
+    assert (
+        "strict.toml, line 1: entry 1 of the allow-list, for L-UNATTACHED-*, expired on 2020" in done.stdout
+    )
+    assert "another test" not in done.stdout
     (folder / "strict.toml").write_text("strikt = true\n")
     done = run(folder)
     assert "3 errors" in done.stdout
