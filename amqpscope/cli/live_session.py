@@ -16,7 +16,7 @@ from amqpscope.cli.recording import Recording
 from amqpscope.cli.status import Status
 from amqpscope.finding import Finding
 from amqpscope.limits import LIVE_BEHIND
-from amqpscope.policy.terms import Terms
+from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
 from amqpscope.watching import Batch, Watch
@@ -56,7 +56,7 @@ class Stop:
 class LiveSession:
     """Takes what a watch brings to the audience and the recording.
 
-    terms: which findings count for the exit status.
+    policy: which findings are shown, and count for the exit status.
     """
 
     def __init__(
@@ -65,15 +65,17 @@ class LiveSession:
         audience: Audience,
         recording: Recording | None,
         stop: Stop,
-        terms: Terms,
+        policy: Policy,
     ) -> None:
         self.watch = watch
         self.counts = RuleCounts()
         self.failed = False
+        self._rulings = Rulings(policy)
+        self._ignored = 0
         self._audience = audience
         self._recording = recording
         self._stop = stop
-        self._terms = terms
+        self._policy = policy
         self._signal = 0
         self._began = clock.monotonic_ns()
         self._breach = 0  # when (by the clock that runs on) the finding waited for was made
@@ -110,7 +112,7 @@ class LiveSession:
             return Status.FAILURE
         if self.failed:
             return Status.FINDINGS
-        if self._terms.allow_empty or any(self.watch.table.protocols.get(name) for name in PROTOCOLS):
+        if self._policy.terms.allow_empty or any(self.watch.table.protocols.get(name) for name in PROTOCOLS):
             return Status.FINE
         seen = count(self.watch.packets, "packet")
         say(f"{self.watch.source.name}: no AMQP 1.0 or 0-9-1 was seen in {seen}")
@@ -126,16 +128,22 @@ class LiveSession:
         text = f"{watch.source.name}: {what} in {where}; {taken}"
         if watch.dropped:
             text += f", {watch.dropped} more were lost by this machine"
-        return text
+        others = self.counts.set_aside.parts()
+        if self._ignored:
+            others.append(f"{count(self._ignored, 'finding')} ignored")
+        return f"{text}; {', '.join(others)}" if others else text
 
     def _take(self, batch: Batch) -> None:
+        # What ends the run was asked for by its name, whatever else is shown.
+        awaited = self._awaited_in(batch)
+        self._decide(batch)
         for finding in batch.complete:
             self.counts.add(finding)
-            self.failed = self.failed or self._terms.counts(finding)
+            self.failed = self.failed or self._policy.counts(finding)
         recording = self._recording
         if recording is not None:
             recording.remark(batch)
-        self._await(batch)
+        self._await(awaited)
         if recording is not None:
             recording.flush(self.watch.now)
         self._audience.write(batch, self.watch.source.fill() > LIVE_BEHIND)
@@ -158,10 +166,19 @@ class LiveSession:
                 self._left_behind = True
                 return
 
-    def _await(self, batch: Batch) -> None:
-        """Look for the finding that ends the run."""
+    def _decide(self, batch: Batch) -> None:
+        """Leave out what is not to be shown, and say of the rest what it weighs."""
+        decide = self._rulings.decide
+        whole = len(batch.complete)
+        batch.found = [finding for finding in batch.found if decide(finding)]
+        batch.amended = [finding for finding in batch.amended if decide(finding)]
+        batch.complete = [finding for finding in batch.complete if decide(finding)]
+        self._ignored += whole - len(batch.complete)
+
+    def _awaited_in(self, batch: Batch) -> list[tuple[str, int]]:
+        """What ends the run, with its time: a finding, or a silence."""
         if self._breach or not self._stop.rules:
-            return
+            return []
         rules = self._stop.rules
         found = [
             (f"{one.rule} in packet {one.packet}", int(one.time))
@@ -169,6 +186,10 @@ class LiveSession:
             if self._stop.awaits(one)
         ]
         found += [(f"{one.rule}: silence", self.watch.now) for one in batch.overdue if one.rule in rules]
+        return found
+
+    def _await(self, found: list[tuple[str, int]]) -> None:
+        """End the run, if it was to be ended by one of these."""
         if found:
             self._awaited, moment = found[0]
             self._breach = clock.monotonic_ns()
@@ -190,6 +211,9 @@ class LiveSession:
     def _tell(self) -> None:
         """On standard error, what is to be known beside what was shown."""
         audience = self._audience
+        for remark in self._rulings.close(False).remarks:
+            self.failed = self.failed or remark.counts
+            say(f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}")
         if self._awaited:
             say(f"ended by {self._awaited}")
         elif self._stop.rules and not self._signal:

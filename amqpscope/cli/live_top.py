@@ -44,8 +44,9 @@ class LiveTop(Audience):
     def write(self, batch: Batch, behind: bool) -> None:
         view = self._view
         view.saw(batch.records)
-        view.found(batch.found)
-        view.amended(batch.amended)
+        # What is to be lived with hurts nobody.
+        view.found([finding for finding in batch.found if not finding.suppressed_by])
+        view.amended([finding for finding in batch.amended if not finding.suppressed_by])
         for event in batch.events:
             self.tell(event)
         changed = self._terminal.changed

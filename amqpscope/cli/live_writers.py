@@ -23,6 +23,7 @@ from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
+from amqpscope.report.set_aside import justification
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
 from amqpscope.rules.overdue import Overdue
@@ -181,7 +182,10 @@ class LiveText(LiveWriter):
             # Without its frame it would not be known whose verdict it is.
             self._headed = finding.connection
             lines.append((heading(finding.connection), INDENT))
-        lines.append(([("problem", "  !! "), *headline(finding)], INDENT + 4))
+        line = [("problem", "  !! "), *headline(finding)]
+        if finding.suppressed_by:
+            line = [("dim", "  ok "), *headline(finding), ("dim", f" ({printable(justification(finding))})")]
+        lines.append((line, INDENT + 4))
         return self._paint(lines)
 
     def amended_text(self, finding: Finding) -> str:

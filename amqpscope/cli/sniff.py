@@ -12,12 +12,19 @@ from amqpscope.cli import quantities
 from amqpscope.cli.audience import Audience
 from amqpscope.cli.judging import (
     AllowEmpty,
+    BaselineOption,
+    ConfigOption,
     FailOnOption,
     FailOnPossible,
+    IgnoreOption,
+    NoConfig,
     ProfileOption,
+    SelectOption,
     SpecOption,
     StrictOption,
+    configuration_of,
     given_of,
+    today,
 )
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_writers import LiveJson, LiveText
@@ -243,6 +250,11 @@ def sniff(
             help="After so many packets, and those that came with the last.",
         ),
     ] = 0,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    baseline: BaselineOption = None,
+    config: ConfigOption = None,
+    no_config: NoConfig = False,
     spec: SpecOption = None,
     profile: ProfileOption = None,
     fail_on: FailOnOption = None,
@@ -254,6 +266,9 @@ def sniff(
     if listed:
         return _list()
     given = given_of(
+        select=select,
+        ignore=ignore,
+        baseline=baseline,
         fail_on=fail_on,
         possible=fail_on_possible,
         strict=strict,
@@ -261,8 +276,7 @@ def sniff(
         spec=spec,
         profile=profile,
     )
-    policy = Policy(None, given)
-    terms = policy.terms
+    policy = Policy(configuration_of(config, no_config), given, today())
     selection = Selection(address=address, only=parse_names(only) if only is not None else None)
     for option, number in (("--files", files), ("--count", most)):
         if number < 0:
@@ -277,7 +291,7 @@ def sniff(
     if until is None or rotation is not None:
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
-    stop = Stop(limit, most, awaited, terms.possible)
+    stop = Stop(limit, most, awaited, policy.terms.possible)
     if top and (quiet or form is not Format.text or path == "-"):
         raise FilterError("--top: goes without --quiet, --format and -w -")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
@@ -301,7 +315,7 @@ def sniff(
                 audience = LiveText(source.name, selection, quiet, outlet, time.value, verbose)
         if recording is not None:
             recording.tell = audience.tell
-        session = LiveSession(watch, audience, recording, stop, terms)
+        session = LiveSession(watch, audience, recording, stop, policy)
         session.run()
     return session.status()
 

@@ -5,6 +5,8 @@ error amqp10/L-CREDIT by the client: 3, first in packet 17 of connection 0
 
 from amqpscope.finding import Finding
 from amqpscope.report.line import Line
+from amqpscope.report.printable import printable
+from amqpscope.report.set_aside import SetAside
 from amqpscope.report.verdict import STYLES, Tally, kind
 from amqpscope.rules.profiles import weight
 
@@ -30,10 +32,14 @@ class RuleCounts:
 
     def __init__(self) -> None:
         self.tally = Tally()
+        self.set_aside = SetAside()
         self._counts: dict[tuple[str, str, str], _Count] = {}
 
     def add(self, finding: Finding) -> None:
         """One more finding."""
+        if finding.suppressed_by:
+            self.set_aside.add(finding)
+            return
         self.tally.add(finding)
         key = (finding.rule, finding.peer, kind(finding))
         known = self._counts.get(key)
@@ -42,12 +48,12 @@ class RuleCounts:
         known.number += 1
 
     def lines(self) -> list[Line]:
-        """A line for each, the worst first."""
+        """A line for each, the worst first, and then what does not count."""
         ordered = sorted(
             self._counts.items(),
             key=lambda item: (_SEVERITIES.index(item[1].weight), not item[1].certain, item[0]),
         )
-        return [
+        counted: list[Line] = [
             [
                 ("", "  "),
                 (STYLES[one.weight], f"{one.kind} {rule}"),
@@ -57,3 +63,4 @@ class RuleCounts:
             ]
             for (rule, peer, _), one in ordered
         ]
+        return counted + [[("dim", f"  {printable(line)}")] for line in self.set_aside.lines()]

@@ -11,7 +11,7 @@ from support.lots import Lot, Lots, packets_of
 
 from amqpscope.cli.audience import Audience
 from amqpscope.cli.live_session import LiveSession, Stop
-from amqpscope.policy.terms import Terms
+from amqpscope.policy import Given, Policy
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.watching import Batch, Watch
 
@@ -50,11 +50,13 @@ def session(
     packets: int = 0,
     duration: int = 0,
     allow_empty: bool = False,
+    given: Given | None = None,
 ) -> tuple[LiveSession, Seen]:
     seen = seen or Seen()
+    given = given or Given()
     stop = Stop(duration, packets, rules, False)
-    terms = Terms(("error",), False, allow_empty)
-    return LiveSession(Watch(source), seen, None, stop, terms), seen
+    given.allow_empty = allow_empty
+    return LiveSession(Watch(source), seen, None, stop, Policy(None, given)), seen
 
 
 def test_the_end_of_a_pipe_ends_it() -> None:
@@ -62,6 +64,28 @@ def test_the_end_of_a_pipe_ends_it() -> None:
     run.run()
     assert run.status() == 1
     assert seen.conclusion.startswith("made up: 1 error")
+
+
+def test_what_is_ignored_is_not_shown_and_does_not_count() -> None:
+    given = Given()
+    given.ignore = ["L-CREDIT"]
+    run, seen = session(Lots(lots()), given=given)
+    run.run()
+    assert run.status() == 0
+    assert seen.conclusion.startswith("made up: nothing wrong found in ")
+    assert seen.conclusion.endswith("; 1 finding ignored")
+    assert not any(batch.found or batch.complete or batch.amended for batch in seen.batches)
+
+
+def test_what_is_waited_for_ends_it_also_if_it_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amqpscope.cli.live_session._AFTER", 0)
+    monkeypatch.setattr("amqpscope.cli.live_session._LOT", 0)
+    given = Given()
+    given.ignore = ["all"]
+    source = Lots(lots() + [Lot()] * 1000, ends=False)
+    run, seen = session(source, rules=frozenset({"amqp10/L-CREDIT"}), given=given)
+    run.run()
+    assert len(seen.batches) < 100
 
 
 def test_packets_that_came_before_it_was_ended_are_taken_and_what_was_lost_behind_them() -> None:

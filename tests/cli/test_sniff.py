@@ -154,6 +154,31 @@ def test_quiet_shows_verdicts_with_their_connection() -> None:
     assert sum("!! error" in line for line in lines) == 3
 
 
+def test_it_is_held_to_the_same_configuration_as_check(tmp_path: Path) -> None:
+    configuration = tmp_path / "x.toml"
+    configuration.write_text(
+        '[severity]\nL-DC-UNSET = "note"\n[[allow]]\nrule = "L-UNATTACHED-*"\nreason = "\\u001b[31mknown"\n'
+    )
+    done = run(BROKEN.read_bytes(), "--quiet", "--config", str(configuration))
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.decode()
+    assert "  !! note amqp10/L-DC-UNSET by the client" in shown
+    assert shown.count("  ok error amqp10/L-UNATTACHED-TRANSFER") == 2
+    assert shown.count("(allowed: \\x1b[31mknown)") == 2
+    assert "standard input: 1 note in 16 frames on 1 connection; 22 packets in " in shown
+    assert shown.splitlines()[-1] == (
+        "  allowed: amqp10/L-UNATTACHED-TRANSFER by the server (2, first in packet 17): \\x1b[31mknown"
+    )
+    lines = objects(run(BROKEN.read_bytes(), "--format", "ndjson", "--config", str(configuration)).stdout)
+    found = [line["suppressed"] for line in lines if line.get("rule") == "amqp10/L-UNATTACHED-TRANSFER"]
+    assert found == [{"by": "allow", "reason": "\x1b[31mknown"}] * 3
+    configuration.write_text('[[allow]]\nrule = "*"\nreason = "x"\nexpires = 2001-02-03\n')
+    done = run(BROKEN.read_bytes(), "--quiet", "--fail-on", "error", "--config", str(configuration))
+    assert done.returncode == 1
+    assert "error config/ALLOW-EXPIRED in " in done.stderr.decode()
+    assert run(BROKEN.read_bytes(), "--quiet", "--ignore", "error").returncode == 0
+
+
 def test_verdicts_come_before_the_pipe_ends() -> None:
     with sniffing("--quiet") as running:
         running.feed(BROKEN.read_bytes())
