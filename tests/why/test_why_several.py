@@ -139,6 +139,11 @@ def test_of_several_the_others_are_told_when_one_fails(
 
 def test_a_packet_of_several_is_of_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = divided(CREDIT, 9, tmp_path)
+    (tmp_path / "without").mkdir()
+    for option in ("--end", "--merge"):
+        result = amqpscope(capsys, "why", option, tmp_path / "without", *([] if option == "--end" else [16]))
+        assert result.status == 2
+        assert result.err.endswith("without: no captures in this directory (it is empty)\n")
     for arguments in (files, [tmp_path]):
         result = amqpscope(capsys, "why", *arguments, 16)
         assert (result.status, result.out) == (2, "")
