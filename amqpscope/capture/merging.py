@@ -75,7 +75,6 @@ class Part(SegmentSink):
         self.taken: i64 = 0  # number in the file of the last packet that went on
         self.number: i64 = 0  # and its number among all
         self.ended = False
-        self.end_time: i64 = 0
         self.counted = False  # among the files that are open
 
     def packet(self, one: Waiting) -> None:
@@ -114,7 +113,6 @@ class Part(SegmentSink):
             reader.feed(block)
             return
         reader.finish()
-        self.end_time = reader.end_time
         if self.source.growing:
             self.note("capture/growing", reader.number, 0, self.source.growing)
         if self.source.damage:
@@ -160,16 +158,14 @@ class PacketQueue(PacketDecoder):
 class Merge:
     """Reads several files as one capture, whose segments and notes go to a sink.
 
-    `begin`, then `advance` until it is False. `number`: packets so far. `end_time`: the latest of the files
-    that are over (`CaptureReader.end_time`). `delivering`: in the middle of handing on. Both raise
-    CaptureError when a file cannot be read or is no capture.
+    `begin`, then `advance` until it is False. `number`: packets so far. `delivering`: in the middle of
+    handing on. Both raise CaptureError when a file cannot be read or is no capture.
     """
 
     def __init__(self, sources: list[Source], sink: SegmentSink) -> None:
         self.sink = sink
         self.decoder = PacketDecoder(sink)
         self.number: i64 = 0
-        self.end_time: i64 = 0
         self.delivering = False
         self._parts = [Part(source, index) for index, source in enumerate(sources)]
         self._open = 0
@@ -209,7 +205,6 @@ class Merge:
                 return True
             else:
                 self._open -= part.counted
-                self.end_time = max(self.end_time, part.end_time)
         self.decoder.finish()
         return False
 

@@ -40,7 +40,6 @@ OPTION_END: Final = 0
 OPTION_TIME_UNIT: Final = 9  # if_tsresol
 OPTION_TIME_OFFSET: Final = 14  # if_tsoffset
 OPTION_LOST: Final = 4  # epb_dropcount
-OPTION_END_TIME: Final = 3  # isb_endtime
 OPTION_INTERFACE_LOST: Final = 5  # isb_ifdrop
 OPTION_SYSTEM_LOST: Final = 7  # isb_osdrop
 
@@ -340,14 +339,6 @@ class PcapngReader(CaptureReader):
             return
         interface = self.interfaces[index]
         limit: i64 = at + length - 4
-        place = self._option(buf, at + 20, limit, OPTION_END_TIME)
-        if place >= 0:
-            high: i64 = u32(buf, place) if big else u32le(buf, place)
-            low: i64 = u32(buf, place + 4) if big else u32le(buf, place + 4)
-            time: int = interface.time(high, low)
-            known: int = self.end_time  # an int: with an i64 on either side `time` would have to be one
-            if known < time <= MAX_TIME:
-                self.end_time = time
         lost: int = self._long(buf, self._option(buf, at + 20, limit, OPTION_INTERFACE_LOST))
         lost += self._long(buf, self._option(buf, at + 20, limit, OPTION_SYSTEM_LOST))
         if lost > interface.lost_in_all:

@@ -33,15 +33,14 @@ STOPPED: Final = 3
 NOT_CREDIBLE: Final = -1
 INCOMPLETE: Final = -2
 
-_VERSION: Final = 4  # of the state that `dump` gives
+_VERSION: Final = 5  # of the state that `dump` gives
 
 
 class CaptureReader(ABC):
     """Reads a capture file that is fed to it from its first octet and hands its packets to a decoder.
 
     `number`: packets so far, counted as Wireshark does. `decoder`: its counters. `offset`: octets of the
-    file that are dealt with. `end_time`: when the capture ended, if the file has said it by now, else 0;
-    nobody vouches for its being later than the packets.
+    file that are dealt with.
     """
 
     def __init__(self, sink: SegmentSink, decoder: PacketDecoder | None = None) -> None:
@@ -49,7 +48,6 @@ class CaptureReader(ABC):
         self.sink = sink
         self.number: i64 = 0
         self.offset: i64 = 0
-        self.end_time: i64 = 0
         self._origin: i64 = 0  # file offset of index 0 of the buffer in hand
         self._carry = bytearray()
         self._need: i64 = 1
@@ -119,7 +117,6 @@ class CaptureReader(ABC):
             _VERSION,
             self.number,
             self.offset,
-            self.end_time,
             bytes(self._carry),
             self._need,
             self._final,
@@ -140,7 +137,6 @@ class CaptureReader(ABC):
             _,
             number,
             offset,
-            end_time,
             carry,
             need,
             final,
@@ -154,7 +150,6 @@ class CaptureReader(ABC):
         ) = state
         self.number = number
         self.offset = offset
-        self.end_time = end_time
         self._carry = bytearray(carry)
         self._need = need
         self._final = final

@@ -191,7 +191,7 @@ def test_any_octets_behind_any_magic(magic: bytes, rest: bytes) -> None:
 def test_state_moves_at_any_place(name: str, seed: int, place: int) -> None:
     octets = damage(FILES[name], seed) if seed % 3 else FILES[name]
     place %= len(octets)
-    whole, one = read(octets, [])
+    whole, _ = read(octets, [])
     sink = Recorder()
     first = start(octets, sink)
     first.feed(octets[:place])
@@ -206,7 +206,6 @@ def test_state_moves_at_any_place(name: str, seed: int, place: int) -> None:
     assert sink.segments == whole.segments
     assert sink.notes == whole.notes
     assert sink.lost == whole.lost
-    assert second.end_time == one.end_time
 
 
 def plain(value: object) -> bool:
