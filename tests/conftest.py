@@ -17,6 +17,10 @@ settings.register_profile(
 settings.load_profile("default")
 
 
+# A repository of its own, whose tests are run in it.
+collect_ignore = ["sample"]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden outputs anew")
 

@@ -1,4 +1,4 @@
-"""The sample repository in `examples/pytest`: pika against a RabbitMQ, recorded; and README's example."""
+"""The sample repository in `tests/sample`: pika against a RabbitMQ, recorded; and README's example."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def part(text: str, name: str) -> str:
 
 def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     sample = tmp_path / "sample"
-    shutil.copytree(ROOT / "examples" / "pytest", sample)
+    shutil.copytree(ROOT / "tests" / "sample", sample)
     (sample / "test_readme.py").write_text(readme_example())
     beside = [*NETWORK, sys.executable, "-m", "support.rabbitmq", str(tmp_path / "rabbitmq")]
     done = run(sample, "-rA", "--tb=short", "--amqpscope-record=required", before=beside)
