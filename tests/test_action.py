@@ -154,6 +154,18 @@ def test_options_and_statuses(runner: Runner, inputs: dict[str, Any], status: in
     assert runner.outputs()["status"] == str(status)
 
 
+def test_configuration_and_baseline(runner: Runner) -> None:
+    broken = str(CAPTURES / "rhea-transfer-before-attach.pcap")
+    (runner.workspace / "amqp scope.toml").write_text('ignore = ["L-UNATTACHED-*"]\n')
+    made = runner.run("Check captures", paths=broken, args="--write-baseline\nknown here.json", sarif="")
+    assert made.returncode == 0, made.stderr
+    done = runner.run("Check captures", paths=broken, config="amqp scope.toml", sarif="")
+    assert done.returncode == 1, done.stderr
+    assert re.findall("^::error .*(L-[A-Z-]+)", done.stdout, re.MULTILINE) == ["L-DC-UNSET"]
+    assert runner.run("Check captures", paths=broken, baseline="known here.json").returncode == 0
+    assert runner.run("Check captures", paths=broken, baseline="none.json").returncode == 2
+
+
 def test_a_capture_without_amqp_fails(runner: Runner) -> None:
     (runner.workspace / "empty.pcap").write_bytes((CAPTURES / "demo.pcap").read_bytes()[:24])
     assert runner.run("Check captures", paths="empty.pcap").returncode == 3
