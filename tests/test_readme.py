@@ -56,6 +56,7 @@ def test_the_python_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with redirect_stdout(output):
         exec(compile("".join(blocks("python")), "README.md", "exec"), {})
     assert "application-properties" in output.getvalue()
+    assert "captures/demo.pcap fine []" in output.getvalue()
     assert "38 server amqp10/C-CLOSE-LAST detach is sent after close" in output.getvalue()
 
 

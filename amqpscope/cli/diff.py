@@ -19,6 +19,7 @@ from amqpscope.cli.judging import (
     StrictOption,
     configuration_of,
     given_of,
+    today,
 )
 from amqpscope.cli.output import notes_to_stderr, painter, say
 from amqpscope.cli.status import Status
@@ -110,7 +111,7 @@ def diff(
         spec=spec,
         profile=profile,
     )
-    policy = Policy(configuration_of(config, no_config), given)
+    policy = Policy(configuration_of(config, no_config), given, today())
     with (
         Rereadable(one, policy.profile, policy.spec) as a,
         Rereadable(other, policy.profile, policy.spec) as b,

@@ -28,6 +28,7 @@ from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.profile_text import profile_lines
+from amqpscope.report.remark_text import page_of_remark, remark_lines, remark_named
 from amqpscope.report.rule_page import page_of_rule
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
 from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, named, severity
@@ -186,7 +187,9 @@ def explain(
     rules: Annotated[
         list[str],
         typer.Argument(
-            metavar="RULE", help="Its id, with amqp10/ before it or without; also of a note, capture/gap."
+            metavar="RULE",
+            help="Its id, with amqp10/ before it or without; also of a note, capture/gap, "
+            "or config/ALLOW-EXPIRED.",
         ),
     ],
     form: Annotated[
@@ -202,15 +205,17 @@ def explain(
     result = Status.FINE
     shown = False
     for given in rules:
-        row, note = rule_named(given), note_named(given)
-        if row is None and note is None:
+        row, note, remark = rule_named(given), note_named(given), remark_named(given)
+        if row is None and note is None and not remark:
             say(f"{given}: there is no such rule; {nearest(given)}")
             result = Status.FAILURE
             continue
         if shown:
             print()
         shown = True
-        if note is not None:
+        if remark:
+            print(page_of_remark(remark), end="") if as_page else _print(remark_lines(remark))
+        elif note is not None:
             print(page_of_note(note), end="") if as_page else _print(note_lines(note))
         elif row is not None and as_page:
             print(page_of_rule(row, pairs, alone=True), end="")

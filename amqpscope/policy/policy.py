@@ -159,7 +159,8 @@ class Rulings:
             finding.reason = baseline.file
 
     def close(self, whole: bool) -> Closing:
-        """What is to be said at the end. whole: all captures were read to their ends."""
+        """What is to be said at the end. whole: no capture is missing among those that were judged."""
+        whole = whole and self._ended.issuperset(self._captures)
         closing = Closing()
         configuration = self.policy.configuration
         lines: list[int] = []

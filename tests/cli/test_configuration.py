@@ -270,3 +270,26 @@ def test_show_tells_the_allow_list(
         "rules": 1,
         "line": 2,
     }
+
+
+def test_show_escapes_what_it_shows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "\x1b[31m").mkdir()
+    file = folder / "\x1b[31m" / "x.toml"
+    file.write_text(
+        'output = ["text:\\u001b]0;x\\u0007", "\\u202e.xml"]\nformat = "text"\n'
+        '[[allow]]\nrule = "L-CREDIT"\nreason = "\\u001b[2J"\ncapture = "\\u009b1m"\n'
+    )
+    for form in ("text", "json"):
+        result = amqpscope(capsys, "config", "show", "--config", file, "--format", form)
+        assert result.status == 0
+        assert unprintable(result.out) == []
+
+
+def test_what_is_said_of_it_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    for given in ("config/ALLOW-EXPIRED", "allow-expired"):
+        result = amqpscope(capsys, "rules", "explain", given)
+        assert result.status == 0
+        assert result.lines[0] == "config/ALLOW-EXPIRED  error, about the configuration itself"
+        assert "excused counts again" in result.out
+    page = amqpscope(capsys, "rules", "explain", "--format", "markdown", "config/ALLOW-UNUSED").out
+    assert page.startswith("# config/ALLOW-UNUSED\n")

@@ -152,6 +152,8 @@ def test_an_entry_that_fits_nothing_is_a_note(folder: Path) -> None:
 
 def test_of_what_was_not_read_nothing_is_said(folder: Path) -> None:
     assert run(folder, ENTRY, "clean.pcap", "empty").closing.remarks == []
+    (folder / "cut.pcap").write_bytes((folder / "clean.pcap").read_bytes()[:-20])
+    assert run(folder, ENTRY, "cut.pcap").closing.remarks == []
     assert run(folder, ENTRY + "capture = 'other.pcap'\n", "clean.pcap").closing.remarks == []
     assert len(run(folder, ENTRY + "capture = 'clean.pcap'\n", "clean.pcap").closing.remarks) == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 
 from hypothesis import given
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 from support.commands import unprintable
 from support.reports import commands, junit_suites, markdown_blocks, sarif_run, sarif_text
 
+from amqpscope.cli.verdicts import JsonWriter, TextWriter
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, Spot
+from amqpscope.policy.baseline import Known
+from amqpscope.policy.remark import Closing, Remark
 from amqpscope.policy.terms import Terms
 from amqpscope.report.github import GithubWriter
 from amqpscope.report.junit import JunitWriter
@@ -170,3 +174,65 @@ def test_markdown_shows_text_as_it_is(text: str) -> None:
 def in_code(text: str) -> str:
     """A text as it is shown in Markdown."""
     return printable(text).replace("|", "\\x7c") or '""'
+
+
+def concluded(make: Callable[[io.StringIO], Writer], text: str) -> str:
+    """A report of one finding that is allowed for this reason, and of an entry in a file of this name."""
+    out = io.StringIO()
+    writer = make(out)
+    writer.begin("x.pcap")
+    allowed = finding("plain", True)
+    allowed.suppressed_by, allowed.reason = "allow", text
+    writer.take([allowed])
+    writer.fail("no more")
+    closing = Closing()
+    evidence = {"entry": 1, "rules": text, "reason": text}
+    closing.remarks.append(Remark("config/ALLOW-EXPIRED", f"before {text}", text, 3, evidence, True))
+    closing.baseline = text
+    closing.fixed.append(Known("0" * 16, text, "client", text, {text: 1}))
+    writer.conclude(closing)
+    writer.end()
+    return out.getvalue()
+
+
+@given(TEXTS)
+def test_what_a_configuration_says_breaks_no_form(text: str) -> None:
+    github = concluded(lambda out: GithubWriter(out, TERMS), text)
+    assert unprintable(github) == []
+    (_, told) = commands(github)  # none of the finding that is allowed
+    assert (told[0], told[1]["title"]) == ("error", "error config/ALLOW-EXPIRED")
+    assert told[2] == f"before {printable(text)}"
+    run = sarif_run(concluded(lambda out: SarifWriter(out, TERMS), text))
+    (allowed, remark) = run["results"]
+    (suppression,) = allowed["suppressions"]
+    assert sarif_text({"text": suppression["justification"]}) == printable(text)
+    assert sarif_text(remark["message"]) == f"before {printable(text)}."
+    (suite, about) = junit_suites(concluded(lambda out: JunitWriter(out, TERMS), text))
+    (first, _) = suite.iter("testcase")
+    assert first.find("system-out") is not None
+    assert f"It is allowed: {printable(text).rstrip('.')}." in first.find("system-out").text
+    (case,) = about.iter("testcase")
+    assert case.find("failure").get("message").endswith(f": before {printable(text)}")
+    markdown = concluded(lambda out: MarkdownWriter(out, 3), text)
+    assert unprintable(markdown) == []
+    items = [content for kind, content in markdown_blocks(markdown) if kind == "paragraph"]
+    assert any(
+        item.startswith("allowed: amqp10/L-CREDIT by the client (1, first in packet 17): ") for item in items
+    )
+    assert any(item.startswith("error config/ALLOW-EXPIRED in ") for item in items)
+    assert any(item.startswith("fixed: ") for item in items)
+
+
+@given(TEXTS)
+def test_nor_text_and_json(text: str) -> None:
+    written = concluded(lambda out: TextWriter(out, 3), text)
+    assert unprintable(written) == []
+    whole = json.loads(concluded(lambda out: JsonWriter(out, whole=True), text))
+    lines = concluded(lambda out: JsonWriter(out, whole=False), text).splitlines()
+    text = json.loads(json.dumps(text))  # two halves of a pair are one character there
+    (allowed, remark) = whole["findings"]
+    assert allowed["suppressed"] == {"by": "allow", "reason": text}
+    assert list(remark) == list(allowed)
+    assert (remark["rule"], remark["evidence"]["reason"]) == ("config/ALLOW-EXPIRED", text)
+    assert whole["fixed"][0]["captures"] == {text: 1}
+    assert [json.loads(line) for line in lines] == whole["findings"]
