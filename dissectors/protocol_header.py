@@ -36,7 +36,8 @@ class ProtocolHeader(Body):
         return f"ProtocolHeader({self.protocol_id}, {self.major}, {self.minor}, {self.revision})"
 
 
-# transport.xml "version-negotiation", security.xml; the older ones from their own specifications.
+# transport.xml "version-negotiation", security.xml; the older ones from their own specifications. Two are of
+# 0-8, which gives its version as 8-0, and as 9-1 in the print that py-amqplib goes by; RabbitMQ takes both.
 _PROTOCOLS: dict[tuple[int, int, int, int], str] = {
     (0, 1, 0, 0): "AMQP 1.0",
     (2, 1, 0, 0): "TLS",
@@ -47,7 +48,7 @@ _PROTOCOLS: dict[tuple[int, int, int, int], str] = {
     (1, 1, 9, 0): "AMQP 0-9",
     (0, 0, 9, 0): "AMQP 0-9",
     (1, 1, 8, 0): "AMQP 0-8",
-    (1, 1, 9, 1): "AMQP 0-9-1",
+    (1, 1, 9, 1): "AMQP 0-8",
 }
 
 _PROTOCOL: Final = Field("protocol", "string")

@@ -86,6 +86,7 @@ def test_a_frame_that_is_kept_or_taken_out_has_the_same_payload() -> None:
         ((1, 1, 0, 9), "AMQP 0-9"),
         ((0, 0, 9, 0), "AMQP 0-9"),
         ((1, 1, 8, 0), "AMQP 0-8"),
+        ((1, 1, 9, 1), "AMQP 0-8"),
         ((1, 1, 0, 10), "AMQP 0-10"),
         ((0, 1, 0, 0), "AMQP 1.0"),
         ((3, 1, 0, 0), "SASL"),

@@ -85,7 +85,7 @@ SASL_INIT = amqp.sasl_frame(amqp.sasl_init(mechanism="ANONYMOUS"))
         ("01 01 09 00", "AMQP 0-9"),
         ("00 00 09 00", "AMQP 0-9"),
         ("01 01 08 00", "AMQP 0-8"),
-        ("01 01 09 01", "AMQP 0-9-1"),
+        ("01 01 09 01", "AMQP 0-8"),
         ("01 01 00 00", "unknown"),
         ("00 01 01 00", "unknown"),
         ("00 02 00 00", "unknown"),

@@ -37,14 +37,13 @@ OPENINGS: dict[str, list[bytes]] = {
     ],
     "amqp091": [
         b"AMQP\0\0\x09\1",
-        b"AMQP\1\1\x09\1",
         method091(10, 10, b"\0\x09" + bytes(300)),
         START_OK,
         HEARTBEAT,
     ],
     "amqp010": [b"AMQP\1\1\0\x0a"],
     "amqp09": [b"AMQP\1\1\0\x09", b"AMQP\1\1\x09\0", b"AMQP\0\0\x09\0"],
-    "amqp08": [b"AMQP\1\1\x08\0", method091(10, 10, b"\x08\0" + bytes(300))],
+    "amqp08": [b"AMQP\1\1\x08\0", b"AMQP\1\1\x09\1", method091(10, 10, b"\x08\0" + bytes(300))],
     "amqp-unknown": [
         b"AMQP\0\1\1\0",
         b"AMQP\0\2\0\0",
