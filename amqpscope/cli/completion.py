@@ -1,4 +1,4 @@
-"""Completion of command lines in bash, zsh and fish.
+"""Completion of command lines in bash (4 or newer), zsh and fish.
 
 Theory of operation. At every press of the Tab key the shell's script (`script`) runs `amqpscope` with
 `_AMQPSCOPE_COMPLETE` set to the shell's name, and with the words of the command line up to the one that is

@@ -121,8 +121,9 @@ def test_hostile_words_are_shown_as_they_are() -> None:
 
 def test_man_finds_it_beside_the_command(tmp_path: Path) -> None:
     man = shutil.which("man")
-    if man is None:
-        pytest.skip("there is no man")
+    version = man and subprocess.run([man, "--version"], capture_output=True, text=True, check=False)
+    if not man or not version or not version.stdout.startswith("man 2."):
+        pytest.skip("there is no man-db")
     folders = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
     for folder, files in folders.items():
         (tmp_path / folder).mkdir(parents=True)
