@@ -32,7 +32,7 @@ _TABLE = Path(__file__).with_name("commands.json")
 _FILE_METAVARS = ("PATH", "FILE", "[FORMAT:]FILE", "SOURCE", "A", "B")
 _DIRECTORY_METAVARS = ("FOLDER", "LAKE")
 
-_SEVERITIES = ("error", "warning", "note")
+_SELECTORS = ("all", "error", "warning", "note")
 
 _WIDEST = 80
 """Characters of what is said of a rule."""
@@ -144,6 +144,7 @@ class _Line:
     def __init__(self, table: dict[str, Any]) -> None:
         self._commands: dict[str, dict[str, Any]] = table["commands"]
         self._words: dict[str, list[str]] = table["words"]
+        self._remarks: dict[str, str] = table["remarks"]
         self._path = ""
         self._arguments = 0
         self._awaited: dict[str, Any] | None = None
@@ -230,13 +231,14 @@ class _Line:
         if metavar in _DIRECTORY_METAVARS:
             return [(DIRECTORIES, "")]
         if metavar == "RULE":
-            return _rules(current, True)
+            remarks = [one for one in self._remarks.items() if one[0].upper().startswith(current.upper())]
+            return _rules(current, True) + remarks
         several = metavar.endswith(",...")
         head, comma, last = current.rpartition(",") if several else ("", "", current)
         if metavar in ("RULE,...", "WHICH,..."):
             found = _rules(last, False)
             if metavar == "WHICH,...":
-                found += [(word, "") for word in _SEVERITIES if word.startswith(last.lower())]
+                found += [(word, "") for word in _SELECTORS if word.startswith(last.lower())]
             return [(f"{head}{comma}{value}", told) for value, told in found]
         if option in ("--interface", "-i"):
             found = [(name, "") for name in _interfaces()]

@@ -22,6 +22,7 @@ from typer.main import get_command
 
 from amqpscope import __version__
 from amqpscope.cli.main import app
+from amqpscope.policy.remark import REMARKS
 from amqpscope.report.printable import printable
 from amqpscope.rules.catalogue import LAYERS
 from amqpscope.rules.profiles import PROFILES
@@ -138,6 +139,8 @@ def table(commands: list[Command]) -> dict[str, Any]:
             "--only": sorted({*FRAME_NAMES, *FRAME_CLASSES, *FRAME_KINDS, PROBLEM, ERROR}),
             "--profile": [profile.name for profile in PROFILES],
         },
+        # What can be explained beside the rules, and would bring too much with it.
+        "remarks": {name: kind.text for name, kind in REMARKS.items()},
     }
 
 

@@ -20,7 +20,7 @@ def remark_lines(rule: str) -> list[tuple[Line, int]]:
     return [(head, 2), *(([("key", f"  {label:<10}"), ("", text)], 12) for label, text in facts)]
 
 
-def page_of_remark(rule: str) -> str:
+def page_of_remark(rule: str, heading: str = "#") -> str:
     """The same as Markdown."""
     kind = REMARKS[rule]
-    return f"# {rule}\n\n- **Rule:** {kind.text}\n- **Why it matters:** {kind.matters}\n"
+    return f"{heading} {rule}\n\n- **Rule:** {kind.text}\n- **Why it matters:** {kind.matters}\n"

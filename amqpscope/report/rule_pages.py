@@ -5,6 +5,7 @@
     amqp10/L-CREDIT/README.md    a rule, beside its captures
     amqp091/...                  the same of AMQP 0-9-1
     capture/README.md            what notes about captures mean
+    config/README.md             what is found in a configuration
 
 That is the layout of captures/rules, where they lie in the source tree.
 """
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from amqpscope.coverage import CHECKED, UNDECIDABLE, status
+from amqpscope.policy.remark import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
+from amqpscope.report.remark_text import page_of_remark
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
 from amqpscope.report.rule_text import row_shown, weight_shown
 from amqpscope.report.summary import protocol_name
@@ -72,6 +75,7 @@ def pages(pairs: Pairs) -> Iterator[tuple[str, str]]:
     """Each page: its path, and its text."""
     yield PAGE, MARK + _first_page()
     yield f"capture/{PAGE}", MARK + _notes()
+    yield f"config/{PAGE}", MARK + _remarks()
     for protocol in _protocols():
         yield f"{protocol}/{PAGE}", MARK + _index(protocol)
     for row in (*catalogue().values(), *guards().values()):
@@ -113,6 +117,7 @@ def _first_page() -> str:
         lines.append(told + (f"; {len(more)} that look odd and are legal" if more else ""))
     count = sum(len(note.codes) for note in CAPTURE_NOTES)
     lines.append(f"- [Notes about captures](capture/{PAGE}): {count}, which accuse nobody")
+    lines.append(f"- [Findings about the configuration](config/{PAGE}): {len(REMARKS)}")
     return "\n\n".join([*blocks, "\n".join(lines), "## Captures", _CAPTURES]) + "\n"
 
 
@@ -169,4 +174,14 @@ def _notes() -> str:
     ]
     for note in CAPTURE_NOTES:
         blocks.append(page_of_note(note, "##").rstrip("\n"))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _remarks() -> str:
+    blocks = [
+        "# Findings about the configuration",
+        "What `check` finds in `amqpscope.toml` or `[tool.amqpscope]`: about an entry there, not about a "
+        f"peer. [All rules](../{PAGE}).",
+    ]
+    blocks += [page_of_remark(name, "##").rstrip("\n") for name in REMARKS]
     return "\n\n".join(blocks) + "\n"

@@ -19,6 +19,7 @@ import amqpscope as package
 from amqpscope.cli import completion
 from amqpscope.cli.completion import proposals
 from amqpscope.cli.main import app
+from amqpscope.policy.remark import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES
 from amqpscope.rules.catalogue import LAYERS, catalogue, guards
 from amqpscope.rules.profiles import PROFILES
@@ -164,12 +165,14 @@ def test_every_argument_has_proposals_but_those_that_are_anybodys_own() -> None:
 def test_selections() -> None:
     assert values("check", "--ignore", "l-credit-o") == ["L-CREDIT-OWNER"]
     assert values("check", "--select", "L-CREDIT,Wa") == ["L-CREDIT,warning"]
-    assert {"error", "warning", "note", "S-WIN-IN"} <= set(values("check", "--select", ""))
+    assert {"all", "error", "warning", "note", "S-WIN-IN"} <= set(values("check", "--select", ""))
 
 
 def test_rules() -> None:
     every = values("rules", "explain", "")
-    assert len(every) == len(catalogue()) + len(guards()) + sum(len(note.codes) for note in CAPTURE_NOTES)
+    notes = sum(len(note.codes) for note in CAPTURE_NOTES)
+    assert len(every) == len(catalogue()) + len(guards()) + notes + len(REMARKS)
+    assert values("rules", "explain", "config/allow-e") == ["config/ALLOW-EXPIRED"]
     assert set(values("rules", "explain", "amqp10/")) == {
         name for name in (*catalogue(), *guards()) if name.startswith("amqp10/")
     }

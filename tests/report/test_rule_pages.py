@@ -14,6 +14,7 @@ from support.commands import amqpscope
 
 from amqpscope.cli.shelf import Shelf
 from amqpscope.coverage import judged
+from amqpscope.policy.remark import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, note_named
 from amqpscope.report.ladder import ladder
 from amqpscope.report.rule_page import escaped, page_of_rule
@@ -68,6 +69,7 @@ def test_there_is_a_page_for_every_rule_and_guard_and_further_dialogue() -> None
     assert len(catalogue()) == 413 + 315
     expected = {f"{name}/README.md" for name in (*catalogue(), *guards(), *PAIRS.pairs)}
     expected |= {"README.md", "amqp10/README.md", "amqp091/README.md", "capture/README.md"}
+    expected.add("config/README.md")
     assert set(PAGES) == expected
 
 
@@ -202,6 +204,15 @@ def test_every_note_has_its_section() -> None:
         assert all(note_named(code) is note for code in note.codes)
         shown = seen(PAGES["capture/README.md"])
         assert note.means in shown and note.follows.replace("`", "") in shown
+
+
+def test_what_is_found_in_a_configuration_has_its_section(capsys: pytest.CaptureFixture[str]) -> None:
+    page = PAGES["config/README.md"]
+    assert [heading for heading in headings(page) if "/" in heading] == list(REMARKS)
+    assert "config/README.md" in links(PAGES["README.md"])
+    for name, kind in REMARKS.items():
+        assert kind.text in seen(page) and kind.matters in seen(page)
+        assert amqpscope(capsys, "rules", "explain", name).lines[0].startswith(f"{name}  ")
 
 
 def test_readme_says_the_same_of_them() -> None:
