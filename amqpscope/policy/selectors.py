@@ -59,6 +59,8 @@ class Choice:
 
     def takes(self, rule: str, weight: str) -> bool:
         """Whether a finding of this rule that weighs so much is shown."""
+        if self.select is None and not self.ignore:
+            return True
         selected = _NOT if self.select is None else _narrowest(self.select, rule, weight)
         if self.select is not None and selected == _NOT:
             return False
