@@ -77,7 +77,7 @@ class Shelf:
     def _left(self) -> list[str]:
         """Pages of rules that are no more."""
         found = []
-        for file in sorted(self._folder.glob(f"*/*/{PAGE}")):
+        for file in sorted([*self._folder.glob(f"*/{PAGE}"), *self._folder.glob(f"*/*/{PAGE}")]):
             path = file.relative_to(self._folder).as_posix()
             if path not in self._pages and file.read_bytes().startswith(MARK.encode()):
                 found.append(path)

@@ -279,6 +279,8 @@ def test_pages_are_written_checked_and_repaired(tmp_path: Path, capsys: pytest.C
     gone = folder / "amqp10" / "L-GONE"
     gone.mkdir()
     (gone / "README.md").write_text(MARK + "# gone")
+    (folder / "amqp08").mkdir()
+    (folder / "amqp08" / "README.md").write_text(MARK + "# gone")
     (folder / "amqp10" / "notes").mkdir()
     (folder / "amqp10" / "notes" / "README.md").write_text("# somebody's")
     written["amqp091/B-ACK-DUP/README.md"].write_text(MARK + "# old")
@@ -291,13 +293,14 @@ def test_pages_are_written_checked_and_repaired(tmp_path: Path, capsys: pytest.C
         "capture/README.md: is missing",
     ]
     assert result.lines[2:] == [
+        "amqp08/README.md: is a page of no rule",
         "amqp10/L-GONE/README.md: is a page of no rule",
         "amqp091/B-ACK-DUP/cut.pcap: is missing",
     ]
     result = amqpscope(capsys, "rules", "pages", folder)
-    assert result.out.endswith(f"{len(PAGES)} pages, 2 of them new or changed, 1 removed; 1 captures\n")
+    assert result.out.endswith(f"{len(PAGES)} pages, 2 of them new or changed, 2 removed; 1 captures\n")
     assert amqpscope(capsys, "rules", "pages", "--check", folder).status == 0
-    assert not gone.exists()
+    assert not gone.exists() and not (folder / "amqp08").exists()
     assert (own.read_text(), capture.read_bytes()) == ("mine", b"another one")
     assert (folder / "amqp10" / "notes" / "README.md").read_text() == "# somebody's"
 
