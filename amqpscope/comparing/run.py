@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from amqpscope.comparing.forms import FormTable
+from amqpscope.comparing.forms091 import Forms091
+from amqpscope.comparing.forms10 import Forms10
 from amqpscope.comparing.story import Names, Room, Story
 from amqpscope.comparing.story091 import Story091
 from amqpscope.comparing.story10 import Story10
@@ -47,6 +49,8 @@ class Run:
         self._table = table
         self._rulings = rulings
         self._names = Names()
+        self._forms10 = Forms10(self._names)
+        self._forms091 = Forms091(self._names)
         self._room = Room()
         self._links = LinkNames()
         self._known: dict[Connection, Story | None] = {}
@@ -60,6 +64,8 @@ class Run:
         self._find(capture.take_findings())
         for story in self.stories:
             story.finish()
+        self._known.clear()
+        self._links = LinkNames()
         self.notes = capture.notes
         self.protocols = capture.protocols
 
@@ -78,7 +84,9 @@ class Run:
         frame = record.frame
         if frame.kind == "skipped" and frame.missing:
             story.cut("octets are missing in the capture", int(record.packet))
-        if not story.cut_for:
+        if story.over:
+            self._links.forget(connection)
+        elif not story.cut_for:
             story.take(record, link, self._links)
             if story.cut_for and story.cut_at < 0:
                 story.cut_at = int(record.packet)
@@ -91,9 +99,9 @@ class Run:
             return None
         story: Story
         if connection.protocol.startswith("amqp10"):
-            story = Story10(connection, self._room, self._table, self._names)
+            story = Story10(connection, self._room, self._table, self._names, self._forms10)
         elif connection.protocol == "amqp091":
-            story = Story091(connection, self._room, self._table, self._names)
+            story = Story091(connection, self._room, self._table, self._names, self._forms091)
         else:
             return None
         self.stories.append(story)

@@ -52,6 +52,8 @@ GETS = "outcomes of gets"
 RETURNS = "returns"
 """What a broker says of each publish, what a client of each message that it got, and what comes back."""
 
+_NONE_LATE: frozenset[int] = frozenset()
+
 _GENERATED = "(generated)"
 
 
@@ -69,10 +71,16 @@ class Strand:
         self.answers = answers
         self.forms = array("I")
         self.frames = array("I")
-        self.late: set[int] = set()
+        self.late: set[int] | frozenset[int] = _NONE_LATE
 
     def __len__(self) -> int:
         return len(self.forms)
+
+    def be_late(self, place: int) -> None:
+        """What is said there is late."""
+        if not isinstance(self.late, set):
+            self.late = set()
+        self.late.add(place)
 
 
 class Room:
@@ -134,7 +142,8 @@ class Story(ABC):
     """A connection. who: what a peer says of itself, which is told but no difference: (peer, field) -> text.
 
     frames: how many of it were read. cut_at: the packet from which on it is not compared, 0 for none; why
-    stands in cut_for. midstream: its beginning was not captured. late: what is said now is.
+    stands in cut_for. midstream: its beginning was not captured. late: what is said now is. over: both
+    peers have closed it, and what may still come tells nothing.
     """
 
     def __init__(self, connection: Connection, room: Room, table: FormTable) -> None:
@@ -146,6 +155,7 @@ class Story(ABC):
         self.cut_for = ""
         self.midstream = False
         self.late = False
+        self.over = False
         self._room = room
         self._table = table
         self._spend(COMPARED_STORY)
@@ -170,7 +180,7 @@ class Story(ABC):
         strand = self.strand(part, name, peer)
         self._spend()
         if self.late:
-            strand.late.add(len(strand))
+            strand.be_late(len(strand))
         strand.forms.append(self._table.number(form))
         strand.frames.append(self.frames if frame < 0 else frame)
         return len(strand) - 1
@@ -191,7 +201,7 @@ class Story(ABC):
         strand.forms[place] = self._table.number(form)
         strand.frames[place] = self.frames
         if self.late:
-            strand.late.add(place)
+            strand.be_late(place)
 
     def amend(self, part: Part, name: str, place: int, form: Form) -> None:
         """A saying turns out to be another one."""

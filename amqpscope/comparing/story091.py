@@ -89,10 +89,12 @@ class _Channel:
 class Story091(Story):
     """Takes the frames of one connection."""
 
-    def __init__(self, connection: Connection, room: Room, table: FormTable, names: Names) -> None:
+    def __init__(
+        self, connection: Connection, room: Room, table: FormTable, names: Names, forms: Forms091
+    ) -> None:
         super().__init__(connection, room, table)
         self._names = names
-        self._forms = Forms091(names)
+        self._forms = forms
         self._channels: dict[tuple[int, int], _Channel] = {}
         self._turns: dict[tuple[str, int], int] = {}
         self._closed: set[str] = set()

@@ -77,10 +77,12 @@ class _Session:
 class Story10(Story):
     """Takes the frames of one connection."""
 
-    def __init__(self, connection: Connection, room: Room, table: FormTable, names: Names) -> None:
+    def __init__(
+        self, connection: Connection, room: Room, table: FormTable, names: Names, forms: Forms10
+    ) -> None:
         super().__init__(connection, room, table)
         self._names = names
-        self._forms = Forms10(names)
+        self._forms = forms
         self._sessions: dict[tuple[str, int], _Session] = {}
         # By who begins them, on which channel, and the how manieth there that is; and how many begins, and
         # answers to them, there were.
@@ -114,6 +116,9 @@ class Story10(Story):
             self._end(peer, record, body)
         else:
             self._other(peer, record)
+            if len(self._closed) == 2:
+                self.over = True
+                self._forget()
 
     def finish(self) -> None:
         """No more comes."""
@@ -125,7 +130,13 @@ class Story10(Story):
                 sender, name = link.keys
                 marks = frozenset(link.marks)
                 link.keys = [(sender, marks, name), (sender, marks), sender]
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was to be known for further frames."""
         self._sessions.clear()
+        self._begun.clear()
+        self._begins.clear()
 
     def _other(self, peer: str, record: FrameRecord) -> None:
         body = record.frame.body
