@@ -364,7 +364,7 @@ def _without_flight(forms: "array[int]", others: int, part: Part) -> "array[int]
 
     The sender was fast: of more than the other run has, those of which nobody said anything.
     """
-    if not part.dropped_by or len(forms) <= others:
+    if not part.dropped_by or part.settled or len(forms) <= others:
         return forms
     answered = 0
     for name in (OUTCOMES, SETTLEMENTS):

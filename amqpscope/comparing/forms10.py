@@ -15,7 +15,6 @@ from amqpscope.report.printable import word
 from dissectors.amqp10 import composite
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import BATCH_FORMAT, Message, Section
-from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Error
 from dissectors.amqp10.transactions import Declare, Declared, Discharge, TransactionalState
 from dissectors.amqp10.values import Described, Map
@@ -154,11 +153,10 @@ class Forms10:
     def _fields(self, collected: Collector, body: Composite, path: str) -> None:
         definition = body.definition()
         owner = definition.name
-        made_up = isinstance(body, (Source, Target)) and body.dynamic is True
         for field, value in body.fields():
             place = (owner, field.name)
             inner = path + field.name
-            if place in _LEFT_OUT or (made_up and field.name == "address"):
+            if place in _LEFT_OUT:
                 continue
             if TEXT.hides(body, field, value):
                 collected.add(inner, HIDDEN)

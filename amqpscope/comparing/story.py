@@ -120,10 +120,22 @@ class Part:
 
     what: its kind. label: how it is called, printable. first: its first frame. dropped_by: the
     peer that ended it with deliveries still to come to it, "" for none. broken_by: the one that first ended
-    it with an error: how far the other had come by then is timing.
+    it with an error: how far the other had come by then is timing. settled: nothing is to be said of
+    some of its deliveries.
     """
 
-    __slots__ = ("broken_by", "dropped_by", "first", "keys", "label", "marks", "parts", "strands", "what")
+    __slots__ = (
+        "broken_by",
+        "dropped_by",
+        "first",
+        "keys",
+        "label",
+        "marks",
+        "parts",
+        "settled",
+        "strands",
+        "what",
+    )
 
     def __init__(self, what: str, label: str, first: int) -> None:
         self.what = what
@@ -134,6 +146,7 @@ class Part:
         self.marks: set[str] = set()
         self.dropped_by = ""
         self.broken_by = ""
+        self.settled = False
         self.strands: dict[str, Strand] = {}
         self.parts: list[Part] = []
 

@@ -59,11 +59,10 @@ _SUCCESS = 200
 
 
 class _Consumer:
-    """A consumer: its part. no_ack: nothing is said of its deliveries."""
+    """A consumer: its part. cancelled: by the client."""
 
-    def __init__(self, part: Part, no_ack: bool) -> None:
+    def __init__(self, part: Part) -> None:
         self.part = part
-        self.no_ack = no_ack
         self.cancelled = False
 
 
@@ -233,7 +232,8 @@ class Story091(Story):
         part = Part("consumer", word(queue, _LABEL), self.frames)
         part.marks.add(queue)
         channel.part.parts.append(part)
-        consumer = _Consumer(part, body.no_ack)
+        part.settled = body.no_ack
+        consumer = _Consumer(part)
         self._uses(channel, f"consumes {queue}")
         if body.consumer_tag:
             channel.consumers[body.consumer_tag] = consumer
@@ -262,7 +262,7 @@ class Story091(Story):
                 return
             self.late = self.late or consumer.cancelled
             place = self.say(consumer.part, DELIVERIES, peer, form, at)
-            if not consumer.no_ack:
+            if not consumer.part.settled:
                 self._await(channel, int(method.delivery_tag), (consumer.part, OUTCOMES, place, end))
         elif isinstance(method, BasicGetOk):
             self.say(channel.part, peer, peer, form, at)

@@ -319,6 +319,7 @@ class Story10(Story):
             link.flags.append("aborted")
         elif body.more:
             return
+        link.part.settled = link.part.settled or link.settled
         form = self._forms.transfer(link.settled, link.state, link.flags, message, hidden)
         self.amend(link.part, DELIVERIES, link.under_way, form)
         link.under_way = -1

@@ -117,3 +117,9 @@ def test_hostile_text_reaches_no_terminal(
     assert result.status == 1
     assert unprintable(result.out) == []
     assert max(map(len, result.lines)) <= 80
+
+
+def test_findings_that_are_ignored_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "diff", "--ignore", "L-CREDIT", CLEAN, VIOLATING)
+    assert "error amqp10/L-CREDIT" not in result.out
+    assert not result.lines[-1].endswith("1 finding")
