@@ -60,6 +60,18 @@ def test_the_python_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "38 server amqp10/C-CLOSE-LAST detach is sent after close" in output.getvalue()
 
 
+def test_the_configurations_are_taken(tmp_path: Path) -> None:
+    """Of the examples those that are a file of their own, or a table of a shared one."""
+    from amqpscope.policy.configuration import read_configuration
+
+    examples = blocks("toml")
+    assert examples
+    for example in examples:
+        name = "pyproject.toml" if "[tool.amqpscope]" in example else "amqpscope.toml"
+        (tmp_path / name).write_text(example)
+        assert read_configuration(str(tmp_path / name)).values
+
+
 def test_every_command_and_option_it_names_exists() -> None:
     commands = {
         command.name or command.callback.__name__ for command in app.registered_commands if command.callback

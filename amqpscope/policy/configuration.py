@@ -81,11 +81,11 @@ def find_configuration(start: str | None = None) -> Configuration:
     for one in (folder, *folder.parents):
         for name in (NAME, _SHARED):
             path = one / name
-            if path.is_file():
+            if os.path.isfile(path):  # also where nothing may be looked at
                 found = _read(_shown(path), shared=name == _SHARED, must=False)
                 if found is not None:
                     return found
-        if (one / ".git").exists():
+        if os.path.exists(one / ".git"):
             break
     return Configuration()
 

@@ -82,7 +82,7 @@ def test_what_is_waited_for_ends_it_also_if_it_is_ignored(monkeypatch: pytest.Mo
     monkeypatch.setattr("amqpscope.cli.live_session._LOT", 0)
     given = Given()
     given.ignore = ["all"]
-    source = Lots(lots() + [Lot()] * 1000, ends=False)
+    source = Lots(lots() + [Lot()] * 1000)
     run, seen = session(source, rules=frozenset({"amqp10/L-CREDIT"}), given=given)
     run.run()
     assert len(seen.batches) < 100

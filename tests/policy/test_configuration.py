@@ -250,3 +250,14 @@ def test_any_octets_are_taken_or_refused(tmp_path_factory: pytest.TempPathFactor
     path.write_bytes(octets)
     told = refusal(path)
     assert told == "" or told.startswith(str(path))
+
+
+def test_folders_that_may_not_be_looked_into_have_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those around a container's working directory."""
+
+    def refused(path: object, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.stat", refused)
+        assert find_configuration().file == ""
