@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+import amqpscope
+from amqpscope.cli.main import run
+
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +47,7 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(self.summary),
             "GITHUB_OUTPUT": str(self.output),
             "RUNNER_TEMP": str(self.temporary),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(Path(amqpscope.__file__).parents[1]),
         }
 
     def run(self, name: str, **inputs: str) -> subprocess.CompletedProcess[str]:
@@ -227,8 +230,6 @@ def test_the_hook_of_pre_commit() -> None:
         assert re.search(hook["files"], name), name
     for name in ("pcap", "a.pcap.txt", "caps.py", "recap"):
         assert not re.search(hook["files"], name), name
-    from amqpscope.cli.main import run
-
     command, *arguments = hook["entry"].split()
     assert command == "amqpscope"
     assert run([*arguments, *hook.get("args", []), str(CAPTURES / "demo.pcap")]) == 0
