@@ -139,10 +139,11 @@ def _difference(
 ) -> tuple[Line, int]:
     line: Line = [("name", f"{subject(difference)}: ")]
     for index, (field, one, other) in enumerate(values(difference)):
-        line.append(("", "; " if index else ""))
+        if index:
+            line.append(("", "; "))
         if field:
             line.append(("key", f"{field} "))
-        line += [("error", one), ("", " in A, "), ("address", other), ("", " in B")]
+        line += [("error", f"{one} "), ("", "in A, "), ("address", f"{other} "), ("", "in B")]
     packets = [
         f"{packet} in {letter}"
         for letter, form, packet in (
@@ -152,7 +153,7 @@ def _difference(
         if form is not None and packet
     ]
     noun = "packet" if len(packets) == 1 else "packets"
-    return _labelled(label, [*line, ("dim", f" ({noun} {' and '.join(packets)})")])
+    return _labelled(label, [*line, ("", " "), ("dim", f"({noun} {' and '.join(packets)})")])
 
 
 def _packet(story: Story | None, frame: int, scenes: Scenes) -> int:
@@ -211,7 +212,7 @@ def _finding(judged: Judged, label: str) -> tuple[Line, int]:
     if any(text != "1×" for text in counts):
         line.append(("dim", f" ({' and '.join(counts)})"))
     if not judged.counts and (judged.a is None or judged.b is None):
-        line.append(("dim", " (does not count)"))
+        line += [("", " "), ("dim", "(does not count)")]
     return _labelled(label, line)
 
 

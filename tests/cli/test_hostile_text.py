@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from support import amqp10_encode as amqp
-from support.commands import SGR, amqpscope, every_way, unprintable
+from support.commands import SGR, amqpscope, every_way, set_against_another, unprintable
 from support.tcp_writer import Capture
 
 from amqpscope.cli import output
+from amqpscope.report.printable import cells
 
 TEXTS = [
     "\x1b[31mred\x1b[0m",
@@ -133,6 +134,21 @@ def test_nothing_but_visible_characters(path: Path, capsys: pytest.CaptureFixtur
         assert unprintable(result.out + result.err) == [], arguments
 
 
+def test_nothing_but_visible_characters_of_a_comparison(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for arguments in set_against_another(path):
+        result = amqpscope(capsys, *arguments)
+        assert result.status == 1
+        assert unprintable(SGR.sub("", result.out) + result.err) == [], arguments
+        if "text" in arguments:
+            assert max(map(cells, SGR.sub("", result.out).splitlines())) <= 80
+        else:
+            assert result.out.isascii()
+
+
 def test_only_our_own_colours(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,8 +179,6 @@ def test_lines_are_as_wide_as_they_may_be(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a terminal, counted as a terminal counts: wide characters twice, marks not at all."""
-    from amqpscope.report.printable import cells
-
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support import amqp10_encode as amqp
-from support.commands import amqpscope, every_way
+from support.commands import amqpscope, every_way, set_against_another
 from support.marker import GIVEN_AWAY, MARKER
 from support.tcp_writer import Capture, Connection
 
@@ -464,7 +464,8 @@ def test_bodies_are_shown_only_when_asked_for(tmp_path: Path, capsys: pytest.Cap
     tcp.client.send(sent(amqp.amqp_value(MARKER)))
     closed(tcp)
     path = traffic.write(tmp_path / "c.pcapng")
-    asked = [arguments for arguments in every_way(path) if MARKER in amqpscope(capsys, *arguments).out]
+    ways = [*every_way(path), *set_against_another(path)]
+    asked = [arguments for arguments in ways if MARKER in amqpscope(capsys, *arguments).out]
     assert all("-vv" in arguments or "--bodies" in arguments for arguments in asked)
     assert len(asked) == 6
 
@@ -483,9 +484,9 @@ def check(traffic: Traffic, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     path = traffic.write(tmp_path / "c.pcapng")
     if found:
         assert SECRET in path.read_bytes()
-    for arguments in (*every_way(path), *asked_why(path)):
+    for arguments in (*every_way(path), *asked_why(path), *set_against_another(path)):
         result = amqpscope(capsys, *arguments)
-        assert result.status == 0
+        assert result.status == ("diff" in arguments)
         written = result.out + result.err
         if GIVEN_AWAY.search(written):
             shown = [line for line in written.splitlines() if GIVEN_AWAY.search(line)]

@@ -6,10 +6,14 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from amqpscope.cli.main import run
+
+# Where all goes well.
+DEMO = Path(__file__).resolve().parent.parent.parent / "captures" / "demo.pcap"
 
 # Select Graphic Rendition: the one control sequence that output may have, where colour is asked for.
 SGR = re.compile("\x1b\\[[0-9;]*m")
@@ -66,6 +70,12 @@ def every_way(path: object) -> Iterator[list[str]]:
     yield ["check", "--fail-on", "never", str(path)]
     for form in ("json", "ndjson", "markdown", "junit", "sarif", "github"):
         yield ["check", "--fail-on", "never", "--format", form, str(path)]
+
+
+def set_against_another(path: object) -> Iterator[list[str]]:
+    """A capture against one that has little in common with it, in both forms. They end with status 1."""
+    for form in ("text", "json"):
+        yield ["diff", "--all", "--format", form, str(path), str(DEMO)]
 
 
 def unprintable(text: str) -> list[str]:
