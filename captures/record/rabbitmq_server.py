@@ -85,7 +85,7 @@ def main() -> None:
     environment = environment_of(given.folder, given.listen, given.plugins, given.setting)
     server, control, mapper = program("rabbitmq-server"), program("rabbitmqctl"), program("epmd")
     write_control(given.folder, environment, control)
-    node = subprocess.Popen([server], env=environment, cwd=given.folder)
+    node = subprocess.Popen([server], env=environment, cwd=given.folder, start_new_session=True)
 
     def end(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -108,7 +108,8 @@ def main() -> None:
                 )
                 node.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                node.kill()
+                os.killpg(node.pid, signal.SIGKILL)  # the script, and the virtual machine that it runs
+                node.wait()
         subprocess.run([mapper, "-kill"], env=environment, timeout=STOP_SECONDS, capture_output=True)
 
 

@@ -16,6 +16,8 @@ PATIENCE = 240
 """Seconds after which a run has failed. They take some, even on a machine that is very busy."""
 
 _UNSHARE = ["unshare", "--user", "--map-root-user", "--net"]
+# With the first process of these all others end, whatever has become of them.
+_PROCESSES = ["--pid", "--fork", "--kill-child", "--mount-proc"]
 _UP = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 
 
@@ -26,8 +28,10 @@ def network() -> list[str]:
     """
     if sys.platform != "linux" or not shutil.which("ip") or not shutil.which("unshare"):
         return []
-    command = [*_UNSHARE, *_UP]
-    return command if subprocess.run([*command, "true"], capture_output=True).returncode == 0 else []
+    for command in ([*_UNSHARE, *_PROCESSES, *_UP], [*_UNSHARE, *_UP]):
+        if subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+            return command
+    return []
 
 
 def environment(folder: Path) -> dict[str, str]:
