@@ -64,7 +64,7 @@ def test_a_capture_is_recorded_by_a_scenario(file: Path) -> None:
 
 def test_a_scenario_names_scripts_that_are_there() -> None:
     scenarios = (CAPTURES / "record" / "record.py").read_text("utf-8")
-    scripts = set(re.findall(r'"(\w+_(?:server|client)\.(?:py|js))"', scenarios))
+    scripts = set(re.findall(r'"(\w+_(?:server|client)\.(?:py|js|rb|java))"', scenarios))
     assert len(scripts) >= 6
     there = [file for file in (CAPTURES / "record").iterdir() if file.stem.endswith(("_server", "_client"))]
     assert scripts == {file.name for file in there}

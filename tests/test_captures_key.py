@@ -100,6 +100,6 @@ def test_products_are_listed_with_their_versions() -> None:
     text = (CAPTURES / "README.md").read_text(encoding="utf-8")
     recorded, verified = text.split("\n## Findings, verified by hand\n")
     headings = re.findall(r"^### (\S+(?: \S+)*?) ([0-9]+(?:\.[0-9]+)+)", verified, re.MULTILINE)
-    assert len(headings) == 11
+    assert len(headings) == 14
     for product, version in headings:
         assert f"{product.split()[-1]} {version}" in recorded.replace("python-qpid-proton", "Proton")

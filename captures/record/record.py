@@ -217,6 +217,20 @@ SCENARIOS = (
     Scenario(("amqplib-publish-after-close.pcap",), NODE, ("amqplib_client.js", "hasty"), RABBITMQ),
     Scenario(("amqplib-unconfirmed.pcap",), NODE, ("amqplib_client.js", "unconfirmed"), RABBITMQ),
     Scenario(("amqplib-server-stalled.pcap",), NODE, ("amqplib_client.js", "stalled"), RABBITMQ),
+    Scenario(("bunny-errands.pcap",), NODE, ("bunny_client.rb",), RABBITMQ),
+    Scenario(("java-errands.pcap",), NODE, ("java_client.java",), RABBITMQ),
+    Scenario(
+        ("sap-proton.pcap",),
+        ("proton_server.py", "--mechanism", "PLAIN", "--max-frame-size", "512"),
+        ("sap_client.js", *SHOP),
+        PROTON,
+    ),
+    Scenario(
+        ("shovel-proton.pcap",),
+        ("proton_server.py", "--mechanism", "PLAIN", "--max-frame-size", "512"),
+        ("shovel_client.py", *SHOP),
+        PROTON,
+    ),
     Scenario(
         ("rhea-rabbitmq-without-plugin.pcap",),
         (*NODE, "--plugins", ""),

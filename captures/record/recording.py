@@ -41,15 +41,23 @@ def tool(name: str, *extra_folders: str) -> str:
     return found
 
 
+JAVA = "/usr/share/java"  # Debian's libraries for Java
+INTERPRETERS = {
+    ".js": lambda: [tool("node")],
+    ".rb": lambda: [tool("ruby")],
+    ".java": lambda: [tool("java"), "-cp", f"{JAVA}/amqp-client.jar:{JAVA}/slf4j-api.jar"],
+}
+
+
 def command_of(script: Path) -> list[str]:
-    """How a peer's script is run: this Python or node, on a machine that is called PEER_HOST_NAME.
+    """How a peer's script is run: by this Python or as its ending asks, on a machine called PEER_HOST_NAME.
 
     Some peers put the host's name on the wire (Cyrus SASL does in ANONYMOUS), so each gets a UTS namespace
     with another one.
     """
     namespace = [tool("unshare"), *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--uts"]
     renamed = [*namespace, tool("sh"), "-c", f'{tool("hostname")} {PEER_HOST_NAME} && exec "$@"', "sh"]
-    return [*renamed, tool("node") if script.suffix == ".js" else sys.executable, str(script)]
+    return [*renamed, *INTERPRETERS.get(script.suffix, lambda: [sys.executable])(), str(script)]
 
 
 def answers(address: str) -> bool:
