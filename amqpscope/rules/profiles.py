@@ -94,7 +94,8 @@ class Habit(NamedTuple):
     """What a product does that breaks a rule.
 
     rule: with its namespace. does: one sentence about the product. source: where that is public. frames: only
-    in these frames. path: only where the path of the offending value has this in it.
+    in these frames. path: only where the path of the offending value has this in it. excess: of a frame that
+    is too large, at most so many octets beyond what is allowed; 0: as many as may be.
     """
 
     rule: str
@@ -102,6 +103,7 @@ class Habit(NamedTuple):
     source: str
     frames: tuple[str, ...] = ()
     path: str = ""
+    excess: int = 0
 
 
 class Profile(NamedTuple):
@@ -148,14 +150,81 @@ PROFILES: Final = (
     ),
     Profile(
         "pamqp",
-        "aiormq (under aio-pika) and rabbitpy, on pamqp",
-        (Mark("product", "aiormq|rabbitpy"),),
+        "aiormq (under aio-pika), rabbitpy, AMQPStorm, carehare and aiorabbit, on pamqp",
+        (Mark("product", "aiormq|rabbitpy|AMQPStorm|carehare|aiorabbit/.*"),),
         (
             Habit(
                 "amqp091/T-RESERVED-CHAN",
                 "opens channels with 0 in the former field out-of-band",
                 "https://github.com/gmr/pamqp/blob/main/pamqp/commands.py",
                 frames=("channel.open",),
+            ),
+        ),
+    ),
+    Profile(
+        "payload-max",
+        "AMQPStorm, rabbitpy, carehare, aiorabbit, aioamqp, rabbitmq-client and amqp-coffee",
+        (
+            Mark(
+                "product",
+                "AMQPStorm|rabbitpy|carehare|aiorabbit/.*|aioamqp|rabbitmq-client|node-amqp-coffee",
+            ),
+        ),
+        (
+            Habit(
+                "amqp091/F-FRAME-SIZE",
+                "takes frame-max for that of a payload, without the eight octets around it, as RabbitMQ does",
+                "https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_reader.erl",
+                frames=("body",),
+                excess=8,
+            ),
+        ),
+    ),
+    Profile(
+        "bunny",
+        "Bunny and the amqp gem",
+        (Mark("product", "Bunny|amqp gem"),),
+        (
+            Habit(
+                "amqp091/C-STARTOK-LOCALE-OFFERED",
+                "asks for en_GB, whatever the server offers",
+                "https://github.com/ruby-amqp/bunny/blob/main/lib/bunny/session.rb",
+            ),
+        ),
+    ),
+    Profile(
+        "streadway",
+        "Go's streadway/amqp",
+        (Mark("product", "https://github\\.com/streadway/amqp"),),
+        (
+            Habit(
+                "amqp091/C-STARTOK-LOCALE-OFFERED",
+                "asks for no locale at all where its caller names none",
+                "https://github.com/streadway/amqp/issues/237",
+            ),
+        ),
+    ),
+    Profile(
+        "amqp-client-js",
+        "CloudAMQP's amqp-client.js",
+        (Mark("product", "amqp-client\\.js"),),
+        (
+            Habit(
+                "amqp091/C-STARTOK-LOCALE-OFFERED",
+                "asks for no locale at all",
+                "https://github.com/cloudamqp/amqp-client.js/blob/main/src/amqp-base-client.ts",
+            ),
+        ),
+    ),
+    Profile(
+        "aiorabbit",
+        "aiorabbit",
+        (Mark("product", "aiorabbit/.*"),),
+        (
+            Habit(
+                "amqp091/C-STARTOK-LOCALE-OFFERED",
+                "asks for en-US, with a hyphen",
+                "https://github.com/gmr/aiorabbit/blob/main/aiorabbit/__init__.py",
             ),
         ),
     ),
@@ -374,9 +443,16 @@ def which(finding: Finding, profiles: Iterable[Profile]) -> str:
 def _habit(finding: Finding, one: Profile) -> Habit | None:
     for habit in one.habits:
         if habit.rule == finding.rule and (not habit.frames or finding.frame in habit.frames):
-            if habit.path in str(finding.evidence.get("path", "")):
+            if habit.path in str(finding.evidence.get("path", "")) and _within(finding, habit.excess):
                 return habit
     return None
+
+
+def _within(finding: Finding, excess: int) -> bool:
+    if not excess:
+        return True
+    size, allowed = finding.evidence.get("size"), finding.evidence.get("frame_max")
+    return isinstance(size, int) and isinstance(allowed, int) and size - allowed <= excess
 
 
 def habit_of(finding: Finding) -> Habit | None:

@@ -42,12 +42,58 @@ def headers_larger_than_a_frame(d: Dialogue091, product: str, code: int = 200) -
     d.tcp.goodbye()
 
 
-@habit("pamqp", "T-RESERVED-CHAN", "client", "aiormq", "rabbitpy")
+@habit("pamqp", "T-RESERVED-CHAN", "client", "aiormq", "rabbitpy", "AMQPStorm", "carehare", "aiorabbit/1.0.3")
 def channel_opened_out_of_band(d: Dialogue091, product: str) -> None:
     opened(d, client=product)
     d.client.open_channel(reserved_1="0")
     d.server.channel_open_ok()
     d.goodbye()
+
+
+PAYLOAD_MAX = (
+    "AMQPStorm",
+    "rabbitpy",
+    "carehare",
+    "aiorabbit/1.0.3",
+    "aioamqp",
+    "rabbitmq-client",
+    "node-amqp-coffee",
+)
+
+
+@habit("payload-max", "F-FRAME-SIZE", "client", *PAYLOAD_MAX)
+def body_as_large_as_a_frame(d: Dialogue091, product: str, beyond: int = 8, code: int = 200) -> None:
+    opened(d, client=product, tune_ok={"frame_max": 4096})
+    d.channel(1)
+    d.client.publish(b"x" * 5000, frame_max=4096 + beyond)
+    d.server.close_connection(code)
+    d.client.connection_close_ok()
+    d.tcp.goodbye()
+
+
+def locale(d: Dialogue091, product: str, which: str) -> None:
+    d.opened(start={}, start_ok={"properties": {"product": product}, "locale": which})
+    d.goodbye()
+
+
+@habit("bunny", "C-STARTOK-LOCALE-OFFERED", "client", "Bunny", "amqp gem")
+def a_british_locale(d: Dialogue091, product: str) -> None:
+    locale(d, product, "en_GB")
+
+
+@habit("aiorabbit", "C-STARTOK-LOCALE-OFFERED", "client", "aiorabbit/1.0.3")
+def a_locale_with_a_hyphen(d: Dialogue091, product: str) -> None:
+    locale(d, product, "en-US")
+
+
+@habit("streadway", "C-STARTOK-LOCALE-OFFERED", "client", "https://github.com/streadway/amqp")
+def no_locale(d: Dialogue091, product: str) -> None:
+    locale(d, product, "")
+
+
+@habit("amqp-client-js", "C-STARTOK-LOCALE-OFFERED", "client", "amqp-client.js")
+def no_locale_either(d: Dialogue091, product: str) -> None:
+    locale(d, product, "")
 
 
 def found(tell: Callable[..., None], product: str, **more: Any) -> list[Finding]:
@@ -90,3 +136,11 @@ def test_a_body_larger_than_a_frame_is_no_habit() -> None:
 
     findings = found(tell, "RabbitMQ")
     assert [(one.rule, one.profile) for one in findings] == [("amqp091/F-FRAME-SIZE", "")]
+
+
+@pytest.mark.parametrize(
+    ("given", "profile"), [({}, "payload-max"), ({"beyond": 9}, ""), ({"code": 501}, "")]
+)
+def test_more_than_what_is_around_a_payload_is_no_habit(given: dict[str, int], profile: str) -> None:
+    findings = found(body_as_large_as_a_frame, "rabbitpy", **given)
+    assert {(one.rule, one.profile) for one in findings} == {("amqp091/F-FRAME-SIZE", profile)}
