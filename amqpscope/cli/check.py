@@ -26,7 +26,7 @@ from amqpscope.cli.output import progress, say
 from amqpscope.cli.reports import FORMATS, Format, Reports, in_folder
 from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
-from amqpscope.policy.baseline import write_baseline
+from amqpscope.policy.baseline import may_be_written, write_baseline
 from amqpscope.policy.judging import Outcome, judge
 from amqpscope.policy.policy import Policy
 from amqpscope.report.summary_text import count
@@ -163,7 +163,10 @@ def check(
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
     captures = inputs(paths, merge, via)
-    with Reports(form, outputs, most, policy.terms, captures, write) as writer:
+    reports = Reports(form, outputs, most, captures, policy)
+    if write is not None:
+        may_be_written(write)
+    with reports as writer:
         run = judge(
             captures,
             policy,

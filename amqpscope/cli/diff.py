@@ -2,6 +2,7 @@
 
 import enum
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -21,7 +22,7 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import notes_to_stderr, painter, say
+from amqpscope.cli.output import leave_stdout, notes_to_stderr, painter, say
 from amqpscope.cli.status import Status
 from amqpscope.comparing.comparison import Comparison, compare
 from amqpscope.comparing.json_form import comparison_object
@@ -124,12 +125,16 @@ def diff(
             Scenes.of(material, _wanted(comparison, first, whole or as_data), as_data)
             for material, first in ((a, True), (b, False))
         ]
-    if as_data:
-        print(json.dumps(comparison_object(comparison, *scenes)))
-    else:
-        paint = painter()[0].paint
-        for line, hang in comparison_lines(comparison, scenes[0], scenes[1], whole):
-            print(paint(line, hang))
+    try:
+        if as_data:
+            print(json.dumps(comparison_object(comparison, *scenes)))
+        else:
+            paint = painter()[0].paint
+            for line, hang in comparison_lines(comparison, scenes[0], scenes[1], whole):
+                print(paint(line, hang))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        leave_stdout()  # whoever looks has seen enough; the verdict stands
     return _status(comparison, policy.terms.allow_empty)
 
 

@@ -2,6 +2,7 @@
 
 import enum
 import os
+import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -42,6 +43,12 @@ Via = Annotated[
         "pyshark and tshark).",
     ),
 ]
+
+
+_CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
+
+_NAMED = 5
+"""Files that are called as captures and are none, of which the names are said."""
 
 
 class Input:
@@ -87,7 +94,8 @@ def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[In
     """What is to be read for these paths, in their order; with `merge` all of it as one capture.
 
     A directory stands for the captures in it and below it, by name. How many other files there are in it is
-    said. Raises FilterError for what makes no sense on a command line.
+    said, and which of them are called as if they were captures. Raises FilterError for what makes no sense on
+    a command line.
     """
     if paths.count("-") > 1:
         raise FilterError("- (standard input) can be read only once")
@@ -113,6 +121,7 @@ def _in_directory(directory: str) -> list[Input]:
     """The captures in a directory and below it, and what could not be looked into."""
     found: list[Input] = []
     others = 0
+    called_so: list[str] = []
     for path, problem in _files(directory):
         if problem:
             found.append(Input([path], f"{path}: {problem}"))
@@ -120,11 +129,14 @@ def _in_directory(directory: str) -> list[Input]:
             found.append(Input([path]))
         else:
             others += 1
+            if _CALLED_SO.search(path) and len(called_so) < _NAMED:
+                called_so.append(path)
     if not found:
         count = f"none of its {others} files is one" if others else "it is empty"
         return [Input([directory], f"{directory}: no captures in this directory ({count})")]
     if others:
-        say(f"{directory}: {others} {'file is' if others == 1 else 'files are'} no capture, skipped")
+        named = f" ({', '.join(called_so)})" if called_so else ""
+        say(f"{directory}: {others} {'file is' if others == 1 else 'files are'} no capture, skipped{named}")
     return found
 
 

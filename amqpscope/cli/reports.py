@@ -2,6 +2,7 @@
 
 import enum
 import os
+import re
 import sys
 from contextlib import ExitStack
 from typing import TextIO
@@ -10,10 +11,10 @@ from amqpscope.cli.inputs import Input
 from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.verdicts import JsonWriter, TextWriter
 from amqpscope.errors import FilterError
-from amqpscope.policy.configuration import Configuration
+from amqpscope.policy.configuration import Configuration, nearest_word
 from amqpscope.policy.judging import INTERRUPTED, Hearer
+from amqpscope.policy.policy import Policy
 from amqpscope.policy.remark import Closing
-from amqpscope.policy.terms import Terms
 from amqpscope.reading import Capture
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.set_aside import fixed_lines
@@ -39,6 +40,8 @@ FORMATS = "|".join(Format)
 # Forms with a place for what is in the baseline and not found any more.
 _TELL_FIXED = (Format.text, Format.json, Format.markdown)
 
+_LIKE_A_FORMAT = re.compile("[a-z]{2,}")
+
 _SUFFIXES = {
     ".txt": Format.text,
     ".md": Format.markdown,
@@ -53,10 +56,10 @@ class Reports:
     """The writers of a run, and the files they write into, which are open while it lasts.
 
     form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
-    that a form for people shows. captures: what is read: none of it is written over, nor is the baseline that
-    will be written. Where nobody reads
-    standard output to its end the files are whole all the same. Raises FilterError for
-    what makes no sense, OSError if a file cannot be written.
+    that a form for people shows. captures: what is read. policy: its files are read, too, or will be written;
+    none of these is written over. Where nobody reads standard output to its end the files are whole all the
+    same, and the verdict is reached; but for a run that reads standard input itself, which may have no end,
+    and writes nothing else. Raises FilterError for what makes no sense, OSError if a file cannot be written.
     """
 
     def __init__(
@@ -64,20 +67,25 @@ class Reports:
         form: Format,
         outputs: list[str],
         most: int,
-        terms: Terms,
         captures: list[Input],
-        baseline: str | None = None,
+        policy: Policy,
     ) -> None:
         self._form = form
         self._most = most
-        self._terms = terms
+        self._terms = policy.terms
         self._files = ExitStack()
         self._named = [_named(output) for output in outputs]
         taken = [path for one in captures for path in one.paths]
-        if baseline is not None:
-            if any(_same(baseline, other) for other in taken):
-                raise FilterError(f"--write-baseline {baseline}: is read already")
-            taken.append(baseline)
+        # Of an endless capture nobody can wait for the verdict.
+        self._to_the_end = bool(self._named) or "-" not in taken
+        if policy.configuration.file:
+            taken.append(policy.configuration.file)
+        if policy.baseline is not None:
+            taken.append(policy.baseline.file)
+        if policy.gathered is not None:
+            if any(_same(policy.gathered.file, other) for other in taken):
+                raise FilterError(f"--write-baseline {policy.gathered.file}: is read already")
+            taken.append(policy.gathered.file)
         for _, path in self._named:
             if any(_same(path, other) for other in taken):
                 raise FilterError(f"--output {path}: is read, or written, already")
@@ -88,10 +96,16 @@ class Reports:
         first = self._writer(self._form, sys.stdout)
         others = [self._writer(form, out) for form, out in opened]
         complaints = _Complaints(self._form not in _TELL_FIXED)
-        return Writers(first, [*others, complaints], leave_stdout if others else None)
+        return Writers(first, [*others, complaints], leave_stdout if self._to_the_end else None)
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            if not self._to_the_end:
+                raise
+            leave_stdout()
 
     def _writer(self, form: Format, out: TextIO) -> Writer:
         match form:
@@ -157,6 +171,9 @@ def _named(output: str) -> tuple[Format, str]:
         form = Format(before)
     else:
         path = output
+        if _LIKE_A_FORMAT.fullmatch(before) and colon:
+            forms = nearest_word(before, Format, "format")
+            raise FilterError(f"--output {output}: {forms} (a file of this name: ./{output})")
         suffix = os.path.splitext(path)[1].lower()
         if suffix not in _SUFFIXES:
             known = ", ".join(_SUFFIXES)
@@ -165,7 +182,7 @@ def _named(output: str) -> tuple[Format, str]:
             )
         form = _SUFFIXES[suffix]
     if path in ("", "-"):
-        raise FilterError(f"--output {output}: names no file (standard output has --format)")
+        raise FilterError(f"--output '{output}': names no file (standard output has --format)")
     return form, path
 
 

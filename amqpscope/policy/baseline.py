@@ -17,9 +17,13 @@ from amqpscope.finding import Finding
 from amqpscope.limits import MAX_BASELINE, MAX_BASELINE_OCTETS
 from amqpscope.made_up import without_made_up
 
-__all__ = ["SCHEMA", "Baseline", "Known", "known_object", "read_baseline", "write_baseline"]
+__all__ = ["SCHEMA", "Baseline", "Known", "known_object", "may_be_written", "read_baseline", "write_baseline"]
 
 SCHEMA: Final = "amqpscope/baseline/1"
+
+_FAMILY: Final = SCHEMA.rpartition("/")[0].encode()
+_START: Final = 1000
+"""Octets in which a file that was a baseline says so."""
 
 _MESSAGE: Final = 200
 """Characters of a message that an entry has."""
@@ -90,6 +94,24 @@ def known_object(known: Known) -> dict[str, Any]:
         "fingerprint": known.fingerprint,
         "captures": dict(sorted(known.captures.items())),
     }
+
+
+def may_be_written(path: str) -> None:
+    """Raise ConfigurationError if no baseline can be at this path, or what is there never was one.
+
+    One that is damaged (by a merge, say), or of another schema, may be written over.
+    """
+    if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+        raise ConfigurationError(f"{path}: No such file or directory")
+    try:
+        with open(path, "rb") as file:
+            start = file.read(_START)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+    if start.strip() and _FAMILY not in start:
+        raise ConfigurationError(f"{path}: is no baseline, so it is not written over")
 
 
 def write_baseline(baseline: Baseline) -> None:

@@ -113,17 +113,34 @@ def test_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--write-baseline", "-"], "--write-baseline -: names no file"),
         (["--write-baseline", "./clean.pcap"], "--write-baseline ./clean.pcap: is read already"),
         (["--write-baseline", "x.json", "-o", "x.json"], "--output x.json: is read, or written, already"),
+        (["--write-baseline", "other.json"], "other.json: is no baseline, so it is not written over"),
+        (["--write-baseline", "known.toml"], "--write-baseline known.toml: is read already"),
+        (
+            ["--baseline", "known.json", "-o", "known.json"],
+            "--output known.json: is read, or written, already",
+        ),
+        (["-o", "text:known.toml"], "--output known.toml: is read, or written, already"),
         (["--write-baseline", "none/x.json"], "none/x.json: No such file or directory"),
     ],
 )
 def test_what_cannot_be(
     arguments: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = Path("clean.pcap").read_bytes()
-    result = amqpscope(capsys, "check", *arguments, "clean.pcap")
+    Path("other.json").write_text('{"version": 1}')
+    Path("known.json").write_text('{"schema": "amqpscope/baseline/1", "findings": []}')
+    Path("known.toml").write_text("strict = true\n")
+    kept = [Path(name) for name in ("clean.pcap", "other.json", "known.json", "known.toml")]
+    before = [path.read_bytes() for path in kept]
+    result = amqpscope(capsys, "check", "--config", "known.toml", *arguments, "clean.pcap")
     assert result.status == 2
     assert result.err == f"amqpscope: {told}\n"
-    assert Path("clean.pcap").read_bytes() == before
+    assert [path.read_bytes() for path in kept] == before
+
+
+def test_one_that_is_damaged_may_be_written_anew(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("known.json").write_text('{"schema": "amqpscope/baseline/1",\n<<<<<<< ours\n')
+    assert amqpscope(capsys, "check", "--write-baseline", "known.json", "clean.pcap").status == 0
+    assert json.loads(Path("known.json").read_text())["findings"] == []
 
 
 def test_it_is_not_written_of_a_part(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

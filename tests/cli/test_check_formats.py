@@ -180,7 +180,8 @@ def test_text_in_a_file_has_no_colours(
     [
         ("report", "no format is known by this name"),
         ("report.pcap", "no format is known by this name"),
-        ("nonsense:report", "no format is known by this name"),
+        ("juint:report.xml", "no such format; did you mean junit? (a file of this name: ./juint:report.xml)"),
+        ("nonsense:report.xml", "there is no such format"),
         ("json:", "names no file"),
         ("json:-", "names no file"),
         ("text:./window-overrun.pcap", "is read, or written, already"),
@@ -224,6 +225,11 @@ def test_files_are_whole_when_nobody_reads_standard_output(folder: Path) -> None
     assert unread("--max-per-rule=99", *outputs, *SCRIPTED_FILES) == (1, "")
     told = [reader(Path(f"report-{form}").read_text()) for form, reader in READERS.items()]
     assert len(told[0]) > 5 and all(one == told[0] for one in told)
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_what_counts_counts_when_nobody_reads_it(form: str, folder: Path) -> None:
+    assert unread("--format", form, "window-overrun.pcap") == (1, "")
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

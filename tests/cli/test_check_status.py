@@ -242,14 +242,25 @@ def command(*arguments: str, **how: Any) -> subprocess.Popen[bytes]:
 
 @pytest.mark.parametrize("form", ["text", "json", "ndjson"])
 def test_a_reader_that_has_seen_enough(form: str, folder: Path) -> None:
-    """`| head`: no more output, and no complaint about that."""
+    """`| head`: no more output, no complaint about that, and the verdict all the same."""
     read_end, write_end = os.pipe()
     process = command("--format", form, *["credit-overrun.pcap"] * 20, stdout=write_end, cwd=folder)
     os.close(write_end)
     os.close(read_end)
     _, complaint = process.communicate(timeout=60)
     assert complaint == b""
-    assert process.returncode == 0
+    assert process.returncode == 1
+
+
+def test_a_reader_that_has_seen_enough_of_standard_input(folder: Path) -> None:
+    """It may have no end: nobody waits for that."""
+    read_end, write_end = os.pipe()
+    with open(folder / "credit-overrun.pcap", "rb") as capture:
+        process = command("--format", "ndjson", "-", stdin=capture, stdout=write_end, cwd=folder)
+    os.close(write_end)
+    os.close(read_end)
+    _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (0, b"")
 
 
 def test_closed_outputs(folder: Path) -> None:

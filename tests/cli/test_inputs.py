@@ -59,7 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-SKIPPED = "amqpscope: all: 3 files are no capture, skipped\n"
+SKIPPED = "amqpscope: all: 3 files are no capture, skipped (all/b/b.pcap, all/f.pcap)\n"
 
 
 def test_a_directory_stands_for_its_captures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
