@@ -9,8 +9,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# auto: compile where a C compiler is; require: fail without; no: run the files as they are
-AMQPSCOPE_COMPILE ?= auto
+# no: run the files as they are; auto: compile where a C compiler is, which takes minutes; require: fail without
+AMQPSCOPE_COMPILE ?= no
 # what is installed with the package: test, or test,spark,test-spark for the pipeline and its tests
 EXTRAS ?= test
 FUZZ_EXAMPLES ?= 20000
@@ -25,7 +25,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install demo test test-spark pipeline-tests check bench bench-spark measure-pipeline properties fuzz fuzz-entries clean
+.PHONY: install demo test test-spark pipeline-tests check bench bench-spark measure measure-pipeline properties fuzz fuzz-entries clean
 
 install: $(INSTALLED)
 
@@ -52,12 +52,16 @@ check: $(INSTALLED)
 	$(BIN)/python -m amqpscope rules pages --check captures/rules
 	$(BIN)/python -m amqpscope.cli.manual --check
 
-bench: $(INSTALLED)
+# What is measured is what `pip install` gives, in a virtual environment of its own.
+bench:
+	$(MAKE) AMQPSCOPE_COMPILE=auto VENV=.venv-bench measure
+
+measure: $(INSTALLED)
 	$(BIN)/python tests/bench/bench.py
 	$(BIN)/python tests/bench/memory.py
 
 bench-spark:
-	$(MAKE) EXTRAS=test,spark measure-pipeline
+	$(MAKE) AMQPSCOPE_COMPILE=auto VENV=.venv-bench EXTRAS=test,spark measure-pipeline
 
 measure-pipeline: $(INSTALLED)
 	$(BIN)/python tests/bench/pipeline.py
