@@ -8,8 +8,10 @@ import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.judging import ConfigOption, NoConfig, configuration_of, today
+from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
 from amqpscope.cli.why import Format
+from amqpscope.errors import ConfigurationError
 from amqpscope.policy.configuration import NAME, Configuration
 from amqpscope.policy.policy import Policy
 from amqpscope.report.printable import printable, word
@@ -52,13 +54,19 @@ def show(
 ) -> int:
     """Show what `check` holds captures to here, and where each of it is from."""
     configuration = configuration_of(config, no_config)
-    Policy(configuration)
+    status = Status.FINE
+    try:
+        Policy(configuration)
+    except ConfigurationError as error:
+        # Its baseline is no baseline, or not there yet. All else holds, and is shown.
+        say(str(error))
+        status = Status.FAILURE
     if form is Format.json:
         print(json.dumps(_told(configuration), indent=1))
     else:
         for line in _lines(configuration):
             print(line)
-    return Status.FINE
+    return status
 
 
 # What holds where no file says anything.

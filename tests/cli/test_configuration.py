@@ -197,6 +197,15 @@ def test_show_without_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert told["settings"]["fail-on"] == {"value": "error", "from": "default", "line": None}
 
 
+def test_show_tells_all_but_a_baseline_that_is_not_there(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "amqpscope.toml").write_text('baseline = "known.json"\n')
+    result = amqpscope(capsys, "config", "show")
+    assert (result.status, result.err) == (2, "amqpscope: known.json: No such file or directory\n")
+    assert "baseline known.json amqpscope.toml, line 1" in [" ".join(line.split()) for line in result.lines]
+
+
 def test_show_tells_where_it_is_from(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "below").mkdir()
     text = '[tool.amqpscope]\n\nstrict = true\nignore = ["note", "L-*"]\n\n[tool.amqpscope.severity]\n'
