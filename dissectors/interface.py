@@ -97,6 +97,7 @@ class Frame:
         self.payload_start: i64 = 0
         self._end: i64 = 0
         self.trailer: i64 = 0
+        self._not_kept: i64 = 0
 
     def place(self, octets: bytes, start: i64, body: i64, payload: i64, end: i64) -> None:
         """Say where the frame lies: the indexes in `octets` of its start, body, payload and end."""
@@ -135,6 +136,11 @@ class Frame:
         """The number of captured payload octets, without copying them."""
         return self._end - self.trailer - self.payload_start
 
+    @property
+    def payload_captured(self) -> i64:
+        """As `payload_size`, and of a copy with what was left out of it (see `kept`)."""
+        return self._end - self.trailer - self.payload_start + self._not_kept
+
     def detach(self) -> i64:
         """Take its octets out of the large buffer they lie in, which is let go. By how much they moved."""
         shift = self._start
@@ -160,6 +166,7 @@ class Frame:
         if body > end:
             body = end
         copy.place(self.buffer[shift:end], 0, body - shift, payload - shift, end - shift)
+        copy._not_kept = self.payload_captured - copy.payload_size
         return copy
 
     def add_problem(self, problem: Problem) -> None:

@@ -73,7 +73,7 @@ def _ended(frame: Frame, message: Message | None) -> Line:
 
 
 def _body(frame: Frame, message: Message | None) -> Line:
-    text = f"{frame.payload_size} octets"
+    text = f"{frame.payload_captured} octets"
     if message is not None and message.complete and message.frames > 1:
         text += f", the last of {message.seen} in {message.frames} frames"
     return [("", f"{text} ")]

@@ -150,12 +150,12 @@ def _transfer(
     if transfer.aborted:
         line.append(("error", "aborted "))
     if guarded:
-        return [*line, ("dim", f"{frame.payload_size} octets ")]
+        return [*line, ("dim", f"{frame.payload_captured} octets ")]
     if transfer.state is not None:
         state, description = _state(transfer.state)
         line += [*state, *description]
     if message is None:
-        line.append(("dim", f"{frame.payload_size} octets "))
+        line.append(("dim", f"{frame.payload_captured} octets "))
     else:
         _message(line, message, link)
     line += _name(link)
