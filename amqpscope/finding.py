@@ -54,6 +54,8 @@ class Finding:
         self.reaction_condition: str = ""
         self.reaction_after: i64 = 0
         self.reaction_packet: i64 = 0
+        # It sent an error that was for something else.
+        self.other_error: bool = False
         self.around: list[FrameRecord] = []
         # How many frames `around` will have.
         self.around_whole: i64 = 0
@@ -104,13 +106,16 @@ class Finding:
             (int(self.session), self.link, self.link_sender, int(self.delivery_id)),
             (self.edition, self.profile),
             (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
+            self.other_error,
             self.addresses,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "Finding":
         """What `dump` gave, as an object again."""
-        (rule, certain, message), spot, evidence, others, where, text, reaction, addresses = state
+        (rule, certain, message), spot, evidence, others, where, text, reaction, other_error, addresses = (
+            state
+        )
         certainty = CERTAIN if certain else POSSIBLE
         finding = Finding(rule, certainty, message, connection, Spot.load(spot), dict(evidence), list(others))
         finding.session, finding.link, finding.link_sender, finding.delivery_id = where
@@ -121,6 +126,7 @@ class Finding:
             finding.reaction_after,
             finding.reaction_packet,
         ) = reaction
+        finding.other_error = other_error
         finding.addresses = addresses
         return finding
 

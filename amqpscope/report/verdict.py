@@ -390,10 +390,11 @@ def answer(finding: Finding) -> str:
         due += " would fit"
     if not expected:
         due = ""
+    none = f"the {other} gave no error {'for this' if finding.other_error else 'afterwards'}"
     if not finding.reaction:
-        return f"the {other} gave no error afterwards{due}"
+        return f"{none}{due}"
     if not condition:
-        return f"the {other} gave no error afterwards, only {printable(finding.reaction)} {after}{due}"
+        return f"{none}, only {printable(finding.reaction)} {after}{due}"
     wanted = expected.split(" or ")
     if condition in wanted or f"{finding.reaction} {condition}" in wanted:
         due = ", as is due" if named else ""

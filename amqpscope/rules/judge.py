@@ -111,10 +111,26 @@ class Judge(ABC):
             finding.told = True
         fresh += made
 
-    def answered(self, record: FrameRecord, condition: str) -> None:
-        """A frame with an error is its sender's reaction to what the other one did before."""
+    def answers(self, finding: Finding, record: FrameRecord) -> bool:
+        """Whether a frame with an error can be its sender's reaction to a finding before it.
+
+        Not if by what the frame says it is for something else. Where that is in doubt: yes.
+        """
+        return True
+
+    def answered(self, record: FrameRecord, condition: str, shown: i64) -> None:
+        """A frame with an error is its sender's reaction to what the other one did before.
+
+        shown: so many findings, the latest, were made by what the frame itself shows.
+        """
+        before: i64 = len(self.made) - shown
+        at: i64 = -1
         for finding in self.made:
+            at += 1
             if finding.peer != record.peer and not finding.reaction:
+                if at < before and not self.answers(finding, record):
+                    finding.other_error = True
+                    continue
                 finding.reaction = record.frame.name
                 finding.reaction_condition = condition
                 finding.reaction_after = record.time - finding.time

@@ -32,6 +32,7 @@ from amqpscope.rules.amqp091 import (
 )
 from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.catalogue import severity
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
@@ -62,6 +63,7 @@ from dissectors.amqp091.methods import (
     ConnectionUnblocked,
     ConnectionUpdateSecret,
 )
+from dissectors.amqp091.registry import new_method
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
@@ -118,12 +120,12 @@ class Judge(AnyJudge):
             me.lost()
         me.view.blind = blind
         if self.made:
-            self.react(record)
+            self.react(record, 0)
         self.judge(case, record)
         if case.found > 0:
             closing.note_framing(case)
             # What a close itself shows of what came before, it is the answer to.
-            self.react(record)
+            self.react(record, case.found)
         self.saw(record, case.found)
         self.chronicle.take(record)
         publish = me.published(record)
@@ -132,11 +134,40 @@ class Judge(AnyJudge):
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
-    def react(self, record: FrameRecord) -> None:
-        """A close with a code is this peer's reaction to what the other one did before."""
+    def react(self, record: FrameRecord, shown: i64) -> None:
+        """A close with a code is this peer's reaction to what the other one did before.
+
+        shown: see `answered`.
+        """
         body = record.frame.body
         if isinstance(body, (ConnectionClose, ChannelClose)) and body.reply_code not in (0, 200):
-            self.answered(record, str(body.reply_code))
+            self.answered(record, str(body.reply_code), shown)
+
+    def answers(self, finding: Finding, record: FrameRecord) -> bool:
+        """A close of a channel is for what was said there; one that names a method is for that method.
+
+        What is no method may be part of what the method began: a content. That a frame was not expected
+        (505) is told of the method whose content was. A note is answered only by what names its frame:
+        peers do not mind.
+        """
+        body = record.frame.body
+        if isinstance(body, ChannelClose):
+            if 0 <= finding.channel != record.frame.channel:
+                return False
+            code, class_id, method_id = body.reply_code, body.class_id, body.method_id
+        elif isinstance(body, ConnectionClose):
+            code, class_id, method_id = body.reply_code, body.class_id, body.method_id
+        else:
+            return True
+        is_note = severity(finding.rule, finding.edition) == "note"
+        named = new_method(class_id, method_id)
+        if named is None:
+            return not is_note
+        if finding.frame == named.definition().name:
+            return True
+        if finding.frame == "header" or "." in finding.frame:
+            return code == _UNEXPECTED_FRAME and not is_note
+        return True
 
     def judge(self, case: Case, record: FrameRecord) -> None:
         """Bring the frame before the rules."""
@@ -411,6 +442,8 @@ class Judge(AnyJudge):
         judge.over = over
         return judge
 
+
+_UNEXPECTED_FRAME: Final = 505
 
 # Octets of a frame without payload.
 _EMPTY: Final = 8

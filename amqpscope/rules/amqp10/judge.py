@@ -47,6 +47,7 @@ from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.portrait import portray
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.standing import obscure
@@ -123,7 +124,7 @@ class Judge(AnyJudge):
             # Fields may be among what was not captured: what it set up is not known.
             me.lost()
         if self.made:
-            self.react(me, record)
+            self.react(record, 0)
         if me.offences:
             reaction.judge_answers(case)
         self.judge(case, record)
@@ -131,7 +132,7 @@ class Judge(AnyJudge):
             for finding in self.made[len(self.made) - case.found :]:
                 reaction.owe_for(case, finding)
             # What an error itself shows of what came before, it is the answer to.
-            self.react(me, record)
+            self.react(record, case.found)
         self.saw(record, case.found)
         if case.ledger.active or attaches_control(frame.body):
             if not case.ledger.active:
@@ -146,8 +147,11 @@ class Judge(AnyJudge):
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
-    def react(self, me: Endpoint, record: FrameRecord) -> None:
-        """A frame with an error is this peer's reaction to what the other one did before."""
+    def react(self, record: FrameRecord, shown: i64) -> None:
+        """A frame with an error is this peer's reaction to what the other one did before.
+
+        shown: see `answered`.
+        """
         body = record.frame.body
         if not isinstance(body, (Close, End, Detach)):
             return
@@ -155,7 +159,27 @@ class Judge(AnyJudge):
         if error is None and not isinstance(body, Close):
             return
         condition = "" if error is None or error.condition is None else str(error.condition)
-        self.answered(record, condition)
+        self.answered(record, condition, shown)
+
+    def answers(self, finding: Finding, record: FrameRecord) -> bool:
+        """An end is for its session, a detach for its link and for what was said of none on its session."""
+        body = record.frame.body
+        if not isinstance(body, (End, Detach)):
+            return True
+        if finding.frame in ("header", "open") or finding.frame.startswith("sasl-"):
+            return False
+        me = self.client if record.direction == self.connection.client else self.server
+        session = me.session_on(record.frame.channel)
+        if session is None or session.peer_channel == UNKNOWN:
+            return True
+        if 0 <= finding.channel != session.peer_channel:
+            return False
+        if isinstance(body, Detach) and body.handle is not None and finding.link:
+            link = session.handles.get(body.handle)
+            if link is not None:
+                sender = me.peer if link.sender else self.connection.peer(1 - record.direction)
+                return finding.link == link.name and finding.link_sender == sender
+        return True
 
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
