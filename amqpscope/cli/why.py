@@ -15,6 +15,7 @@ from amqpscope.cli.output import painter, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.model import Connection
+from amqpscope.report.outcome import nothing_to
 from amqpscope.rereadable import Rereadable
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.selection import check_connection, is_connection
@@ -232,4 +233,12 @@ def _ends(material: Rereadable, which: str | None, form: Format, below: bool) ->
             print()
         for line, hang in endings_lines(material.name, found, scenes):
             print(paint(line, hang))
+    if not found:
+        with material.capture(judge=False, keep=False) as capture:
+            for _ in capture.blocks():
+                pass
+            nothing = nothing_to(capture, "explain")
+        if nothing:
+            sys.stdout.flush()
+            say(f"{material.name}: {nothing}")
     return Status.FINE if found else Status.NO_AMQP
