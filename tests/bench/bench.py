@@ -101,6 +101,9 @@ def own(program: str, version: str = "") -> list[Command]:
     ]
 
 
+PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Octets of one unit of ru_maxrss, getrusage(2)."""
+
 PATIENCE = 120.0
 """Seconds for a command: tshark's expert mode has captures that it does not come back from for hours."""
 
@@ -116,7 +119,7 @@ CAPTURES = {
 
 @dataclass(frozen=True)
 class Run:
-    """One process: seconds, seconds of processor, octets at the peak."""
+    """One process: seconds, seconds of processor, octets at the peak, which are no fewer than those of its parent."""
 
     wall: float
     cpu: float
@@ -147,8 +150,7 @@ def measure(line: Sequence[str]) -> Run:
             errors.seek(0)
             told = errors.read().decode(errors="replace").strip().splitlines()
             raise RuntimeError(f"exit status {process.returncode}: {told[-1] if told else 'no message'}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * PEAK_UNIT)
 
 
 def compare(path: Path, commands: Sequence[Command], rounds: int) -> list[Row]:
