@@ -16,6 +16,7 @@ from amqpscope.errors import ConfigurationError
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_BASELINE, MAX_BASELINE_OCTETS
 from amqpscope.made_up import without_made_up
+from amqpscope.policy.bounded_file import octets_of
 
 __all__ = ["SCHEMA", "Baseline", "Known", "known_object", "may_be_written", "read_baseline", "write_baseline"]
 
@@ -135,13 +136,7 @@ def write_baseline(baseline: Baseline) -> None:
 
 def read_baseline(path: str) -> Baseline:
     """The baseline in a file. Raises ConfigurationError."""
-    try:
-        with open(path, "rb") as file:
-            octets = file.read(MAX_BASELINE_OCTETS + 1)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
-    if len(octets) > MAX_BASELINE_OCTETS:
-        raise ConfigurationError(f"{path}: is larger than {MAX_BASELINE_OCTETS} octets")
+    octets = octets_of(path, MAX_BASELINE_OCTETS)
     try:
         whole: Any = json.loads(octets)
     except (ValueError, RecursionError) as error:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from amqpscope.errors import ConfigurationError, FilterError
 from amqpscope.limits import MAX_CONFIGURATION
 from amqpscope.policy.allowance import PEERS, SCOPES, Allowance
+from amqpscope.policy.bounded_file import octets_of
 from amqpscope.policy.selectors import Selector, selectors
 from amqpscope.policy.terms import COUNTING, SEVERITIES
 from amqpscope.policy.toml_lines import line_of_key, lines_of_entries
@@ -108,13 +109,7 @@ def _shown(path: Path) -> str:
 
 def _read(path: str, shared: bool, must: bool) -> Configuration | None:
     """What a file says. None if it has no table of ours, unless it must."""
-    try:
-        with open(path, "rb") as file:
-            octets = file.read(MAX_CONFIGURATION + 1)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
-    if len(octets) > MAX_CONFIGURATION:
-        raise ConfigurationError(f"{path}: is larger than {MAX_CONFIGURATION} octets")
+    octets = octets_of(path, MAX_CONFIGURATION)
     try:
         text = octets.decode("utf-8")
         whole: Any = tomllib.loads(text)

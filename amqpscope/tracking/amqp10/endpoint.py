@@ -32,7 +32,7 @@ from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.passage import passage
-from amqpscope.tracking.amqp10.receiving import Receiving, begin_waits, oldest_waiting
+from amqpscope.tracking.amqp10.receiving import Receiving
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.standing import NO_CHANNEL
@@ -160,16 +160,7 @@ class Endpoint(Receiving):
         if channel in self.sessions:
             # A second begin in use: the session that is there goes on, which is what peers do.
             return
-        session: SessionEnd | None = None
-        if begin.remote_channel is not None:
-            session = oldest_waiting(self.peer_unanswered, begin.remote_channel)
-        if session is None:
-            session = SessionEnd(self.begun)
-            # Of one that answers nobody knows what, the other half is not known.
-            session.whole = self.whole and begin.remote_channel is None
-            self.begun += 1
-            if begin.remote_channel is None:
-                begin_waits(self.unanswered, channel, session)
+        session = self.session_begun(begin, channel, self.peer_unanswered, self.unanswered)
         session.send_begin(begin, channel, packet)
         self.sessions[channel] = session
         self._own_channel = NO_CHANNEL

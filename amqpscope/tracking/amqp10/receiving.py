@@ -28,7 +28,7 @@ from dissectors.amqp10.performatives import (
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.wire import i64
 
-__all__ = ["Receiving", "begin_waits", "oldest_waiting"]
+__all__ = ["Receiving"]
 
 
 class Receiving(Standing):
@@ -144,20 +144,31 @@ class Receiving(Standing):
                 for waiting in self.unanswered.pop(begin.remote_channel, []):
                     doubt(waiting)
             return
+        session = self.session_begun(begin, channel, self.unanswered, self.peer_unanswered)
+        session.receive_begin(begin, channel, arrival.end, arrival.packet)
+        session.asked = arrival.time
+        self.peer_sessions[channel] = session
+        self._their_channel = NO_CHANNEL
+
+    def session_begun(
+        self,
+        begin: Begin,
+        channel: int,
+        waiting: dict[int, list[SessionEnd]],
+        unanswered: dict[int, list[SessionEnd]],
+    ) -> SessionEnd:
+        """The session that a begin answers, of those `waiting` for that; or a new one, then `unanswered`."""
         session: SessionEnd | None = None
         if begin.remote_channel is not None:
-            session = oldest_waiting(self.unanswered, begin.remote_channel)
+            session = _oldest(waiting, begin.remote_channel)
         if session is None:
             session = SessionEnd(self.begun)
             # Of one that answers nobody knows what, the other half is not known.
             session.whole = self.whole and begin.remote_channel is None
             self.begun += 1
             if begin.remote_channel is None:
-                begin_waits(self.peer_unanswered, channel, session)
-        session.receive_begin(begin, channel, arrival.end, arrival.packet)
-        session.asked = arrival.time
-        self.peer_sessions[channel] = session
-        self._their_channel = NO_CHANNEL
+                _wait(unanswered, channel, session)
+        return session
 
     def receive_attach(self, session: SessionEnd, attach: Attach, end: i64, time: i64) -> None:
         if attach.name is None or attach.role is None:
@@ -260,14 +271,14 @@ class Receiving(Standing):
                 fate.gone = True
 
 
-def begin_waits(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> None:
+def _wait(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> None:
     """A session was begun on a channel, and no begin has answered yet."""
     queue = waiting.setdefault(channel, [])
     if len(queue) < MAX_UNANSWERED:
         queue.append(session)
 
 
-def oldest_waiting(waiting: dict[int, list[SessionEnd]], channel: int) -> SessionEnd | None:
+def _oldest(waiting: dict[int, list[SessionEnd]], channel: int) -> SessionEnd | None:
     """The one that waits longest on a channel, which is answered now; None if none does."""
     queue = waiting.get(channel)
     if queue is None:
