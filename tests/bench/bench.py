@@ -119,7 +119,7 @@ CAPTURES = {
 
 @dataclass(frozen=True)
 class Run:
-    """One process: seconds, seconds of processor, octets at the peak, which are no fewer than those of its parent."""
+    """One process: seconds, seconds of processor, octets at the peak (never fewer than its parent's)."""
 
     wall: float
     cpu: float
