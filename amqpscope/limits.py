@@ -93,6 +93,8 @@ SEARCH_STEPS: Final = 1_000_000
 """Record headers looked at in all chains of one file. A damage takes about a thousand; octets made such that
 a long chain starts at each of them would take for ever."""
 
+# capture/recording/
+
 RECORDING_CHUNK: Final = 256 * 1024
 """Octets of packets that are written at once. Larger ones save nothing more."""
 
@@ -219,6 +221,8 @@ MAX_CAPTURE_NOTES: Final = 1000
 """Notes of one code that are passed on of one capture, beside MAX_NOTES of each connection. The rest is
 counted and told at the end: a capture that lost packets has lost them on all of its connections."""
 
+# watching
+
 LIVE_ENDED: Final = 60_000_000_000
 """Nanoseconds after which a live capture forgets a connection that has ended: TIME-WAIT of common systems."""
 
@@ -246,19 +250,6 @@ OUTLET_OCTETS: Final = 4 * 1024 * 1024
 OUTLET_PATIENCE: Final = 2.0
 """Seconds that a command which ends waits for its last text to be taken."""
 
-# report
-
-MAX_NAMED_DELIVERIES: Final = 65_536
-"""Deliveries (and links) of one connection whose link's name is remembered to show it beside a
-disposition. An unsettled delivery older than that many is shown without."""
-
-MAX_SUMMARY_LINKS: Final = 4096
-"""Links of one connection that a summary lists; the rest are counted. Nobody reads more, and a peer that
-attaches for ever would take all memory."""
-
-MAX_SUMMARY_ERRORS: Final = 256
-"""Different errors of one connection that a summary lists; the rest are counted, for the same reasons."""
-
 # tracking
 
 MAX_LIMITS: Final = 1024
@@ -268,37 +259,6 @@ for every message do so a few hundred times before an answer shows what was read
 MAX_UNPROVED: Final = 4096
 """Transfers of a session whose place in the stream is kept until the receiver's counters prove that it
 has processed them. A receiver that never says so loses older proofs: verdicts get milder, not wrong."""
-
-ANSWER_PATIENCE: Final = 60_000_000_000
-"""Nanoseconds after which a question that was read and not answered is worth a word. Nothing in the
-specification says how long an answer may take; clients give up after half of it."""
-
-HEADER_PATIENCE: Final = 60_000_000_000
-"""Nanoseconds that a client's protocol header may come after the server's. At once, the specification says;
-a round trip and a slow program take far less than this."""
-
-HEARTBEAT_SLACK: Final = 100_000_000
-"""Nanoseconds that an AMQP 0-9-1 peer may be silent beyond the heartbeat delay, if a tenth of that is not
-more: what timers and the way to the capture take."""
-
-SOCKET_PATIENCE: Final = 120_000_000_000
-"""Nanoseconds after the answer to its close in which an AMQP 0-9-1 peer should have closed its socket. At
-once, the specification says; RabbitMQ waits for half a minute."""
-
-CLOSE_PATIENCE: Final = 300_000_000_000
-"""Nanoseconds after which a peer that still waits for the other one's close should have given up. The
-specification gives no number; libraries wait for a minute at most."""
-
-MAX_HANDLES_SEARCHED: Final = 256
-"""Handles of a session among which the lowest free one is looked for at each attach. Who has more attaches
-ten thousand times, and each would look through all."""
-
-REFUSAL_TIME: Final = 1_000_000_000
-"""Nanoseconds within which a detach behind the attach that answers is taken for a refusal."""
-
-MAX_OFFENCES: Final = 16
-"""Faults of one peer whose answer the other one still owes. More are not waited for: who has not answered
-these answers none."""
 
 SHORT_STRETCH: Final = 10_000_000
 """Nanoseconds without a frame that need not be remembered to tell what a silence is worth: a tenth of what
@@ -337,10 +297,6 @@ hundreds. Beyond, transactions are not judged."""
 MAX_ASKED: Final = 64
 """Transactions under which one link was to send, of which any may be the one that its sender knows of."""
 
-MAX_SESSIONS_SEARCHED: Final = 256
-"""Sessions of a connection that are looked through at each attach. Nobody has so many who means well; with
-65,535 of them ten thousand attaches would take minutes."""
-
 MAX_LINK_ACCOUNTS: Final = 4096
 """Links of one connection of which it is kept how they were attached and what they left, for a later one."""
 
@@ -354,6 +310,96 @@ reads more at a time."""
 MAX_PORTRAYED_DELIVERIES: Final = 65_536
 """Deliveries of a session that a portrait looks through to tell how many of each link are unsettled; one is
 made every second. Those beyond are only in the session's count."""
+
+MAX_CHANNELS: Final = 65_535
+"""Channels of one AMQP 0-9-1 connection: as many as their numbers allow."""
+
+MAX_HEADERS: Final = 8
+"""Protocol headers of one AMQP 0-9-1 connection that are remembered. There is one of each peer at most."""
+
+MAX_UNACKNOWLEDGED: Final = 65_536
+"""Deliveries of one AMQP 0-9-1 channel that are not acknowledged: as many as a prefetch-count can allow. Of a
+consumer without one that never acknowledges the oldest are forgotten, and what rests on them is silent."""
+
+MAX_UNCONFIRMED: Final = 65_536
+"""Messages published on one AMQP 0-9-1 channel that are not confirmed yet."""
+
+MAX_FLAGGED: Final = 1024
+"""Messages of one AMQP 0-9-1 channel that may still be returned. One that was routed says so only by a
+confirm, so they are kept until others push them out."""
+
+MAX_PENDING_EXCHANGES: Final = 64
+"""Exchanges published to on one AMQP 0-9-1 channel without any answer. A publisher knows a few."""
+
+MAX_REQUESTS: Final = 256
+"""Requests of one AMQP 0-9-1 channel that wait for their answer. Clients that do not wait for each have a few
+dozen, declaring what they use."""
+
+MAX_CONSUMERS: Final = 4096
+"""Consumers of one AMQP 0-9-1 channel, and as many that were cancelled. Real ones have some hundred."""
+
+# rules
+
+ANSWER_PATIENCE: Final = 60_000_000_000
+"""Nanoseconds after which a question that was read and not answered is worth a word. Nothing in the
+specification says how long an answer may take; clients give up after half of it."""
+
+HEADER_PATIENCE: Final = 60_000_000_000
+"""Nanoseconds that a client's protocol header may come after the server's. At once, the specification says;
+a round trip and a slow program take far less than this."""
+
+HEARTBEAT_SLACK: Final = 100_000_000
+"""Nanoseconds that an AMQP 0-9-1 peer may be silent beyond the heartbeat delay, if a tenth of that is not
+more: what timers and the way to the capture take."""
+
+SOCKET_PATIENCE: Final = 120_000_000_000
+"""Nanoseconds after the answer to its close in which an AMQP 0-9-1 peer should have closed its socket. At
+once, the specification says; RabbitMQ waits for half a minute."""
+
+CLOSE_PATIENCE: Final = 300_000_000_000
+"""Nanoseconds after which a peer that still waits for the other one's close should have given up. The
+specification gives no number; libraries wait for a minute at most."""
+
+MAX_FLOW_UNANSWERED: Final = 30_000_000_000
+"""Nanoseconds within which a peer that sends content has to notice channel.flow of AMQP 0-9-1. The
+specification says "promptly"."""
+
+MAX_CLOSE_UNANSWERED: Final = 30_000_000_000
+"""Nanoseconds that a peer may be busy before it answers the close of a channel of AMQP 0-9-1. Brokers
+answer in milliseconds; one that is under load takes some seconds."""
+
+MAX_FILTERS: Final = 16
+"""Filters of a source, and entries of one, that messages are held against: every message is against each of
+them. Receivers have one or two."""
+
+MAX_REFUSED: Final = 64
+"""Deliveries of a link, the newest, among which the one is looked for that a receiver detaches over."""
+
+MAX_WITHOUT_REACTION: Final = 64
+"""Findings of one connection that wait for the other peer's reaction. It mostly comes within a round trip;
+of more the oldest are given out without."""
+
+CONTEXT_BEFORE: Final = 3
+CONTEXT_AFTER: Final = 2
+"""Frames of the connection shown before and after an offending one."""
+
+CONTEXT_OCTETS: Final = 4096
+"""Octets of such a frame, or of the message it completes, that are kept to be shown."""
+
+MAX_HANDLES_SEARCHED: Final = 256
+"""Handles of a session among which the lowest free one is looked for at each attach. Who has more attaches
+ten thousand times, and each would look through all."""
+
+MAX_SESSIONS_SEARCHED: Final = 256
+"""Sessions of a connection that are looked through at each attach. Nobody has so many who means well; with
+65,535 of them ten thousand attaches would take minutes."""
+
+REFUSAL_TIME: Final = 1_000_000_000
+"""Nanoseconds within which a detach behind the attach that answers is taken for a refusal."""
+
+MAX_OFFENCES: Final = 16
+"""Faults of one peer whose answer the other one still owes. More are not waited for: who has not answered
+these answers none."""
 
 # correlation
 
@@ -405,38 +451,37 @@ EXCLUSIVE_PATIENCE: Final = 10_000_000_000
 """Nanoseconds after the end of its connection in which an exclusive queue has to be gone. Brokers do it at
 once, or with the next round of some cleaner."""
 
-MAX_CHANNELS: Final = 65_535
-"""Channels of one AMQP 0-9-1 connection: as many as their numbers allow."""
+# report
 
-MAX_HEADERS: Final = 8
-"""Protocol headers of one AMQP 0-9-1 connection that are remembered. There is one of each peer at most."""
+MAX_NAMED_DELIVERIES: Final = 65_536
+"""Deliveries (and links) of one connection whose link's name is remembered to show it beside a
+disposition. An unsettled delivery older than that many is shown without."""
 
-MAX_UNACKNOWLEDGED: Final = 65_536
-"""Deliveries of one AMQP 0-9-1 channel that are not acknowledged: as many as a prefetch-count can allow. Of a
-consumer without one that never acknowledges the oldest are forgotten, and what rests on them is silent."""
+MAX_SUMMARY_LINKS: Final = 4096
+"""Links of one connection that a summary lists; the rest are counted. Nobody reads more, and a peer that
+attaches for ever would take all memory."""
 
-MAX_UNCONFIRMED: Final = 65_536
-"""Messages published on one AMQP 0-9-1 channel that are not confirmed yet."""
-
-MAX_FLAGGED: Final = 1024
-"""Messages of one AMQP 0-9-1 channel that may still be returned. One that was routed says so only by a
-confirm, so they are kept until others push them out."""
-
-MAX_PENDING_EXCHANGES: Final = 64
-"""Exchanges published to on one AMQP 0-9-1 channel without any answer. A publisher knows a few."""
-
-MAX_REQUESTS: Final = 256
-"""Requests of one AMQP 0-9-1 channel that wait for their answer. Clients that do not wait for each have a few
-dozen, declaring what they use."""
-
-MAX_CONSUMERS: Final = 4096
-"""Consumers of one AMQP 0-9-1 channel, and as many that were cancelled. Real ones have some hundred."""
+MAX_SUMMARY_ERRORS: Final = 256
+"""Different errors of one connection that a summary lists; the rest are counted, for the same reasons."""
 
 MAX_DIAGNOSED: Final = 64
 """Diagnoses of one connection in a summary, of each kind."""
 
+MAX_LATEST_METHODS: Final = 64
+"""Methods of a peer on a channel among which the one is looked for that a close names."""
+
+MAX_CASE_FINDINGS: Final = 1000
+"""Findings of one rule by one peer of a connection that a case of a JUnit report has in words; the rest is
+counted. A server shows a case on one page, and keeps it for as many runs as it keeps."""
+
+# why
+
 MAX_REMEMBERED_PLACES: Final = 10_000
 """Deliveries, links or names of which `why` remembers where they were said: of each kind the newest."""
+
+MAX_REMEMBERED_SETTLING: Final = 1000
+"""Dispositions of a peer that settle, or acknowledgements of a connection, that `why` remembers. All of them
+are looked through for the one that settled a delivery."""
 
 MAX_REMEMBERED_FRAMES: Final = 100_000
 """Frames of a peer of which `why` remembers where they stand, to tell which of them the other had read."""
@@ -448,42 +493,14 @@ mind, and a connection with more of them is told by its first errors."""
 MAX_QUESTIONS: Final = 100
 """Frames of one packet that `why` explains. A packet of a TCP without offload holds fewer than 200."""
 
-MAX_LATEST_METHODS: Final = 64
-"""Methods of a peer on a channel among which the one is looked for that a close names."""
+# pipeline
 
-# rules
+MAX_LOGGED_CHANNELS: Final = 4096
+"""Channels of one AMQP 0-9-1 connection whose deliveries are told: twice as many as RabbitMQ allows by
+itself."""
 
-MAX_FLOW_UNANSWERED: Final = 30_000_000_000
-"""Nanoseconds within which a peer that sends content has to notice channel.flow of AMQP 0-9-1. The
-specification says "promptly"."""
-
-MAX_CLOSE_UNANSWERED: Final = 30_000_000_000
-"""Nanoseconds that a peer may be busy before it answers the close of a channel of AMQP 0-9-1. Brokers
-answer in milliseconds; one that is under load takes some seconds."""
-
-MAX_FILTERS: Final = 16
-"""Filters of a source, and entries of one, that messages are held against: every message is against each of
-them. Receivers have one or two."""
-
-MAX_REFUSED: Final = 64
-"""Deliveries of a link, the newest, among which the one is looked for that a receiver detaches over."""
-
-MAX_WITHOUT_REACTION: Final = 64
-"""Findings of one connection that wait for the other peer's reaction. It mostly comes within a round trip;
-of more the oldest are given out without."""
-
-CONTEXT_BEFORE: Final = 3
-CONTEXT_AFTER: Final = 2
-"""Frames of the connection shown before and after an offending one."""
-
-CONTEXT_OCTETS: Final = 4096
-"""Octets of such a frame, or of the message it completes, that are kept to be shown."""
-
-# reports
-
-MAX_CASE_FINDINGS: Final = 1000
-"""Findings of one rule by one peer of a connection that a case of a JUnit report has in words; the rest is
-counted. A server shows a case on one page, and keeps it for as many runs as it keeps."""
+MAX_LOGGED_CONSUMERS: Final = 65_536
+"""Consumers of such a connection that are followed, and questions on it that are not answered yet."""
 
 # recording tests
 

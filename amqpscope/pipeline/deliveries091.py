@@ -7,8 +7,7 @@ message that is returned is no delivery. Octets that were not captured hide how 
 there on no confirm on the channel can be told to belong to a message.
 """
 
-from typing import Final
-
+from amqpscope.limits import MAX_LOGGED_CHANNELS, MAX_LOGGED_CONSUMERS
 from amqpscope.model import FrameRecord
 from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog, give_out
@@ -35,12 +34,6 @@ from dissectors.amqp091.methods import (
 from dissectors.wire import i64
 
 __all__ = ["Amqp091Log"]
-
-MAX_CHANNELS: Final = 4096
-"""Channels followed of one connection: twice as many as RabbitMQ allows by itself."""
-
-MAX_ASKED: Final = 65_536
-"""Consumers followed of one connection, and questions on it that are not answered yet."""
 
 
 class _Channel:
@@ -79,7 +72,7 @@ class Amqp091Log(DeliveryLog):
         number = int(frame.channel)
         known = self._channels.get(number)
         if known is None:
-            if len(self._channels) >= MAX_CHANNELS:
+            if len(self._channels) >= MAX_LOGGED_CHANNELS:
                 return []
             known = _Channel()
             self._channels[number] = known
@@ -138,7 +131,7 @@ class Amqp091Log(DeliveryLog):
         elif isinstance(body, BasicConsume):
             if body.no_ack and body.consumer_tag:
                 self._takes_freely(known, body.consumer_tag)
-            if not body.no_wait and self._known < MAX_ASKED:
+            if not body.no_wait and self._known < MAX_LOGGED_CONSUMERS:
                 known.consumes.append(body.no_ack)
                 self._known += 1
         elif isinstance(body, BasicConsumeOk):
@@ -151,7 +144,7 @@ class Amqp091Log(DeliveryLog):
                 self._known -= 1
                 known.no_ack.discard(body.consumer_tag or "")
         elif isinstance(body, BasicGet):
-            if self._known < MAX_ASKED:
+            if self._known < MAX_LOGGED_CONSUMERS:
                 known.gets.append(body.no_ack)
                 self._known += 1
         elif isinstance(body, BasicGetEmpty):
@@ -159,7 +152,7 @@ class Amqp091Log(DeliveryLog):
 
     def _takes_freely(self, known: _Channel, consumer_tag: str) -> None:
         """A consumer takes without ack."""
-        if self._known < MAX_ASKED and consumer_tag not in known.no_ack:
+        if self._known < MAX_LOGGED_CONSUMERS and consumer_tag not in known.no_ack:
             known.no_ack.add(consumer_tag)
             self._known += 1
 

@@ -15,7 +15,7 @@ from mypy_extensions import mypyc_attr
 
 from amqpscope.limits import REASSEMBLY_COPIES_REACH, REASSEMBLY_RECENT_GAPS, SEQUENCE_WINDOW
 from amqpscope.reassembly.recent import RecentOctets
-from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
+from amqpscope.reassembly.sequence import SEQUENCE_MASK, sequence_number, unwrap
 from dissectors.wire import i64
 
 __all__ = ["CUT", "DATA", "FIN", "MARK", "RST", "UNKNOWN", "Direction", "Piece", "StreamFacts", "StreamSink"]
@@ -220,7 +220,7 @@ class Direction:
         if self.ended or not self.seen:
             self.expected = -1
         else:
-            self.expected = (self.origin + self.next) & SEQUENCE_MASK
+            self.expected = sequence_number(self.next, self.origin)
 
     # -- acknowledgements of this stream -----------------------------------------------------------
 

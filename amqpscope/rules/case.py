@@ -6,7 +6,7 @@ directly, file by file, for the frames they are about: they run for every frame,
 """
 
 from amqpscope.finding import Finding
-from amqpscope.model import Connection, FrameRecord, Spot
+from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL
 from amqpscope.tracking.pace import Pace
@@ -55,6 +55,10 @@ class Case:
         self.findings.append(finding)
         self.found += 1
 
+    def was_told(self, rule: str) -> bool:
+        """Whether `report_once` told of either peer that it breaks this rule."""
+        return (CLIENT, rule) in self.told or (SERVER, rule) in self.told
+
     def report_once(
         self,
         rule: str,
@@ -67,10 +71,7 @@ class Case:
 
         So it is if the other peer did: what is wrong with a message may have been handed on.
         """
-        told = self.told
-        direction = self.record.direction if self.spot is None else self.spot.direction
-        connection = self.connection
-        sender = connection.peer(direction)
-        if (sender, rule) not in told and (connection.peer(1 - direction), rule) not in told:
-            told.add((sender, rule))
+        if not self.was_told(rule):
+            direction = self.record.direction if self.spot is None else self.spot.direction
+            self.told.add((self.connection.peer(direction), rule))
             self.report(rule, message, certainty, evidence, others)

@@ -8,6 +8,7 @@ acknowledgement its delivery-tag, an answer its request by its kind.
 
 from collections.abc import Iterable
 
+from amqpscope.limits import MAX_REMEMBERED_SETTLING
 from amqpscope.model import CLIENT, FrameRecord
 from amqpscope.why.grounds import Grounds, Portion, Recent, Watch, name_text
 from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
@@ -37,8 +38,6 @@ from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["Grounds091"]
 
-_MOST_ACKNOWLEDGEMENTS = 1000
-
 _MOST_CHANNELS = 9
 """Channels, with 0, of which it is told that they were open when a stream ended."""
 
@@ -52,7 +51,7 @@ class _Tables:
         self.deliveries: Recent[tuple[int, int], Mark] = Recent()
         self.published: Recent[tuple[int, int], Mark] = Recent()
         self.acknowledged: Recent[tuple[int, int], tuple[bool, int, bool, Mark]] = Recent(
-            _MOST_ACKNOWLEDGEMENTS
+            MAX_REMEMBERED_SETTLING
         )
 
 

@@ -8,6 +8,7 @@ ended is kept until its number is used again, since it is what forbids whatever 
 
 from typing import NamedTuple
 
+from amqpscope.limits import MAX_REMEMBERED_SETTLING
 from amqpscope.model import FrameRecord
 from amqpscope.why.grounds import Grounds, Portion, Recent, Watch, name_text
 from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
@@ -25,9 +26,6 @@ from dissectors.amqp10.performatives import (
 )
 
 __all__ = ["Grounds10"]
-
-_MOST_DISPOSITIONS = 1000
-"""Dispositions of a peer that are remembered, to tell which one settled a delivery."""
 
 _OTHERS_LINK = 4
 
@@ -47,7 +45,6 @@ class _Link:
         self.drain = False
         self.first: Mark | None = None  # of the delivery under way
         self.last: Mark | None = None
-        self.last_whole: Mark | None = None  # the first transfer of the delivery before
 
 
 class _Settled(NamedTuple):
@@ -91,7 +88,7 @@ class _Direction:
         self.channels: Recent[int, _Half] = Recent()
         # Of all its sessions.
         self.deliveries: Recent[tuple[int, int], tuple[Mark, _Link | None]] = Recent()
-        self.settled: Recent[tuple[int, int], _Settled] = Recent(_MOST_DISPOSITIONS)
+        self.settled: Recent[tuple[int, int], _Settled] = Recent(MAX_REMEMBERED_SETTLING)
         self.newest: Mark | None = None
 
 
@@ -405,8 +402,6 @@ class Grounds10(Grounds):
             if body.delivery_id is not None and half.deliveries.get(body.delivery_id) is None:
                 half.deliveries.put(body.delivery_id, (mark, link))
             if link is not None:
-                if link.first is None:
-                    link.last_whole = mark
                 link.last = mark
                 link.first = (link.first or mark) if body.more and not body.aborted else None
 

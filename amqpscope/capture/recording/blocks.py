@@ -43,7 +43,6 @@ _OPTION: Final = Struct("<HH")
 _SECTION: Final = Struct("<IHHq")
 _INTERFACE: Final = Struct("<HHI")
 _TWO_WORDS: Final = Struct("<II")
-_THREE_WORDS: Final = Struct("<III")
 _LONG: Final = Struct("<Q")
 
 _NOT_PLAIN: Final = re.compile(r"[^\x20-\x7e]")

@@ -70,7 +70,6 @@ class TopModel:
         self._ticked = 0
         self.packets = 0
         self.dropped = 0
-        self.packet_rate = 0.0
         self.octet_rate = 0.0
         self.frame_rate = 0.0
         self.open = 0
@@ -164,7 +163,6 @@ class TopModel:
         measure = not self.measured or now - self.measured >= _MEASURED
         if measure:
             self.measured = now
-            self.packet_rate = max(packets - self.packets, 0) / passed
             self.packets = packets
         self.dropped = dropped
         self._end(self._measure(analyses, passed if measure else 0.0))

@@ -235,7 +235,7 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
             return
     queue = method.queue
     if queue == "":
-        if lacks_queue(channel):
+        if channel.lacks_queue():
             consume_without_queue(case)
             return
         queue = channel.queue
@@ -255,13 +255,6 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
                         return
 
 
-def lacks_queue(channel: Channel) -> bool:
-    """Whether no queue was declared on a channel; one may be on its way that the server is to name."""
-    if not channel.whole or channel.queue is not None or "queue.declare-ok" in channel.unawaited:
-        return False
-    return channel.awaited(False, "queue.declare-ok") < 0
-
-
 def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
     """Direct reply-to: a basic.consume that may be of RabbitMQ's queue for replies."""
     if method.queue != REPLIES:
@@ -279,7 +272,7 @@ def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
 
 def judge_get(case: Case, channel: Channel, method: BasicGet) -> None:
     """A client's basic.get."""
-    if method.queue == "" and lacks_queue(channel):
+    if method.queue == "" and channel.lacks_queue():
         get_without_queue(case)
 
 

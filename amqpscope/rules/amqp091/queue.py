@@ -83,13 +83,6 @@ def passive_declaration_of_no_queue(case: Case) -> None:
 _NO_QUEUE: Final = "the queue name is empty, and no queue was declared on this channel"
 
 
-def no_queue_known(channel: Channel) -> bool:
-    """Whether an empty queue name means nothing on a channel, as its client knows it."""
-    if not channel.whole or channel.queue is not None or "queue.declare-ok" in channel.unawaited:
-        return False
-    return channel.awaited(False, "queue.declare-ok") < 0
-
-
 # Names
 
 
@@ -286,7 +279,7 @@ def _judge_arguments(case: Case, table: FieldTable) -> None:
 def _judge_declare(case: Case, channel: Channel, method: QueueDeclare) -> None:
     name = method.queue
     if name == "":
-        if method.passive and no_queue_known(channel):
+        if method.passive and channel.lacks_queue():
             passive_declaration_of_no_queue(case)
     elif name is not None and not name.startswith("amq."):
         odd = odd_character(name)
@@ -345,16 +338,16 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
     elif isinstance(method, QueueDeclare):
         _judge_declare(case, channel, method)
     elif isinstance(method, QueueBind):
-        if method.queue == "" and no_queue_known(channel):
+        if method.queue == "" and channel.lacks_queue():
             bind_of_no_queue(case)
     elif isinstance(method, QueueUnbind):
-        if method.queue == "" and no_queue_known(channel):
+        if method.queue == "" and channel.lacks_queue():
             unbind_of_no_queue(case)
     elif isinstance(method, QueuePurge):
-        if method.queue == "" and no_queue_known(channel):
+        if method.queue == "" and channel.lacks_queue():
             purge_of_no_queue(case)
     elif isinstance(method, QueueDelete):
-        if method.queue == "" and no_queue_known(channel):
+        if method.queue == "" and channel.lacks_queue():
             delete_of_no_queue(case)
 
 

@@ -6,7 +6,6 @@ Most functions are told by the dissector where the octets break their rule.
 from collections.abc import Callable
 from typing import Final
 
-from amqpscope.model import CLIENT, SERVER
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved_of_properties
 from amqpscope.rules.amqp091.reaction import note_offence
@@ -143,12 +142,8 @@ def judge_properties(case: Case, header: ContentHeader) -> None:
             retired_property(case)
     if flags & HAS_HEADERS != 0:
         name = header.odd_name()
-        if name is not None and not _told(case, "amqp091/T-TABLE-NAME-START"):
+        if name is not None and not case.was_told("amqp091/T-TABLE-NAME-START"):
             field_name_that_begins_oddly(case, name)
-
-
-def _told(case: Case, rule: str) -> bool:
-    return (CLIENT, rule) in case.told or (SERVER, rule) in case.told
 
 
 _YEAR_10000: Final = 253_402_300_800

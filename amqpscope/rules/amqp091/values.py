@@ -6,7 +6,6 @@ carry messages only the few that matter.
 
 from typing import Final
 
-from amqpscope.model import CLIENT, SERVER
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import odd_character
 from amqpscope.rules.amqp091.types import field_name_that_begins_oddly
@@ -123,10 +122,6 @@ def _certainty(case: Case) -> i64:
     return CERTAIN if case.me.by_client else POSSIBLE
 
 
-def _told_where_declared(case: Case, rule: str) -> bool:
-    return (CLIENT, rule) in case.told or (SERVER, rule) in case.told
-
-
 def exchange_name_too_long(case: Case) -> None:
     """The name of an exchange has more than 127 octets.
 
@@ -145,7 +140,7 @@ def exchange_name_of_odd_characters(case: Case, character: str) -> None:
     Silent when: octets before it were not captured; the same was told of the connection before, where an
     exchange is declared for one. Possible when the server says it, which a client has made up.
     """
-    if not _told_where_declared(case, "amqp091/X-DECL-SYNTAX"):
+    if not case.was_told("amqp091/X-DECL-SYNTAX"):
         message = f"the name of an exchange has the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once("amqp091/T-XNAME-RE", message, _certainty(case), evidence)
@@ -170,7 +165,7 @@ def queue_name_of_odd_characters(case: Case, character: str) -> None:
     is declared for one; or the name begins with `amq.`, as those that brokers make up. Possible when the
     server says it.
     """
-    if not _told_where_declared(case, "amqp091/Q-DECL-SYNTAX"):
+    if not case.was_told("amqp091/Q-DECL-SYNTAX"):
         message = f"the name of a queue has the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once("amqp091/T-QNAME-RE", message, _certainty(case), evidence)

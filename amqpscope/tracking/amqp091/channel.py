@@ -130,6 +130,12 @@ class Channel:
             at += 1
         return -1
 
+    def lacks_queue(self) -> bool:
+        """Whether an empty queue name means none: none was declared, nor is one the server's to name."""
+        if not self.whole or self.queue is not None or "queue.declare-ok" in self.unawaited:
+            return False
+        return self.awaited(False, "queue.declare-ok") < 0
+
     def named(self, queue: str | None) -> str:
         """The queue that a method names, by itself or by the last declaration; "" if none is known."""
         if queue:

@@ -14,7 +14,6 @@ from typing import Final
 __all__ = [
     "CONNECTION",
     "CONNECTION_REPAIR",
-    "LEGAL_SENDS",
     "LINK",
     "LINK_REPAIR",
     "SESSION",
@@ -46,9 +45,6 @@ CONNECTION: Final[Table] = {
     ("CLOSE_SENT", "R:CLOSE"): "END",
     ("DISCARDING", "R:CLOSE"): "END",
 }
-
-# The "Legal Sends" column: which states let an endpoint send frames other than these four.
-LEGAL_SENDS: Final[tuple[str, ...]] = ("OPEN_SENT", "OPEN_PIPE", "OPENED", "CLOSE_RCVD")
 
 # Ours. A close that comes before the sender's own open ends the connection all the same; a second
 # open, header or close changes nothing; what is received in a state that expects nothing is as sent.
