@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, frame
+from support.damage import packets_in, written
 from support.talk import Talk, told
 from support.tcp_writer import ACK, FIN, PSH, RST, SYN, Capture
 
@@ -447,11 +448,15 @@ def agrees(path: Path) -> None:
 
 
 @pytest.mark.tshark
-@pytest.mark.parametrize(
-    "name", sorted(path.name for path in CAPTURES.iterdir() if path.suffix in (".pcap", ".pcapng"))
-)
-def test_stream_numbers_of_the_captures_are_tsharks(name: str) -> None:
-    agrees(CAPTURES / name)
+def test_stream_numbers_of_the_captures_are_tsharks(tmp_path: Path) -> None:
+    """All of them in one file, where one's ports are another's, too."""
+    packets = [
+        packet for path in sorted(CAPTURES.glob("*.pcap*")) for packet in packets_in(path.read_bytes())
+    ]
+    assert len(packets) > 5_000
+    path = tmp_path / "all.pcapng"
+    path.write_bytes(b"".join(part.octets for part in written(packets, "pcapng, little-endian")))
+    agrees(path)
 
 
 def _syn_again(capture: Capture) -> None:

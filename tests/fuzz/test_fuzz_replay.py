@@ -40,7 +40,7 @@ def test_corpus(entry: str) -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_seeds(entry: str) -> None:
     watch = Watch(ENTRIES[entry])
-    inputs = list(islice(seeds(entry), 60))
+    inputs = list(islice(seeds(entry), 30))
     assert len(inputs) >= 5
     for octets in inputs:
         watch(octets)

@@ -20,7 +20,7 @@ from support.network import PROTOCOLS, Conversation, Tap, captured, converse
 from support.thorough import thorough
 
 BATCHES = 10
-SEEDS = 50  # in a batch
+SEEDS = 20  # in a batch
 
 
 def seeds(batch: int) -> list[str]:
@@ -71,7 +71,7 @@ def test_legal_conversations_are_not_accused(protocol: str, batch: int) -> None:
 def test_the_conversations_have_everything_in_them() -> None:
     """Else the property above would say little."""
     said: Counter[str] = Counter()
-    for n in range(300):
+    for n in range(180):
         conversation = converse(f"all {n}")
         said["conversations with races"] += conversation.races
         for each in conversation.said():
@@ -152,12 +152,12 @@ def test_the_conversations_have_everything_in_them() -> None:
         "close error",
         "empty",
     ):
-        assert said[name] >= 5, (name, said)
+        assert said[name] >= 2, (name, said)
 
 
 def test_those_of_0_9_1_have_everything_in_them() -> None:
     said: Counter[str] = Counter()
-    for n in range(500):
+    for n in range(300):
         conversation = converse(f"all {n}", protocol="amqp091")
         said["conversations with races"] += conversation.races
         for each in conversation.said():
@@ -197,7 +197,7 @@ def test_those_of_0_9_1_have_everything_in_them() -> None:
             ]
             said[f"closes of a {name} by both"] += bool(set.intersection(*there))
     for name in EVERYTHING:
-        assert said[name] >= 5, (name, said)
+        assert said[name] >= 2, (name, said)
 
 
 EVERYTHING = (
