@@ -10,7 +10,7 @@ from support.judged import judged
 
 import amqpscope
 from amqpscope.limits import MAX_TRANSACTIONS
-from amqpscope.rules.amqp10 import transaction
+from amqpscope.rules.amqp10 import control_link, transaction
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.catalogue import severity
 from amqpscope.tracking.amqp10.control import Control, Request
@@ -316,7 +316,7 @@ def test_more_transactions_than_are_remembered() -> None:
             case.ledger.answer(request, declared, number, record)
         assert case.ledger.overfull == (known > MAX_TRANSACTIONS)
         transaction.judge_id(case, SessionEnd(0), b"new", "a transfer is posted")
-        transaction.discharge_of_no_transaction(case, b"new")
+        control_link.discharge_of_no_transaction(case, b"new")
         assert len(case.findings) == expected
 
 

@@ -14,6 +14,7 @@ from amqpscope.rules.amqp10 import (
     condition,
     connection,
     content,
+    control_link,
     coordinator,
     delivery,
     ending,
@@ -341,7 +342,7 @@ class Judge(AnyJudge):
         elif isinstance(body, Attach):
             link.judge_attach_alone(case, body)
             terminus.judge_attach(case, body)
-            transaction.judge_attach(case, body)
+            control_link.judge_attach(case, body)
             ends = session.on_session(case)
             if ends is not None:
                 case.session = ends
@@ -419,7 +420,10 @@ class Judge(AnyJudge):
         case.link = attached
         link.judge_transfer(case, attached, body)
         delivery.judge_transfer(case, ends, attached, body)
-        transaction.judge_transfer(case, ends, attached, body)
+        if attached.coordinator:
+            control_link.judge_transfer(case, ends, attached, body)
+        else:
+            transaction.judge_transfer(case, ends, attached, body)
         if case.ledger.active:
             transactional_work.judge_transfer(case, ends, attached, body)
         whole = case.message()
@@ -463,7 +467,7 @@ class Judge(AnyJudge):
 # What the dissectors prove, by the problem's code.
 _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
     **types.PROBLEMS,
-    **transaction.PROBLEMS,
+    **control_link.PROBLEMS,
     **framing.PROBLEMS,
     **terminus.PROBLEMS,
     **message.PROBLEMS,
