@@ -4,9 +4,12 @@ import enum
 import gc
 import os
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from amqpscope import __version__
 from amqpscope.cli import check as check_command
@@ -154,7 +157,7 @@ def run(arguments: list[str]) -> int:
     if not _prepare_streams():
         return _failed("standard output is closed")
     try:
-        result = app(arguments or ["--help"], prog_name="amqpscope", standalone_mode=False)
+        result = _command()(arguments or ["--help"], prog_name="amqpscope", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
@@ -176,6 +179,12 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         return _failed(f"{error.filename or 'output'}: {error.strerror or error}")
     return result if isinstance(result, int) else Status.FINE
+
+
+@cache
+def _command() -> Callable[..., object]:
+    """The commands with all their options. To make them takes longer than to read a small capture."""
+    return get_command(app)
 
 
 def _prepare_streams() -> bool:

@@ -80,4 +80,4 @@ def set_against_another(path: object) -> Iterator[list[str]]:
 
 def unprintable(text: str) -> list[str]:
     """Characters that may not reach a terminal: anything that is not plainly visible, but line ends."""
-    return sorted({character for character in text if character != "\n" and not character.isprintable()})
+    return sorted(character for character in set(text) if character != "\n" and not character.isprintable())
