@@ -2,8 +2,9 @@
 
 from amqpscope.model import CLIENT, Connection, FrameRecord
 from amqpscope.why.endings import Following, Step, Thing
-from amqpscope.why.grounds import Recent, name_text
+from amqpscope.why.grounds import name_text
 from amqpscope.why.place import Mark
+from amqpscope.why.remembered import Recent
 from dissectors.amqp091.methods import (
     BasicCancel,
     BasicConsume,

@@ -2,8 +2,9 @@
 
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.why.endings import Following, Step, Thing
-from amqpscope.why.grounds import Recent, name_text
+from amqpscope.why.grounds import name_text
 from amqpscope.why.place import Mark
+from amqpscope.why.remembered import Recent
 from dissectors.amqp10.performatives import Attach, Begin, Close, Detach, End, Error, Open, Transfer
 from dissectors.amqp10.sasl import SaslOutcome
 

@@ -10,8 +10,11 @@ from collections.abc import Iterable
 
 from amqpscope.limits import MAX_REMEMBERED_SETTLING
 from amqpscope.model import CLIENT, FrameRecord
-from amqpscope.why.grounds import Grounds, Portion, Recent, Watch, name_text
+from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
+from amqpscope.why.remembered import Portion, Recent
+from amqpscope.why.watch import Watch
+from amqpscope.why.watch091 import NEXT_STEPS, RESPONSES, Watch091
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -33,7 +36,7 @@ from dissectors.amqp091.methods import (
     ConnectionTune,
     ConnectionTuneOk,
 )
-from dissectors.amqp091.registry import METHODS, new_method
+from dissectors.amqp091.registry import new_method
 from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["Grounds091"]
@@ -97,11 +100,11 @@ class Grounds091(Grounds):
         number = int(frame.channel)
         found: list[Ground] = []
         root = self._channels[0]
-        _add(found, FORBIDS, "closed the connection for its sender", root.said.get((by_client, _CLOSE)))
+        add_known(found, FORBIDS, "closed the connection for its sender", root.said.get((by_client, _CLOSE)))
         what = "closed the connection: only close-ok is due"
-        _add(found, FORBIDS, what, root.said.get((not by_client, _CLOSE)))
+        add_known(found, FORBIDS, what, root.said.get((not by_client, _CLOSE)))
         if isinstance(body, ProtocolHeader):
-            _add(found, FORBIDS, "began the connection already", self._headers.get(by_client))
+            add_known(found, FORBIDS, "began the connection already", self._headers.get(by_client))
             return found
         if number <= 0 or not root.said.get((False, "connection.open-ok")):
             self._of_set_up(found, record, by_client)
@@ -109,30 +112,30 @@ class Grounds091(Grounds):
                 return found
         tune_ok = root.said.get((True, "connection.tune-ok"))
         if frame.kind != "method" or isinstance(body, ChannelOpen):
-            _add(found, LIMITS, f"agrees to {self._tuned}", tune_ok)
+            add_known(found, LIMITS, f"agrees to {self._tuned}", tune_ok)
         channel = self._channels.get(number)
         if isinstance(body, ChannelOpen):
-            _add(found, SETS_UP, "opened the connection", root.said.get((False, "connection.open-ok")))
+            add_known(found, SETS_UP, "opened the connection", root.said.get((False, "connection.open-ok")))
             if channel is not None:
                 opened = channel.said.get((True, "channel.open"))
                 if channel.closed is None:
-                    _add(found, FORBIDS, f"opened channel {number}, which has not been closed", opened)
+                    add_known(found, FORBIDS, f"opened channel {number}, which has not been closed", opened)
                 else:
-                    _add(found, SETS_UP, "ended the channel's life before", channel.closed)
+                    add_known(found, SETS_UP, "ended the channel's life before", channel.closed)
             return found
         if channel is None:
-            _add(found, SETS_UP, "opened the connection", root.said.get((False, "connection.open-ok")))
+            add_known(found, SETS_UP, "opened the connection", root.said.get((False, "connection.open-ok")))
             return [*found, Ground(LACKS, f"no channel.open was captured on channel {number}", None)]
         self._on_channel(found, channel, number, by_client)
         if frame.kind in ("content-header", "body"):
             if by_client not in channel.content:
                 what = "no method is before it on the channel whose content is due"
                 found.append(Ground(LACKS, what, None))
-            _add(found, BELONGS, "the method whose content this is", channel.content.get(by_client))
+            add_known(found, BELONGS, "the method whose content this is", channel.content.get(by_client))
             if frame.kind == "body":
-                _add(found, BELONGS, "the header of this content", channel.header.get(by_client))
+                add_known(found, BELONGS, "the header of this content", channel.header.get(by_client))
         elif by_client in channel.content:
-            _add(found, FORBIDS, "its content is not whole yet", channel.content[by_client])
+            add_known(found, FORBIDS, "its content is not whole yet", channel.content[by_client])
         if isinstance(body, Method) and not isinstance(body, UnknownMethod):
             self._of_method(found, channel, body, by_client)
         return found
@@ -145,18 +148,18 @@ class Grounds091(Grounds):
         over = (False, "connection.open-ok") in said
         for who in (True, False):
             if not over:
-                _add(found, SETS_UP, "the protocol header", self._headers.get(who))
+                add_known(found, SETS_UP, "the protocol header", self._headers.get(who))
         for (who, step), mark in sorted(said.items(), key=lambda one: one[1].time):
-            if step not in _SET_UP or (over and step not in ("connection.tune-ok", "connection.open-ok")):
+            if step not in NEXT_STEPS or (over and step not in ("connection.tune-ok", "connection.open-ok")):
                 continue
             if step == "connection.tune":
-                _add(found, LIMITS, f"proposes {self._tune}", mark)
+                add_known(found, LIMITS, f"proposes {self._tune}", mark)
             elif step == "connection.tune-ok":
-                _add(found, LIMITS, f"agrees to {self._tuned}", mark)
-            elif _SET_UP[step] == name and who != by_client:
-                _add(found, GRANTS, "asks for this", mark)
+                add_known(found, LIMITS, f"agrees to {self._tuned}", mark)
+            elif NEXT_STEPS[step] == name and who != by_client:
+                add_known(found, GRANTS, "asks for this", mark)
             else:
-                _add(found, SETS_UP, "a step of the set-up", mark)
+                add_known(found, SETS_UP, "a step of the set-up", mark)
         needed = _NEEDED.get(name if record.frame.channel <= 0 else "")
         if needed is not None and needed not in said:
             found.append(Ground(LACKS, f"no {needed[1]} was captured before", None))
@@ -164,18 +167,18 @@ class Grounds091(Grounds):
             self._blamed(found, body.class_id, body.method_id, self._channels.values(), by_client)
         for step in ("connection.blocked", "connection.unblocked"):
             if name.startswith("connection."):
-                _add(found, SETS_UP, "told about resources", said.get((False, step)))
+                add_known(found, SETS_UP, "told about resources", said.get((False, step)))
 
     def _on_channel(self, found: list[Ground], channel: _Channel, number: int, by_client: bool) -> None:
         """What of the channel's life matters to everything on it."""
         said = channel.said
-        _add(found, GRANTS, f"opened channel {number}", said.get((True, "channel.open")))
-        _add(found, SETS_UP, "confirms that", said.get((False, "channel.open-ok")))
+        add_known(found, GRANTS, f"opened channel {number}", said.get((True, "channel.open")))
+        add_known(found, SETS_UP, "confirms that", said.get((False, "channel.open-ok")))
         what = "closed the channel for its sender: nothing but close-ok may follow"
-        _add(found, FORBIDS, what, said.get((by_client, "channel.close")))
+        add_known(found, FORBIDS, what, said.get((by_client, "channel.close")))
         what = "closed the channel: only close-ok is due"
-        _add(found, FORBIDS, what, said.get((not by_client, "channel.close")))
-        _add(found, FORBIDS, "ended the channel", channel.closed)
+        add_known(found, FORBIDS, what, said.get((not by_client, "channel.close")))
+        add_known(found, FORBIDS, "ended the channel", channel.closed)
 
     def _of_method(self, found: list[Ground], channel: _Channel, body: Method, by_client: bool) -> None:
         said = channel.said
@@ -186,27 +189,29 @@ class Grounds091(Grounds):
                 blocked = root[(False, "connection.blocked")]
                 unblocked = root.get((False, "connection.unblocked"))
                 if unblocked is None or unblocked.time < blocked.time:
-                    _add(found, FORBIDS, "says that no messages are taken", blocked)
+                    add_known(found, FORBIDS, "says that no messages are taken", blocked)
             self._flow(found, channel, by_client)
-            _add(found, SETS_UP, "asks for confirms", said.get((True, "confirm.select")))
-            _add(found, SETS_UP, "began transactions", said.get((True, "tx.select")))
+            add_known(found, SETS_UP, "asks for confirms", said.get((True, "confirm.select")))
+            add_known(found, SETS_UP, "began transactions", said.get((True, "tx.select")))
             self._entity(found, "exchange", body.exchange)
         elif isinstance(body, (BasicDeliver, BasicGetOk)):
             self._flow(found, channel, by_client)
             if isinstance(body, BasicDeliver):
                 self._consumer(found, channel, body.consumer_tag)
-                _add(found, LIMITS, f"a prefetch window of {channel.prefetch}", said.get((True, "basic.qos")))
+                add_known(
+                    found, LIMITS, f"a prefetch window of {channel.prefetch}", said.get((True, "basic.qos"))
+                )
             else:
-                _add(found, GRANTS, "asks for a message", said.get((True, "basic.get")))
+                add_known(found, GRANTS, "asks for a message", said.get((True, "basic.get")))
         elif isinstance(body, (BasicAck, BasicNack, BasicReject)):
             self._settling(found, channel, body, by_client)
         elif isinstance(body, BasicCancel):
             self._consumer(found, channel, body.consumer_tag)
         elif isinstance(body, BasicConsume) and body.consumer_tag:
             known = channel.consumers.get(body.consumer_tag)
-            _add(found, FORBIDS, "began a consumer of this tag", known)
+            add_known(found, FORBIDS, "began a consumer of this tag", known)
         elif isinstance(body, BasicReturn):
-            _add(found, BELONGS, "the newest message published", said.get((True, "basic.publish")))
+            add_known(found, BELONGS, "the newest message published", said.get((True, "basic.publish")))
         elif isinstance(body, ChannelClose):
             self._blamed(found, body.class_id, body.method_id, [channel], by_client)
         if not isinstance(body, BasicPublish):
@@ -215,8 +220,8 @@ class Grounds091(Grounds):
                     self._entity(found, "queue" if field.name == "queue" else "exchange", value)
         asked = False
         for (who, request), mark in said.items():
-            if who != by_client and name in _RESPONSES.get(request, ()):
-                _add(found, GRANTS, "asks for this answer", mark)
+            if who != by_client and name in RESPONSES.get(request, ()):
+                add_known(found, GRANTS, "asks for this answer", mark)
                 asked = True
         if not asked and name in _ANSWERS:
             found.append(Ground(LACKS, "no request was captured that this answers", None))
@@ -232,12 +237,12 @@ class Grounds091(Grounds):
         if known is None:
             what = f"no basic.consume was captured with consumer-tag {name_text(tag or '')}"
             found.append(Ground(LACKS, what, None))
-        _add(found, GRANTS, f"began the consumer {name_text(tag or '')}", known)
+        add_known(found, GRANTS, f"began the consumer {name_text(tag or '')}", known)
 
     def _settling(self, found: list[Ground], channel: _Channel, body: _Settling, by_client: bool) -> None:
         tag = body.delivery_tag
         if by_client:
-            _add(found, GRANTS, f"delivery-tag {tag}", channel.deliveries.get(tag))
+            add_known(found, GRANTS, f"delivery-tag {tag}", channel.deliveries.get(tag))
             if channel.deliveries.get(tag) is None and tag:
                 what = f"no delivery with delivery-tag {tag} was captured on the channel"
                 found.append(Ground(LACKS, what, None))
@@ -247,11 +252,11 @@ class Grounds091(Grounds):
                 for mark in channel.consumers.newest_first()[:1]:
                     found.append(Ground(SETS_UP, "the newest consumer of the channel", mark))
         else:
-            _add(found, SETS_UP, "asks for confirms", channel.said.get((True, "confirm.select")))
-            _add(found, GRANTS, f"published message {tag}", channel.published.get(tag))
+            add_known(found, SETS_UP, "asks for confirms", channel.said.get((True, "confirm.select")))
+            add_known(found, GRANTS, f"published message {tag}", channel.published.get(tag))
         for who, named, multiple, mark in channel.acknowledged.newest_first():
             if who == by_client and (named == tag or (multiple and named >= tag)):
-                _add(found, FORBIDS, f"had answered {tag} already", mark)
+                add_known(found, FORBIDS, f"had answered {tag} already", mark)
                 break
 
     def _entity(self, found: list[Ground], kind: str, name: str | None) -> None:
@@ -285,15 +290,15 @@ class Grounds091(Grounds):
         said = self._channels[0].said
         found: list[Ground] = []
         what = "opened the connection"
-        _add(found, SETS_UP, what, said.get((False, "connection.open-ok")))
+        add_known(found, SETS_UP, what, said.get((False, "connection.open-ok")))
         tune_ok = said.get((True, "connection.tune-ok"))
-        _add(found, LIMITS, f"agrees to {self._tuned}", tune_ok)
+        add_known(found, LIMITS, f"agrees to {self._tuned}", tune_ok)
         own, others = said.get((by_client, _CLOSE)), said.get((not by_client, _CLOSE))
-        _add(found, GRANTS, "closed the connection for its sender", own)
-        _add(found, GRANTS, "answers that", said.get((not by_client, "connection.close-ok")))
-        _add(found, GRANTS, "closed the connection for the other peer", others)
+        add_known(found, GRANTS, "closed the connection for its sender", own)
+        add_known(found, GRANTS, "answers that", said.get((not by_client, "connection.close-ok")))
+        add_known(found, GRANTS, "closed the connection for the other peer", others)
         answered = said.get((by_client, "connection.close-ok"))
-        _add(found, GRANTS, "answers that", answered)
+        add_known(found, GRANTS, "answers that", answered)
         if own is None and others is None and tune_ok is not None:
             found.append(Ground(LACKS, "no connection.close was captured before", None))
         elif own is None and answered is None and others is not None:
@@ -303,8 +308,8 @@ class Grounds091(Grounds):
         for number, channel in list(self._channels.items())[1:_MOST_CHANNELS]:
             if channel.closed is None:
                 what = f"opened channel {number}, which has not been closed"
-                _add(found, SETS_UP, what, channel.said.get((True, "channel.open")))
-        _add(found, BELONGS, "the last frame of the stream", self._newest.get(by_client))
+                add_known(found, SETS_UP, what, channel.said.get((True, "channel.open")))
+        add_known(found, BELONGS, "the last frame of the stream", self._newest.get(by_client))
         return found
 
     def subject(self, record: FrameRecord) -> str:
@@ -390,72 +395,11 @@ class Grounds091(Grounds):
         if isinstance(body, BasicPublish) and channel is not None:
             if (True, "confirm.select") in channel.said:
                 number = channel.count + 1
-        return _Watch091(record, number)
-
-
-class _Watch091(Watch):
-    """Looks for what answers a method. number: of a message published, 0 without confirms."""
-
-    def __init__(self, record: FrameRecord, number: int) -> None:
-        super().__init__()
-        self._direction = int(record.direction)
-        self._channel = int(record.frame.channel)
-        self._name = record.frame.name
-        self._kind = record.frame.kind
-        self._body = record.frame.body
-        self._number = number
-
-    def see(self, record: FrameRecord) -> None:
-        body = record.frame.body
-        own = int(record.direction) == self._direction
-        if isinstance(body, ConnectionClose):
-            self.add(f"the connection is closed with {int(body.reply_code)}", record, last=True)
-            return
-        if self._kind == "header" and not own:
-            self.add("the answer", record, last=True)
-            return
-        if int(record.frame.channel) != self._channel:
-            return
-        if isinstance(body, ChannelClose):
-            self.add(f"the channel is closed with {int(body.reply_code)}", record, last=True)
-        elif isinstance(body, Method) and not isinstance(body, UnknownMethod):
-            self._method(record, body, own)
-
-    def _method(self, record: FrameRecord, body: Method, own: bool) -> None:
-        mine = self._body
-        name = body.definition().name
-        if not own and name in _RESPONSES.get(self._name, ()):
-            self.add("the answer", record, last=True)
-        elif not own and _SET_UP.get(self._name) == name:
-            self.add("the next step of the set-up", record, last=True)
-        elif isinstance(mine, (BasicDeliver, BasicGetOk)) and not own:
-            if isinstance(body, (BasicAck, BasicNack, BasicReject)) and _covers(body, mine.delivery_tag):
-                self.add("answers the delivery", record, last=True)
-        elif isinstance(mine, BasicPublish) and not own:
-            if isinstance(body, BasicReturn):
-                same = body.exchange == mine.exchange and body.routing_key == mine.routing_key
-                if same and (mine.mandatory or mine.immediate):
-                    self.add("a message so addressed comes back", record, last=not self._number)
-            elif self._number and isinstance(body, (BasicAck, BasicNack)) and _covers(body, self._number):
-                self.add("confirms the message", record, last=True)
-        elif isinstance(mine, BasicConsume) and not own and isinstance(body, BasicDeliver):
-            if body.consumer_tag == mine.consumer_tag:
-                self.add("the first delivery to the consumer", record, last=True)
+        return Watch091(record, number)
 
 
 _CLOSE = "connection.close"
 
-_SET_UP = {
-    "connection.start": "connection.start-ok",
-    "connection.start-ok": "connection.tune",
-    "connection.secure": "connection.secure-ok",
-    "connection.secure-ok": "connection.tune",
-    "connection.tune": "connection.tune-ok",
-    "connection.tune-ok": "",
-    "connection.open": "connection.open-ok",
-    "connection.open-ok": "",
-}
-"""The steps of the set-up, each with the one of the other peer's that it asks for."""
 
 _NEEDED = {
     "connection.start-ok": (False, "connection.start"),
@@ -467,9 +411,8 @@ _NEEDED = {
 }
 """What has to be said before a step of the set-up, and, "", before anything on a channel: by the client?"""
 
-_RESPONSES: dict[str, tuple[str, ...]] = {method.name: method.responses for method in METHODS}
 
-_ANSWERS = {answer for responses in _RESPONSES.values() for answer in responses}
+_ANSWERS = {answer for responses in RESPONSES.values() for answer in responses}
 
 
 def _limits(body: ConnectionTune | ConnectionTuneOk) -> str:
@@ -477,16 +420,5 @@ def _limits(body: ConnectionTune | ConnectionTuneOk) -> str:
     return f"channel-max {body.channel_max}, frame-max {body.frame_max}, heartbeat {body.heartbeat} s"
 
 
-def _covers(body: _Settling, tag: int) -> bool:
-    """Whether an acknowledgement or a confirm names a tag."""
-    multiple = isinstance(body, (BasicAck, BasicNack)) and body.multiple
-    return body.delivery_tag == tag or (multiple and (body.delivery_tag == 0 or body.delivery_tag >= tag))
-
-
 def _when(mark: Mark) -> int:
     return mark.time
-
-
-def _add(found: list[Ground], effect: str, what: str, mark: Mark | None) -> None:
-    if mark is not None:
-        found.append(Ground(effect, what, mark))

@@ -10,8 +10,11 @@ from typing import NamedTuple
 
 from amqpscope.limits import MAX_REMEMBERED_SETTLING
 from amqpscope.model import FrameRecord
-from amqpscope.why.grounds import Grounds, Portion, Recent, Watch, name_text
+from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
+from amqpscope.why.remembered import Portion, Recent
+from amqpscope.why.watch import Watch
+from amqpscope.why.watch10 import Watch10, among
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
     Attach,
@@ -107,29 +110,29 @@ class Grounds10(Grounds):
         body = frame.body
         found: list[Ground] = []
         if isinstance(body, ProtocolHeader):
-            _add(found, SETS_UP, "the other peer's protocol header", other.header)
-            _add(found, SETS_UP, "ends the SASL layer with an outcome", other.sasl.get("sasl-outcome"))
-            _add(found, FORBIDS, "closed the connection", way.close)
+            add_known(found, SETS_UP, "the other peer's protocol header", other.header)
+            add_known(found, SETS_UP, "ends the SASL layer with an outcome", other.sasl.get("sasl-outcome"))
+            add_known(found, FORBIDS, "closed the connection", way.close)
             return found
         if frame.kind == "sasl":
             for name, mark in other.sasl.items():
                 effect = LIMITS if name == "sasl-mechanisms" and frame.name == "sasl-init" else SETS_UP
-                _add(found, effect, _SASL.get(name, "said before in the SASL layer"), mark)
+                add_known(found, effect, _SASL.get(name, "said before in the SASL layer"), mark)
             for name, mark in way.sasl.items():
-                _add(found, BELONGS, f"its sender's own {name}", mark)
-            _add(found, SETS_UP, "chose the protocol layer", way.header)
+                add_known(found, BELONGS, f"its sender's own {name}", mark)
+            add_known(found, SETS_UP, "chose the protocol layer", way.header)
             if frame.name == "sasl-init" and "sasl-mechanisms" not in other.sasl:
                 found.append(Ground(LACKS, "no mechanisms that are offered were captured", None))
             return found
         if frame.kind != "amqp":
-            _add(found, BELONGS, "its sender's frame before", way.newest)
+            add_known(found, BELONGS, "its sender's frame before", way.newest)
             return found
         if isinstance(body, Open) or way.open is None:
-            _add(found, SETS_UP, "chose the protocol layer", way.header)
-        _add(found, SETS_UP, "opened its sender's half of the connection", way.open)
+            add_known(found, SETS_UP, "chose the protocol layer", way.header)
+        add_known(found, SETS_UP, "opened its sender's half of the connection", way.open)
         self._limits(found, record, other)
-        _add(found, FORBIDS, "closed the connection for its sender: nothing may follow", way.close)
-        _add(found, FORBIDS, "closed the connection: only a close is due", other.close)
+        add_known(found, FORBIDS, "closed the connection for its sender: nothing may follow", way.close)
+        add_known(found, FORBIDS, "closed the connection: only a close is due", other.close)
         if way.open is None and not isinstance(body, Open):
             found.append(Ground(LACKS, "no open of its sender's was captured before", None))
         if isinstance(body, (Open, Close)) or frame.name in ("undecodable", "empty"):
@@ -142,12 +145,14 @@ class Grounds10(Grounds):
         if half is None:
             what = f"no begin of its sender's was captured on channel {frame.channel}"
             return [*found, Ground(LACKS, what, None)]
-        _add(found, SETS_UP, f"began the session on channel {frame.channel}", half.begin)
+        add_known(found, SETS_UP, f"began the session on channel {frame.channel}", half.begin)
         if their_half is not None:
-            _add(found, SETS_UP, "the other half of the session", their_half.begin)
-        _add(found, FORBIDS, "ended the session for its sender: nothing may follow on the channel", half.end)
+            add_known(found, SETS_UP, "the other half of the session", their_half.begin)
+        add_known(
+            found, FORBIDS, "ended the session for its sender: nothing may follow on the channel", half.end
+        )
         if their_half is not None:
-            _add(found, FORBIDS, "ended the session: only an end is due", their_half.end)
+            add_known(found, FORBIDS, "ended the session: only an end is due", their_half.end)
         if isinstance(body, Attach):
             self._of_attach(found, body, half, their_half)
         elif isinstance(body, Disposition):
@@ -177,41 +182,41 @@ class Grounds10(Grounds):
 
     def _of_begin(self, found: list[Ground], body: Begin, other: _Direction, half: _Half | None) -> None:
         if half is not None and half.end is None:
-            _add(found, FORBIDS, "began a session on this channel, which has not ended", half.begin)
+            add_known(found, FORBIDS, "began a session on this channel, which has not ended", half.begin)
         elif half is not None:
-            _add(found, SETS_UP, "ended the session that had the channel before", half.end)
+            add_known(found, SETS_UP, "ended the session that had the channel before", half.end)
         if body.remote_channel is not None:
             theirs = other.channels.get(body.remote_channel)
             if theirs is not None:
-                _add(found, SETS_UP, "the begin that it answers", theirs.begin)
+                add_known(found, SETS_UP, "the begin that it answers", theirs.begin)
             return
         for theirs in other.channels.newest_first():
             if theirs.partner is None and theirs.end is None:
-                _add(found, SETS_UP, "a begin that nothing had answered by then", theirs.begin)
+                add_known(found, SETS_UP, "a begin that nothing had answered by then", theirs.begin)
                 break
 
     def _of_attach(self, found: list[Ground], body: Attach, half: _Half, theirs: _Half | None) -> None:
         if theirs is not None and theirs.body.handle_max is not None:
             what = f"limits handles to {theirs.body.handle_max}"
-            _add(found, LIMITS, what, theirs.begin)
+            add_known(found, LIMITS, what, theirs.begin)
         in_use = None if body.handle is None else half.handles.get(body.handle)
         if in_use is not None:
             if in_use.detach is None:
                 what = f"attached {name_text(in_use.name)} by this handle, which was not detached"
-                _add(found, FORBIDS, what, in_use.attach)
+                add_known(found, FORBIDS, what, in_use.attach)
             else:
-                _add(found, SETS_UP, "gave the handle up", in_use.detach)
+                add_known(found, SETS_UP, "gave the handle up", in_use.detach)
         if body.name is None or body.role is None:
             return
         own = half.names.get((body.name, body.role))
         if own is not None and own is not in_use:
             what = "attached a link of this name before" if own.detach else "attached a link of this name"
-            _add(found, SETS_UP if own.detach else FORBIDS, what, own.attach)
-            _add(found, SETS_UP, "detached it", own.detach)
+            add_known(found, SETS_UP if own.detach else FORBIDS, what, own.attach)
+            add_known(found, SETS_UP, "detached it", own.detach)
         peer = None if theirs is None else theirs.names.get((body.name, not body.role))
         if peer is not None:
-            _add(found, SETS_UP, "attached the link's other end", peer.attach)
-            _add(found, SETS_UP, "detached the link's other end", peer.detach)
+            add_known(found, SETS_UP, "attached the link's other end", peer.attach)
+            add_known(found, SETS_UP, "detached the link's other end", peer.detach)
 
     def _on_link(
         self, found: list[Ground], body: Transfer | Flow | Detach, half: _Half, theirs: _Half | None
@@ -226,52 +231,52 @@ class Grounds10(Grounds):
                 for one in half.handles.newest_first()[:_OTHERS_LINK]:
                     if one.detach is None:
                         what = f"attached {name_text(one.name)}, by another handle"
-                        _add(found, SETS_UP, what, one.attach)
+                        add_known(found, SETS_UP, what, one.attach)
             return
         role = "receiver" if link.receiver else "sender"
         what = f"attached link {name_text(link.name)} by this handle, as its {role}{link.modes}"
-        _add(found, GRANTS if isinstance(body, Transfer) else SETS_UP, what, link.attach)
+        add_known(found, GRANTS if isinstance(body, Transfer) else SETS_UP, what, link.attach)
         peer = None if theirs is None else theirs.names.get((link.name, not link.receiver))
         if peer is not None:
-            _add(found, SETS_UP, f"attached the link's other end{peer.modes}", peer.attach)
-        _add(found, FORBIDS, "detached the link for its sender", link.detach)
+            add_known(found, SETS_UP, f"attached the link's other end{peer.modes}", peer.attach)
+        add_known(found, FORBIDS, "detached the link for its sender", link.detach)
         if isinstance(body, Transfer):
             if peer is not None and peer.flow is not None:
                 drain = "; drain is set" if peer.drain else ""
-                _add(found, GRANTS, f"link credit {peer.credit}{drain}", peer.flow)
+                add_known(found, GRANTS, f"link credit {peer.credit}{drain}", peer.flow)
             else:
                 found.append(Ground(LACKS, "no flow that gives credit to the link was captured", None))
             if half.delivery is not None and body.delivery_id is not None:
                 what = f"the delivery before on the session: last-delivery-id {half.delivery[0]}"
-                _add(found, BELONGS, what, half.delivery[1])
-            _add(found, BELONGS, "the delivery that is under way on the link", link.first)
+                add_known(found, BELONGS, what, half.delivery[1])
+            add_known(found, BELONGS, "the delivery that is under way on the link", link.first)
             if link.last is not None and link.last != link.first:
-                _add(found, BELONGS, "the transfer before on the link", link.last)
+                add_known(found, BELONGS, "the transfer before on the link", link.last)
         elif isinstance(body, Flow) and peer is None and link.receiver and body.delivery_count is not None:
             what = "no attach of the sender's was captured, whose delivery-count it tells"
             found.append(Ground(LACKS, what, None))
         elif isinstance(body, Flow) and peer is not None:
-            _add(found, BELONGS, "the other end's newest flow of the link", peer.flow)
-            _add(found, BELONGS, "the newest transfer on the link", peer.last or link.last)
+            add_known(found, BELONGS, "the other end's newest flow of the link", peer.flow)
+            add_known(found, BELONGS, "the newest transfer on the link", peer.last or link.last)
         if peer is not None:
-            _add(found, FORBIDS, "detached the link's other end: only a detach is due", peer.detach)
+            add_known(found, FORBIDS, "detached the link's other end: only a detach is due", peer.detach)
 
     def _window(self, found: list[Ground], half: _Half, theirs: _Half, grants: bool) -> None:
         """What the session's windows say."""
         window = "no" if theirs.window is None else str(theirs.window)
         if theirs.flow is None:
             what = f"an incoming-window of {window} from the first transfer on"
-            _add(found, GRANTS if grants else SETS_UP, what, theirs.begin)
+            add_known(found, GRANTS if grants else SETS_UP, what, theirs.begin)
         else:
             from_id = "" if theirs.next_incoming is None else f" from transfer-id {theirs.next_incoming} on"
             what = f"an incoming-window of {window}{from_id}"
-            _add(found, GRANTS if grants else SETS_UP, what, theirs.flow)
+            add_known(found, GRANTS if grants else SETS_UP, what, theirs.flow)
         if not grants:
-            _add(found, BELONGS, "its sender's flow before", half.flow)
+            add_known(found, BELONGS, "its sender's flow before", half.flow)
             what = f"its sender's newest transfer: next-outgoing-id is {half.next_id}"
-            _add(found, BELONGS, what, half.transfer)
+            add_known(found, BELONGS, what, half.transfer)
             what = f"the other peer's newest transfer: its next-outgoing-id is {theirs.next_id}"
-            _add(found, BELONGS, what, theirs.transfer)
+            add_known(found, BELONGS, what, theirs.transfer)
 
     def _of_disposition(
         self, found: list[Ground], body: Disposition, half: _Half, theirs: _Half | None
@@ -291,23 +296,23 @@ class Grounds10(Grounds):
             else:
                 mark, link = delivery
                 what = f"delivery {number}" if len(named) == 1 else f"delivery {number}, the {which} it names"
-                _add(found, GRANTS, what, mark)
+                add_known(found, GRANTS, what, mark)
                 if link is not None:
-                    _add(found, SETS_UP, f"attached link {name_text(link.name)}", link.attach)
+                    add_known(found, SETS_UP, f"attached link {name_text(link.name)}", link.attach)
             for own in (half, theirs):
                 for said in [] if own is None else own.settled.newest_first():
-                    if said.role == body.role and _among(number, said.first, said.last):
+                    if said.role == body.role and among(number, said.first, said.last):
                         by = "its sender" if own is half else "the other peer"
-                        _add(found, FORBIDS, f"{by} had settled delivery {number}", said.mark)
+                        add_known(found, FORBIDS, f"{by} had settled delivery {number}", said.mark)
                         break
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
         way, other = self._ways[direction], self._ways[1 - direction]
         found: list[Ground] = []
-        _add(found, SETS_UP, "opened its sender's half of the connection", way.open)
-        _add(found, SETS_UP, "opened the other half of the connection", other.open)
-        _add(found, GRANTS, "closed the connection for its sender", way.close)
-        _add(found, SETS_UP, "closed the other half of the connection", other.close)
+        add_known(found, SETS_UP, "opened its sender's half of the connection", way.open)
+        add_known(found, SETS_UP, "opened the other half of the connection", other.open)
+        add_known(found, GRANTS, "closed the connection for its sender", way.close)
+        add_known(found, SETS_UP, "closed the other half of the connection", other.close)
         if way.open is not None and way.close is None:
             found.append(Ground(LACKS, "no close of its sender's was captured before", None))
         if way.newest is not None and way.newest != way.close:
@@ -425,96 +430,7 @@ class Grounds10(Grounds):
         theirs = self._partner(record.direction, int(record.frame.channel))
         peer = None if theirs is None else theirs.names.get((name, not receiver))
         handle = None if peer is None or peer.detach is not None else peer.handle
-        return _Watch10(record, None if half is None else half.partner, name, receiver, handle)
-
-
-class _Watch10(Watch):
-    """Looks for what answers a performative.
-
-    partner: the channel of the session's other half, None while it is not known. name, receiver: of the link
-    it is on, and what its sender is there. handle: by which the other end has it attached.
-    """
-
-    def __init__(
-        self, record: FrameRecord, partner: int | None, name: str, receiver: bool, handle: int | None
-    ) -> None:
-        super().__init__()
-        self._direction = int(record.direction)
-        self._channel = int(record.frame.channel)
-        self._body = record.frame.body
-        self._kind = record.frame.kind
-        self._partner = partner
-        self._name = name
-        self._receiver = receiver
-        self._handle = handle
-        self._delivery = self._body.delivery_id if isinstance(self._body, Transfer) else None
-
-    def see(self, record: FrameRecord) -> None:
-        body = record.frame.body
-        if isinstance(body, Close):
-            what = "the connection is closed" + (" with an error" if body.error is not None else "")
-            self.add(what, record, last=True)
-            return
-        if int(record.direction) == self._direction:
-            self._own(record, body)
-        else:
-            self._theirs(record, body)
-
-    def _own(self, record: FrameRecord, body: object) -> None:
-        """Its sender goes on."""
-        mine = self._body
-        if int(record.frame.channel) != self._channel:
-            return
-        if isinstance(mine, Transfer) and isinstance(body, Transfer) and body.handle == mine.handle:
-            if mine.more and body.delivery_id in (None, mine.delivery_id):
-                self._body = body
-                if not body.more:
-                    self.add("ends the delivery", record)
-        elif isinstance(mine, Transfer) and isinstance(body, Disposition):
-            if self._delivery is not None and not body.role and _names(body, self._delivery):
-                self.add("its sender's word on the delivery", record, bool(body.settled))
-        elif isinstance(body, Attach) and isinstance(mine, (Transfer, Flow, Detach)) and not self._name:
-            if body.handle == mine.handle:
-                self._name, self._receiver = body.name or "", body.role is True
-                self.add("its sender attaches a link by this handle only now", record)
-        elif isinstance(body, End) and not isinstance(mine, End):
-            self.add("its sender ends the session", record, last=True)
-
-    def _theirs(self, record: FrameRecord, body: object) -> None:
-        """The other peer answers."""
-        mine = self._body
-        if self._kind == "header" and record.frame.kind == "header":
-            self.add("the answer", record, last=True)
-        elif self._kind == "sasl" and record.frame.kind in ("sasl", "header"):
-            self.add("the answer", record, last=True)
-        elif isinstance(mine, Open) and isinstance(body, Open):
-            self.add("the answer", record, last=True)
-        elif isinstance(body, Begin) and body.remote_channel == self._channel:
-            self._partner = int(record.frame.channel)
-            if isinstance(mine, Begin):
-                self.add("the answer", record, last=True)
-        if self._partner is None or int(record.frame.channel) != self._partner:
-            return
-        if isinstance(body, End):
-            what = "the answer" if isinstance(mine, End) else "the session is ended"
-            self.add(what + (" with an error" if body.error is not None else ""), record, last=True)
-        elif isinstance(body, Attach) and body.name == self._name and (body.role is True) != self._receiver:
-            self._handle = body.handle
-            if isinstance(mine, Attach):
-                self.add("the answer", record)
-        elif isinstance(body, Detach) and self._handle is not None and body.handle == self._handle:
-            what = "the answer" if isinstance(mine, Detach) else "the link is detached"
-            self.add(what + (" with an error" if body.error is not None else ""), record, last=True)
-        elif isinstance(body, Disposition) and isinstance(mine, Transfer) and self._delivery is not None:
-            if body.role and _names(body, self._delivery):
-                what = "settles the delivery" if body.settled else "the receiver's word on the delivery"
-                self.add(what, record, bool(body.settled))
-        elif isinstance(mine, Flow) and isinstance(body, Transfer) and mine.link_credit:
-            if body.handle == self._handle:
-                self.add("the first transfer on the link after it", record, last=True)
-        elif isinstance(mine, Flow) and isinstance(body, Flow) and (mine.echo or mine.drain):
-            if mine.handle is None or body.handle == self._handle:
-                self.add("the flow in answer", record, last=True)
+        return Watch10(record, None if half is None else half.partner, name, receiver, handle)
 
 
 _SASL = {
@@ -524,11 +440,6 @@ _SASL = {
     "sasl-response": "responds to a challenge",
     "sasl-outcome": "ended the SASL layer",
 }
-
-
-def _add(found: list[Ground], effect: str, what: str, mark: Mark | None) -> None:
-    if mark is not None:
-        found.append(Ground(effect, what, mark))
 
 
 def _modes(body: Attach) -> str:
@@ -541,16 +452,3 @@ def _modes(body: Attach) -> str:
         known = dict(enumerate(("first", "second")))
         parts.append(f"rcv-settle-mode {known.get(body.rcv_settle_mode, body.rcv_settle_mode)}")
     return "".join(f", {part}" for part in parts)
-
-
-def _names(body: Disposition, number: int) -> bool:
-    """Whether a disposition names a delivery."""
-    if body.first is None:
-        return False
-    return _among(number, body.first, body.first if body.last is None else body.last)
-
-
-def _among(number: int, first: int, last: int) -> bool:
-    """Whether a delivery-id lies between two others, which wrap."""
-    size = (last - first) & 0xFFFFFFFF
-    return (number - first) & 0xFFFFFFFF <= size < 0x80000000

@@ -22,11 +22,12 @@ from amqpscope.rules.amqp10.judge import Judge as Judge10
 from amqpscope.rules.judges import new_judge
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.portrait import ConnectionPortrait
-from amqpscope.why.grounds import Grounds, Watch
+from amqpscope.why.grounds import Grounds
 from amqpscope.why.grounds091 import Grounds091
 from amqpscope.why.grounds10 import Grounds10
 from amqpscope.why.place import Ground, Knew, Mark, Question, Sequel
 from amqpscope.why.segment import Segment, segment_of
+from amqpscope.why.watch import Watch
 
 __all__ = ["Answer", "inquire"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpscope.why.grounds import Portion, Recent
+from amqpscope.why.remembered import Portion, Recent
 
 
 def test_the_oldest_is_forgotten() -> None:

@@ -1,0 +1,65 @@
+"""What is remembered of a connection, within a bound: of each kind the newest."""
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+from amqpscope.limits import MAX_REMEMBERED_PLACES
+
+__all__ = ["Portion", "Recent"]
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Key, Value]):
+    """A table of which the oldest entries are forgotten."""
+
+    def __init__(self, most: int = MAX_REMEMBERED_PLACES) -> None:
+        self._most = most
+        self._entries: OrderedDict[Key, Value] = OrderedDict()
+
+    def put(self, key: Key, value: Value) -> None:
+        """The newest entry."""
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+
+    def get(self, key: Key) -> Value | None:
+        """The entry, None if there is none or it was forgotten."""
+        return self._entries.get(key)
+
+    def pop(self, key: Key) -> Value | None:
+        """The entry, which is there no more."""
+        return self._entries.pop(key, None)
+
+    def newest_first(self) -> list[Value]:
+        """All entries."""
+        return list(reversed(self._entries.values()))
+
+    def items_newest_first(self) -> list[tuple[Key, Value]]:
+        """All entries with their keys."""
+        return list(reversed(self._entries.items()))
+
+
+class Portion(Generic[Key, Value]):
+    """What one session or channel has of a table that all of a connection share, so that this is bounded.
+
+    owner: what tells it from all others of the connection.
+    """
+
+    def __init__(self, shared: Recent[tuple[int, Key], Value], owner: int) -> None:
+        self._shared = shared
+        self._owner = owner
+
+    def put(self, key: Key, value: Value) -> None:
+        """The newest entry."""
+        self._shared.put((self._owner, key), value)
+
+    def get(self, key: Key) -> Value | None:
+        """The entry, None if there is none or it was forgotten."""
+        return self._shared.get((self._owner, key))
+
+    def newest_first(self) -> list[Value]:
+        """All entries."""
+        return [value for (owner, _), value in self._shared.items_newest_first() if owner == self._owner]

@@ -1,0 +1,25 @@
+"""What follows from a frame: the part that no protocol has a say in."""
+
+from abc import ABC, abstractmethod
+
+from amqpscope.model import FrameRecord
+from amqpscope.why.place import Mark, Sequel
+
+__all__ = ["Watch"]
+
+
+class Watch(ABC):
+    """Looks, behind one frame, for those that answer it."""
+
+    def __init__(self) -> None:
+        self.sequels: list[Sequel] = []
+        self.over = False
+
+    @abstractmethod
+    def see(self, record: FrameRecord) -> None:
+        """A later frame of the connection."""
+
+    def add(self, what: str, record: FrameRecord, last: bool = False) -> None:
+        """A frame that follows from the one in question. last: nothing more is looked for."""
+        self.sequels.append(Sequel(what, Mark.of(record)))
+        self.over = self.over or last
