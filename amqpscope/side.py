@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 
 from amqpscope.detection import Detection
 from amqpscope.evidence import Evidence
-from amqpscope.reassembly.stream import Direction, StreamSink
+from amqpscope.reassembly.direction import Direction
+from amqpscope.reassembly.stream import StreamSink
 from amqpscope.transport.interface import PlainStream
 from dissectors.detect import MORE
 from dissectors.interface import Assembler, Frame

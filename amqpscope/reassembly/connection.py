@@ -84,14 +84,15 @@ from amqpscope.limits import (
     REASSEMBLY_WAITING_PIECES,
     SEQUENCE_WINDOW,
 )
+from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
-from amqpscope.reassembly.stream import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction, StreamFacts, StreamSink
+from amqpscope.reassembly.stream import StreamFacts, StreamSink
 from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 
 _NOWHERE: Final = StreamSink()
 
@@ -156,7 +157,7 @@ class TcpConnection:
                 own.time = time
                 own.packet = packet
                 if self.identification > 0:
-                    own.identify(self.identification)
+                    own.copies.identify(self.identification)
                 if start < end:
                     if acknowledged < 0:
                         acknowledged = 0
@@ -324,7 +325,7 @@ class TcpConnection:
         own.segments += 1
         own.time = time
         own.packet = packet
-        own.identify(self.identification)
+        own.copies.identify(self.identification)
         if flags & _FLAG_SYN:
             seq += 1
             if ((own.origin - seq) & SEQUENCE_MASK) == 0 and own.syn == 0:

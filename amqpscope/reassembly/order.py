@@ -12,8 +12,9 @@ from amqpscope.limits import (
     REASSEMBLY_REORDER_SEGMENTS,
     REASSEMBLY_REORDER_TIME,
 )
+from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction, Piece
 from amqpscope.reassembly.sequence import SEQUENCE_MASK
-from amqpscope.reassembly.stream import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction, Piece, StreamSink
+from amqpscope.reassembly.stream import StreamSink
 from dissectors.wire import i64
 
 __all__ = ["CausalOrder"]
@@ -117,12 +118,13 @@ class CausalOrder:
 
     def tell_copies(self, own: Direction) -> None:
         """At the end: packets that were captured twice, if there were any."""
-        if own.copies > 0:
+        copies = own.copies
+        if copies.packets > 0:
             detail = (
-                f"{own.copies} packets of this direction with {own.duplicated} octets were captured twice, "
-                "as by two taps: these are no retransmissions"
+                f"{copies.packets} packets of this direction with {copies.octets} octets were captured "
+                "twice, as by two taps: these are no retransmissions"
             )
-            self.sink.note(own.index, "capture/duplicate", own.copy_packet, own.copy_time, detail)
+            self.sink.note(own.index, "capture/duplicate", copies.first_packet, copies.first_time, detail)
 
     def told(self, other: Direction, acknowledged: i64) -> i64:
         """An acknowledgement as the sink is told it."""

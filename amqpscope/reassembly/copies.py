@@ -1,0 +1,89 @@
+"""Packets of one direction that were captured twice, as by two taps; none of them was sent again.
+
+Theory of operation. What is sent again goes in another datagram, with another identification (RFC 791,
+section 3.1; IPv6 has none, and of it nothing is known to be a copy). So it is remembered which of the last
+identifications there were, a bit for each: a segment whose identification was there is a copy. They count up
+and wrap at 16 bits; the later one of two is that to which the way up is shorter.
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import REASSEMBLY_COPIES_REACH
+from dissectors.wire import i64
+
+__all__ = ["Copies"]
+
+_ALL: Final = (1 << REASSEMBLY_COPIES_REACH) - 1
+
+
+class Copies:
+    """What was captured twice of one direction.
+
+    in_hand: the segment in hand is a copy. octets, packets: of copies whose octets had been captured before.
+    first_packet, first_time (ns): of the first of them; 0 if there is none.
+    """
+
+    def __init__(self) -> None:
+        self.in_hand: bool = False
+        self.octets: i64 = 0
+        self.packets: i64 = 0
+        self.first_packet: i64 = 0
+        self.first_time: i64 = 0
+        self._segment: i64 = 0  # the number of the last segment that was counted
+        # Of the newest datagram; and a bit for each of the last ones, 0 for it: whether there was one.
+        self._newest: i64 = 0
+        self._seen: i64 = 0
+
+    def identify(self, identification: i64) -> None:
+        """The segment in hand is of a datagram with this identification, 0 if none is known."""
+        self.in_hand = False
+        if identification <= 0:
+            return
+        if self._seen == 0:
+            self._newest = identification
+            self._seen = 1
+            return
+        ahead: i64 = (identification - self._newest) & 0xFFFF
+        if ahead == 0:
+            self.in_hand = True
+        elif ahead < 0x8000:
+            self._newest = identification
+            if ahead >= REASSEMBLY_COPIES_REACH:
+                self._seen = 1
+            else:
+                self._seen = ((self._seen & (_ALL >> ahead)) << ahead) | 1
+        else:
+            behind: i64 = 0x10000 - ahead
+            if behind < REASSEMBLY_COPIES_REACH:
+                bit: i64 = 1 << behind
+                self.in_hand = self._seen & bit != 0
+                self._seen |= bit
+
+    def count(self, size: i64, segment: i64, packet: i64, time: i64) -> None:
+        """`size` octets of the copy in hand had been captured before. It may be told in several parts.
+
+        segment: its number in the direction. packet, time (ns): those that it came with.
+        """
+        self.octets += size
+        if self._segment != segment:
+            self._segment = segment
+            self.packets += 1
+            if self.packets == 1:
+                self.first_packet = packet
+                self.first_time = time
+
+    def dump(self) -> tuple[Any, ...]:
+        """All of it as plain values."""
+        return (
+            (self._newest, self._seen, self.octets),
+            (self.packets, self._segment, self.first_packet, self.first_time),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Copies":
+        """What `dump` gave, as an object again."""
+        datagrams, counts = state
+        copies = Copies()
+        copies._newest, copies._seen, copies.octets = datagrams
+        copies.packets, copies._segment, copies.first_packet, copies.first_time = counts
+        return copies

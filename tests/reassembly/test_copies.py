@@ -1,0 +1,58 @@
+"""Which segments are copies of captured ones, by the identifications of their datagrams."""
+
+from __future__ import annotations
+
+from amqpscope.limits import REASSEMBLY_COPIES_REACH
+from amqpscope.reassembly.copies import Copies
+
+LAST = 0xFFFF
+
+
+def told(*identifications: int) -> list[bool]:
+    """Of each of these datagrams, one after the other, whether it is a copy."""
+    copies = Copies()
+    found = []
+    for identification in identifications:
+        copies.identify(identification)
+        found.append(copies.in_hand)
+    return found
+
+
+def test_an_identification_that_was_there_is_a_copys() -> None:
+    assert told(7, 7, 8, 10, 8, 9, 9) == [False, True, False, False, True, False, True]
+
+
+def test_they_are_known_beyond_their_wrap() -> None:
+    assert told(LAST - 1, LAST, 1, LAST, LAST - 1, 2, 1) == [False, False, False, True, True, False, True]
+
+
+def test_without_an_identification_nothing_is_a_copy() -> None:
+    assert told(5, 0, 0, 5) == [False, False, False, True]
+
+
+def test_what_lags_by_more_than_the_reach_is_none() -> None:
+    reach = REASSEMBLY_COPIES_REACH
+    assert told(1, reach, 1) == [False, False, True]
+    assert told(1, 1 + reach, 1) == [False, False, False]
+    assert told(1, 2, 1 + reach, 2) == [False, False, False, True]
+
+
+def test_a_segment_is_counted_once_however_many_parts_it_has() -> None:
+    copies = Copies()
+    copies.count(10, 3, 30, 300)
+    copies.count(5, 3, 30, 300)
+    copies.count(1, 4, 40, 400)
+    assert (copies.packets, copies.octets) == (2, 16)
+    assert (copies.first_packet, copies.first_time) == (30, 300)
+
+
+def test_it_goes_on_elsewhere() -> None:
+    copies = Copies()
+    copies.identify(6)
+    copies.identify(7)
+    copies.count(10, 3, 30, 300)
+    moved = Copies.load(copies.dump())
+    assert moved.dump() == copies.dump()
+    moved.count(1, 3, 31, 310)
+    moved.identify(6)
+    assert (moved.packets, moved.octets, moved.first_packet, moved.in_hand) == (1, 11, 30, True)
