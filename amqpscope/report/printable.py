@@ -90,7 +90,7 @@ def cells(text: str) -> int:
     """The columns that printable text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(get_character_cell_size(character) for character in text)
+    return sum(map(get_character_cell_size, text))
 
 
 def cut(text: str, most: int) -> str:
@@ -106,8 +106,8 @@ def wrap(text: str, first: int, width: int) -> list[str]:
     """Printable text in lines of at most `width` columns, the first of `first`; at spaces if it can."""
     lines: list[str] = []
     room = first
-    while cells(text) > room:
-        end = _fitting(text, room)
+    # What is left may be long: it is looked at as far as it fits, not counted anew for each line.
+    while (end := _fitting(text, room)) < len(text):
         space = text.rfind(" ", 0, end + 1)
         if space > 0:
             lines.append(text[:space])

@@ -14,6 +14,7 @@ from support import amqp10_encode as amqp
 from support.commands import amqpscope, every_way, set_against_another
 from support.marker import GIVEN_AWAY, MARKER
 from support.tcp_writer import Capture, Connection
+from support.thorough import share
 
 from amqpscope import read
 
@@ -475,16 +476,24 @@ def asked_why(path: Path) -> list[list[str]]:
     holding = [record.packet for record in read(path) if GIVEN_AWAY.search(str(record.frame.raw))]
     packets = {packet + more for packet in holding[:: max(len(holding) // 3, 1)] for more in (0, 1)}
     return [
-        ["why", *form, str(path), str(packet)] for packet in packets for form in ((), ("--format", "json"))
+        ["why", *form, str(path), str(packet)]
+        for packet in sorted(packets)
+        for form in ((), ("--format", "json"))
     ]
 
 
 def check(traffic: Traffic, tmp_path: Path, capsys: pytest.CaptureFixture[str], found: bool = True) -> Path:
-    """Nothing that any command writes holds the marker; found: it is in the capture."""
+    """Nothing that any command writes holds the marker; found: it is in the capture.
+
+    Each capture is shown in all detail and in a share of the other ways: together in all of them.
+    """
     path = traffic.write(tmp_path / "c.pcapng")
+    octets = path.read_bytes()
     if found:
-        assert SECRET in path.read_bytes()
-    for arguments in (*every_way(path), *asked_why(path), *set_against_another(path)):
+        assert SECRET in octets
+    seed = octets.hex()
+    ways = share([*every_way(path), *set_against_another(path)], 3, seed)
+    for arguments in (["read", "-vv", str(path)], *ways, *share(asked_why(path), 4, seed)):
         result = amqpscope(capsys, *arguments)
         assert result.status == ("diff" in arguments)
         written = result.out + result.err
