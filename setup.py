@@ -115,6 +115,7 @@ COMPILED = [
     "amqpscope/capture/recording/chunk.py",
     "amqpscope/capture/recording/comments.py",
     "amqpscope/capture/recording/interfaces.py",
+    "amqpscope/capture/recording/pcapng_files.py",
     "amqpscope/capture/recording/pcapng_recorder.py",
     *sorted(str(path) for path in Path("amqpscope/reassembly").glob("*.py") if path.name != "__init__.py"),
 ]

@@ -11,8 +11,7 @@ comes later goes to the next packet.)
 A flight recorder writes nothing until it is triggered. Until then it forgets what is older than it has to
 keep, or too much; from then on it is as the others, and begins with what it has kept.
 
-A file begins with the section header and what is known of the interfaces; one that is seen later is described
-before its first packet is written. Numbers of interfaces in the file are given in the order of description.
+How blocks become files, and when the next one begins, is for `pcapng_files` to know.
 
 Nothing but `flush`, `trigger` and `finish` raises: an error in writing is kept until then and told once.
 The recorder takes no more packets after it.
@@ -23,20 +22,14 @@ from struct import Struct
 from typing import Final
 
 from amqpscope.capture.recorder import PacketRecorder
-from amqpscope.capture.recording.blocks import (
-    ENHANCED_PACKET,
-    PACKET_MIN,
-    plain,
-    section_header,
-    with_options,
-)
+from amqpscope.capture.recording.blocks import ENHANCED_PACKET, PACKET_MIN
 from amqpscope.capture.recording.chunk import Chunk
 from amqpscope.capture.recording.comments import Comments
 from amqpscope.capture.recording.interfaces import Interfaces
-from amqpscope.capture.recording.output import Files, Rotation
+from amqpscope.capture.recording.output import Rotation
+from amqpscope.capture.recording.pcapng_files import PcapngFiles
 from amqpscope.errors import CaptureError
 from amqpscope.limits import (
-    MAX_COMMENT,
     MAX_PACKET,
     MAX_TIME,
     RECORDING_BEFORE,
@@ -46,7 +39,7 @@ from amqpscope.limits import (
     RECORDING_LATE,
     RECORDING_SPAN,
 )
-from dissectors.wire import i64, u32le
+from dissectors.wire import i64
 
 __all__ = ["PcapngRecorder"]
 
@@ -54,7 +47,6 @@ _SMALLEST_CHUNK: Final = 4096
 _HIGHEST_WORD: Final = 0xFFFFFFFF
 _MAX_FORMS: Final = 2048  # shapes of blocks remembered: of packets below 8 KiB, and some larger ones
 _NEVER: Final = -1
-_UNBOUNDED: Final = 1 << 62
 
 
 class PcapngRecorder(PacketRecorder):
@@ -82,18 +74,10 @@ class PcapngRecorder(PacketRecorder):
         self.unrecorded: i64 = 0
         self.held: i64 = 0
         self.failed = False
-        self._files = Files(path, rotation, before > 0)
-        self._application = application
-        self._remark = ""
+        self._interfaces = Interfaces()
+        self._comments = Comments()
+        self._files = PcapngFiles(path, application, rotation, before > 0, self._interfaces, self._comments)
         self._start = start
-        self._rotating = rotation is not None
-        self._most_octets: i64 = _UNBOUNDED
-        self._most_packets: i64 = _UNBOUNDED
-        self._duration: i64 = _UNBOUNDED  # of a file
-        if rotation is not None:
-            self._most_octets = rotation.size or _UNBOUNDED
-            self._most_packets = rotation.packets or _UNBOUNDED
-            self._duration = rotation.duration or _UNBOUNDED
         self._writing = before <= 0
         self._before: i64 = before
         self._most: i64 = before_octets if before > 0 else RECORDING_HOLD_OCTETS
@@ -106,29 +90,21 @@ class PcapngRecorder(PacketRecorder):
         self._newest: i64 = 0  # time of the last packet
         self._first_time: i64 = _NEVER
         self._forms: dict[int, Struct] = {}
-        self._interfaces = Interfaces()
         self._interface: i64 = _NEVER  # the last packet's
         self._link_type: i64 = _NEVER
         self._place: i64 = 0
-        self._comments = Comments()
         self._cut: i64 = _NEVER  # time of the last packet that was forgotten to keep memory bounded
-        # Of the file that is open.
-        self._begun = False
-        self._descriptions = 0  # interfaces that are described in it
-        self._octets: i64 = 0
-        self._file_packets: i64 = 0
-        self._file_time: i64 = 0  # of its first packet
-        self._file_first: i64 = 0  # the number of that
-        self._file_lost: dict[int, int] = {}  # by place of the interface
-        self._fitting_packets: i64 = 0  # second result of _fitting
         if self._writing and rotation is None:
-            self._begin(0, 0)
+            try:
+                self._files.begin(0, 0)
+            except CaptureError as error:
+                self._fail(error)
             self._tell()
 
     @property
     def files(self) -> list[str]:
         """Names of the files that were written and are there; standard output has none."""
-        return list(self._files.names)
+        return self._files.names
 
     def interface(self, index: int, name: str, link_type: int, description: str, filter: str) -> None:
         """What is known of interface `index`. To be told before its packets, to be written before them."""
@@ -238,8 +214,8 @@ class PcapngRecorder(PacketRecorder):
         """
         if not self._closed:
             if self._writing:
-                if self._begun:
-                    self._write_descriptions()
+                if self._files.begun:
+                    self._describe()
                 newest: i64 = self._newest
                 if now > newest:
                     newest = min(now, MAX_TIME)
@@ -264,7 +240,7 @@ class PcapngRecorder(PacketRecorder):
                 reason += f"; memory for only {kept / 1_000_000_000:.3f} s before it"
             if self._comments.unsaid > 0:
                 reason += f"; no memory for {self._comments.unsaid} comments before it"
-            self._remark = reason
+            self._files.remark = reason
             self._writing = True
             self._most = RECORDING_HOLD_OCTETS
             self._span = RECORDING_SPAN
@@ -284,25 +260,6 @@ class PcapngRecorder(PacketRecorder):
                 self._finish(end, received, dropped)
         self._close()
         self._tell()
-
-    def _finish(self, end: int, received: list[int], dropped: list[int]) -> None:
-        if not self._begun:
-            self._begin(end, 0)
-        self._write_descriptions()
-        if end <= 0:
-            end = self._newest
-        # A file that begins later than the capture tells of its own time only.
-        later = self._file_first > 1
-        start = self._start
-        if later:
-            start = self._file_time
-        elif start <= 0:
-            start = self._first_time
-        if start <= 0:
-            start = end
-        in_file = self._file_lost if later else None
-        remarks = self._comments.take_late()
-        self._write(self._interfaces.statistics(start, end, received, dropped, remarks, in_file))
 
     # Packets in hand.
 
@@ -393,131 +350,26 @@ class PcapngRecorder(PacketRecorder):
             self._drop_oldest()
 
     def _put(self, chunk: Chunk, stop: i64) -> None:
-        """Write the blocks of a chunk that end at `stop` or before it, in as many files as they take."""
-        while chunk.start < stop and not self._closed:
-            if not self._begun:
-                self._begin(chunk.time, chunk.first)
-            descriptions = self._interfaces.descriptions(self._descriptions)
-            extra: i64 = len(descriptions)
-            until: i64 = stop
-            number: i64 = chunk.next if stop == chunk.end else chunk.next - 1
-            octets = bytes(memoryview(chunk.octets)[chunk.start : stop])
-            if self._rotating and not self._fits(chunk, number, stop - chunk.start + extra):
-                size: i64 = self._fitting(octets, chunk.first, extra)
-                if size == 0:
-                    self._begin(_time(octets, 0), chunk.first)
-                    continue
-                if size < len(octets):
-                    octets = octets[:size]
-                    until = chunk.start + size
-                    number = chunk.first + self._fitting_packets
-            self._file_packets += number - chunk.first
-            if chunk.lossy:
-                self._count_lost(octets)
-            if chunk.commented:
-                octets = self._with_comments(octets, chunk.first)
-            self._descriptions = self._interfaces.count
-            self._write(descriptions + octets if descriptions else octets)
-            chunk.first = number
-            chunk.start = until
-
-    def _count_lost(self, octets: bytes) -> None:
-        """Remember what these blocks say of packets that were lost."""
-        at: i64 = 0
-        while at < len(octets):
-            size: i64 = u32le(octets, at + 4)
-            padded: i64 = (u32le(octets, at + 20) + 3) & ~3
-            if size > PACKET_MIN + padded:  # the only option that was put there
-                place: int = u32le(octets, at + 8)
-                low: int = u32le(octets, at + 32 + padded)
-                high: int = u32le(octets, at + 36 + padded)
-                self._file_lost[place] = self._file_lost.get(place, 0) + (high << 32) + low
-            at += size
-
-    def _fits(self, chunk: Chunk, number: i64, size: i64) -> bool:
-        """Whether a chunk's packets before `number`, `size` octets, surely fit into the file."""
-        return (
-            self._octets + size + self._comments.octets <= self._most_octets
-            and self._file_packets + number - chunk.first <= self._most_packets
-            and chunk.latest - self._file_time < self._duration
-        )
-
-    def _fitting(self, octets: bytes, number: i64, extra: i64) -> i64:
-        """How many of these octets, blocks of packets from `number` on, fit into the file behind `extra`.
-
-        `_fitting_packets`: how many packets. Into a file without packets at least one fits.
-        """
-        at: i64 = 0
-        packets: i64 = 0
-        taken: i64 = self._octets + extra
-        while at < len(octets):
-            size: i64 = u32le(octets, at + 4)
-            taken += size
-            taken += self._comments.octets_of(number)
-            time = _time(octets, at)
-            if self._file_packets + packets > 0:
-                if (
-                    taken > self._most_octets
-                    or self._file_packets + packets >= self._most_packets
-                    or time - self._file_time >= self._duration
-                ):
-                    break
-            at += size
-            packets += 1
-            number += 1
-        self._fitting_packets = packets
-        return at
-
-    def _with_comments(self, octets: bytes, number: i64) -> bytes:
-        """Blocks of packets, from `number` on, with what is to be said of them."""
-        pieces: list[bytes] = []
-        at: i64 = 0
-        done: i64 = 0
-        while at < len(octets):
-            size: i64 = u32le(octets, at + 4)
-            options = self._comments.take(number)
-            if options is not None:
-                pieces.append(octets[done:at])
-                pieces.append(with_options(octets, at, options))
-                done = at + size
-            at += size
-            number += 1
-        pieces.append(octets[done:])
-        return b"".join(pieces)
-
-    def _begin(self, time: int, number: int) -> None:
-        """Begin the file, or the next one, whose first packet has that time and number; 0: not known yet."""
-        if self._rotating or self._before > 0:
-            try:
-                self._files.begin(time)
-            except CaptureError as error:
-                self._fail(error)
-                return
-        self._begun = True
-        self._descriptions = 0
-        self._octets = 0
-        self._file_packets = 0
-        self._file_time = time
-        self._file_first = number
-        self._file_lost = {}
-        remarks = [self._remark] if self._remark else []
-        if number > 1:
-            remarks.append(f"packet 1 of this file is packet {number} of the capture")
-        self._write(section_header(self._application, plain("; ".join(remarks), MAX_COMMENT)))
-
-    def _write_descriptions(self) -> None:
-        """Describe the interfaces that the file does not know yet."""
-        octets = self._interfaces.descriptions(self._descriptions)
-        if octets:
-            self._descriptions = self._interfaces.count
-            self._write(octets)
-
-    def _write(self, octets: bytes) -> None:
+        """Write the blocks of a chunk that end at `stop` or before it, unless an error was the end."""
         if self._closed:
             return
-        self._octets += len(octets)
         try:
-            self._files.write(octets)
+            self._files.put(chunk, stop)
+        except CaptureError as error:
+            self._fail(error)
+
+    def _describe(self) -> None:
+        try:
+            self._files.describe()
+        except CaptureError as error:
+            self._fail(error)
+
+    def _finish(self, end: int, received: list[int], dropped: list[int]) -> None:
+        try:
+            if not self._files.begun:
+                self._files.begin(end, 0)
+            start = self._start if self._start > 0 else self._first_time
+            self._files.finish(start, end if end > 0 else self._newest, received, dropped)
         except CaptureError as error:
             self._fail(error)
 
@@ -544,8 +396,3 @@ class PcapngRecorder(PacketRecorder):
         if error:
             self._error = ""
             raise CaptureError(error)
-
-
-def _time(octets: bytes, at: i64) -> i64:
-    """The time of the packet whose block is there."""
-    return (u32le(octets, at + 12) << 32) | u32le(octets, at + 16)

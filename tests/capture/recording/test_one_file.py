@@ -352,6 +352,15 @@ def test_a_full_disk_is_told_once_and_leaves_a_whole_file(tmp_path: Path) -> Non
     assert sink.notes == []
 
 
+def test_a_disk_that_is_full_at_the_end_is_told_with_its_reason(tmp_path: Path) -> None:
+    recorder = PcapngRecorder(str(tmp_path / "recorded.pcapng"), "a test")
+    for number in range(1, 10):
+        give(recorder, number, START + number * SECOND, bytes(1000))
+    with no_room_beyond(3000):
+        with pytest.raises(CaptureError, match=r"recorded\.pcapng: File too large$"):
+            recorder.finish(0, [], [])
+
+
 def test_a_device_that_takes_nothing() -> None:
     with pytest.raises(CaptureError, match=r"^/dev/full: No space left on device$"):
         PcapngRecorder("/dev/full", "a test")
