@@ -356,9 +356,8 @@ def test_a_disk_that_is_full_at_the_end_is_told_with_its_reason(tmp_path: Path) 
     recorder = PcapngRecorder(str(tmp_path / "recorded.pcapng"), "a test")
     for number in range(1, 10):
         give(recorder, number, START + number * SECOND, bytes(1000))
-    with no_room_beyond(3000):
-        with pytest.raises(CaptureError, match=r"recorded\.pcapng: File too large$"):
-            recorder.finish(0, [], [])
+    with no_room_beyond(3000), pytest.raises(CaptureError, match=r"recorded\.pcapng: File too large$"):
+        recorder.finish(0, [], [])
 
 
 def test_a_device_that_takes_nothing() -> None:
