@@ -54,8 +54,10 @@ def environment(folder: Path) -> dict[str, str]:
 def run(folder: Path, *options: str, before: list[str] | None = None) -> subprocess.CompletedProcess[str]:
     """pytest in a process of its own and this folder, `before` being put in front of the command."""
     basetemp = f"--basetemp={folder.parent / 'base'}"
+    # The plugin of Hypothesis loads all of it at the end of a run, which takes longer than such a run.
+    without = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
     return subprocess.run(
-        [*(before or []), sys.executable, "-m", "pytest", "-p", "no:cacheprovider", basetemp, *options],
+        [*(before or []), sys.executable, "-m", "pytest", *without, basetemp, *options],
         cwd=folder,
         env=environment(folder.parent),
         stdin=subprocess.DEVNULL,
