@@ -407,6 +407,12 @@ class Recorder:
                 *partitions,
             ),
         )
+        self._links(connection, summary, partitions)
+
+    def _links(
+        self, connection: Connection, summary: ConnectionSummary, partitions: tuple[date, str | None]
+    ) -> None:
+        """The links of a connection that is over."""
         for number, link in enumerate(summary.links.values()):
             self._rows.add(
                 "links",

@@ -50,7 +50,6 @@ from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.portrait import portray
-from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.standing import obscure
 from amqpscope.tracking.amqp10.summary import Summary
 from amqpscope.tracking.amqp10.transaction_names import attaches_control
@@ -329,52 +328,17 @@ class Judge(AnyJudge):
         if isinstance(body, Transfer):
             self.transfer(case, body, said)
         elif isinstance(body, Disposition):
-            settlement.judge_disposition_alone(case, body)
-            ends = session.on_session(case)
-            if ends is not None:
-                case.session = ends
-                self.disposition(case, ends, body)
-                if case.peer.reserved:
-                    refusal.judge_disposition(case, ends, body)
-                settlement.judge_disposition(case, ends, body)
+            self.disposition(case, body)
         elif isinstance(body, Flow):
             self.flow(case, body)
         elif isinstance(body, Attach):
-            link.judge_attach_alone(case, body)
-            terminus.judge_attach(case, body)
-            control_link.judge_attach(case, body)
-            ends = session.on_session(case)
-            if ends is not None:
-                case.session = ends
-                session.judge_attach(case, ends, body)
-                link.judge_attach(case, ends, body)
-                resumed_receipt.judge_attach(case, ends, body)
-                terminus.judge_request(case, ends, body)
-                terminus.judge_kept(case, ends, body)
+            self.attach(case, body)
         elif isinstance(body, Detach):
-            ends = session.on_session(case)
-            if ends is not None:
-                case.session = ends
-                if body.handle is not None and body.handle not in ends.handles:
-                    link.detach_on_unattached_handle(case, ends, body.handle)
-                elif body.error is None and body.closed and body.handle is not None:
-                    not_resumed.judge_leaving(case, ends, body.handle)
-                elif body.error is not None and body.handle is not None:
-                    refusal.judge_detach(case, ends, ends.handles[body.handle], body.error)
-                attachment.judge_detach(case, ends, body)
-            if body.error is not None:
-                condition.judge_error(case, body.error)
+            self.detach(case, body)
         elif isinstance(body, Begin):
             session.judge_begin(case, body)
         elif isinstance(body, End):
-            ends = session.on_session(case)
-            if ends is not None:
-                case.session = ends
-                ending.judge_end_of_session(case, ends)
-                if body.error is not None:
-                    condition.judge_error_of_end(case, ends, body.error)
-            if body.error is not None:
-                condition.judge_error(case, body.error)
+            self.end_of_session(case, body)
         elif isinstance(body, Open):
             connection.judge_open(case, body)
         elif isinstance(body, Close):
@@ -434,8 +398,13 @@ class Judge(AnyJudge):
         if attached.filters and whole is not None and whole.complete:
             filtering.judge_message(case, attached, whole)
 
-    def disposition(self, case: Case, ends: SessionEnd, body: Disposition) -> None:
-        """A disposition: what it says of transactions."""
+    def disposition(self, case: Case, body: Disposition) -> None:
+        """A disposition: what it says of transactions, and of deliveries."""
+        settlement.judge_disposition_alone(case, body)
+        ends = session.on_session(case)
+        if ends is None:
+            return
+        case.session = ends
         meant: Transaction | None = None
         if body.role and body.state is not None:
             meant = transaction.judge_disposition(case, ends, body)
@@ -443,6 +412,9 @@ class Judge(AnyJudge):
             transactional_work.judge_disposition(case, ends, body, meant)
         if body.role and case.found == 0 and (case.ledger.active or isinstance(body.state, Declared)):
             coordinator.judge_disposition(case, ends, body)
+        if case.peer.reserved:
+            refusal.judge_disposition(case, ends, body)
+        settlement.judge_disposition(case, ends, body)
 
     def flow(self, case: Case, body: Flow) -> None:
         """A flow: its session's rules, and its link's."""
@@ -462,6 +434,47 @@ class Judge(AnyJudge):
         link.judge_flow(case, attached, body)
         if body.properties is not None and not attached.sender:
             transaction.judge_flow(case, ends, body)
+
+    def attach(self, case: Case, body: Attach) -> None:
+        """An attach: what it says by itself, then its session's rules, its link's, its termini's."""
+        link.judge_attach_alone(case, body)
+        terminus.judge_attach(case, body)
+        control_link.judge_attach(case, body)
+        ends = session.on_session(case)
+        if ends is None:
+            return
+        case.session = ends
+        session.judge_attach(case, ends, body)
+        link.judge_attach(case, ends, body)
+        resumed_receipt.judge_attach(case, ends, body)
+        terminus.judge_request(case, ends, body)
+        terminus.judge_kept(case, ends, body)
+
+    def detach(self, case: Case, body: Detach) -> None:
+        """A detach: its link's rules, and its error's."""
+        ends = session.on_session(case)
+        if ends is not None:
+            case.session = ends
+            if body.handle is not None and body.handle not in ends.handles:
+                link.detach_on_unattached_handle(case, ends, body.handle)
+            elif body.error is None and body.closed and body.handle is not None:
+                not_resumed.judge_leaving(case, ends, body.handle)
+            elif body.error is not None and body.handle is not None:
+                refusal.judge_detach(case, ends, ends.handles[body.handle], body.error)
+            attachment.judge_detach(case, ends, body)
+        if body.error is not None:
+            condition.judge_error(case, body.error)
+
+    def end_of_session(self, case: Case, body: End) -> None:
+        """An end: what is left open in its session, and its error."""
+        ends = session.on_session(case)
+        if ends is not None:
+            case.session = ends
+            ending.judge_end_of_session(case, ends)
+            if body.error is not None:
+                condition.judge_error_of_end(case, ends, body.error)
+        if body.error is not None:
+            condition.judge_error(case, body.error)
 
 
 # What the dissectors prove, by the problem's code.

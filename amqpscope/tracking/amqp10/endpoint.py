@@ -104,47 +104,21 @@ class Endpoint(Receiving):
                 self.send_attach(session, body, record)
         elif isinstance(body, Detach):
             session = self.session_on(channel)
-            if session is not None and body.handle is not None:
-                link = session.handles.pop(body.handle, None)
-                if link is not None:
-                    link.send_detach(body, Spot.of(record))
-                    self.leave_link(session, link.name)
-                    link.handle = UNKNOWN
-                    session.free(body.handle, link)
+            if session is not None:
+                self.send_detach(session, body, record)
         elif isinstance(body, Begin):
             self.send_begin(body, channel, record.packet)
         elif isinstance(body, End):
-            session = self.sessions.pop(channel, None)
-            self._own_channel = NO_CHANNEL
-            if session is not None:
-                session.send_end(body)
-                self.leave_link(session, "")
-                self.settle_accounts(session)
-                self.ended[channel] = session
+            self.send_end(body, channel)
         elif isinstance(body, Open):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:OPEN")
             if self.open is None:
                 self.open = body
                 self.open_packet = record.packet
         elif isinstance(body, Close):
-            action = "S:CLOSE(error)" if body.error is not None else "S:CLOSE"
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, action)
-            if not self.closed:
-                self.close_packet = record.packet
-                self.close_time = record.last_time
-                self.close_stands = True
-                if body.error is not None and body.error.condition is not None:
-                    self.close_condition = str(body.error.condition)
-            self.closed = True
+            self.send_close(body, record)
         elif isinstance(body, ProtocolHeader):
-            if self.closed and self.peer_closed:
-                self.restart()
-            elif not self.whole:
-                self.close_stands = False
-            self.headers.send(body, bool(frame.problems) and self.headers.sent > 0)
-            self.layer = body.protocol()
-            if self.layer == "AMQP 1.0":
-                self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:HDR")
+            self.send_header(body, bool(frame.problems))
         elif isinstance(body, SaslInit):
             self.init = body
         elif isinstance(body, SaslMechanisms):
@@ -156,6 +130,27 @@ class Endpoint(Receiving):
         elif frame.kind == "skipped":
             self.lost()
 
+    def send_header(self, header: ProtocolHeader, odd: bool) -> None:
+        if self.closed and self.peer_closed:
+            self.restart()
+        elif not self.whole:
+            self.close_stands = False
+        self.headers.send(header, odd and self.headers.sent > 0)
+        self.layer = header.protocol()
+        if self.layer == "AMQP 1.0":
+            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:HDR")
+
+    def send_close(self, close: Close, record: FrameRecord) -> None:
+        action = "S:CLOSE(error)" if close.error is not None else "S:CLOSE"
+        self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, action)
+        if not self.closed:
+            self.close_packet = record.packet
+            self.close_time = record.last_time
+            self.close_stands = True
+            if close.error is not None and close.error.condition is not None:
+                self.close_condition = str(close.error.condition)
+        self.closed = True
+
     def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
         if channel in self.sessions:
             # A second begin in use: the session that is there goes on, which is what peers do.
@@ -165,6 +160,25 @@ class Endpoint(Receiving):
         self.sessions[channel] = session
         self._own_channel = NO_CHANNEL
         self.ended.pop(channel, None)
+
+    def send_end(self, end: End, channel: int) -> None:
+        session = self.sessions.pop(channel, None)
+        self._own_channel = NO_CHANNEL
+        if session is not None:
+            session.send_end(end)
+            self.leave_link(session, "")
+            self.settle_accounts(session)
+            self.ended[channel] = session
+
+    def send_detach(self, session: SessionEnd, detach: Detach, record: FrameRecord) -> None:
+        if detach.handle is None:
+            return
+        link = session.handles.pop(detach.handle, None)
+        if link is not None:
+            link.send_detach(detach, Spot.of(record))
+            self.leave_link(session, link.name)
+            link.handle = UNKNOWN
+            session.free(detach.handle, link)
 
     def send_attach(self, session: SessionEnd, attach: Attach, record: FrameRecord) -> None:
         if attach.name is None or attach.role is None:
