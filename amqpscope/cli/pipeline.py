@@ -216,7 +216,7 @@ def run(
 ) -> int:
     """Analyse captures into tables of files, connections, links, frames, deliveries and findings."""
     _need_extra()
-    from amqpscope.pipeline.inputs import capture_sets
+    from amqpscope.pipeline.capture_set import capture_sets
     from amqpscope.pipeline.planner import make_plan
     from amqpscope.pipeline.schemas import TABLES
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import whole
 from amqpscope.pipeline.flow import BLOCKS, Piece
-from amqpscope.pipeline.inputs import capture_sets
 from amqpscope.pipeline.lake import Lake, Part
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO

@@ -14,8 +14,9 @@ import pyarrow as pa
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.connections import ConnectionTable
 from amqpscope.note import Note
+from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.files import Fate, FileReader, file_row, whole
-from amqpscope.pipeline.inputs import CaptureSet, Input
+from amqpscope.pipeline.inputs import Input
 from amqpscope.pipeline.rows import Recorder, Rows
 
 __all__ = ["read_set", "table_for"]

@@ -15,15 +15,7 @@ from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.note import Note
-from amqpscope.pipeline.inputs import (
-    READ_ERRORS,
-    Input,
-    Times,
-    Trouble,
-    open_file,
-    size_now,
-    trouble_of,
-)
+from amqpscope.pipeline.inputs import READ_ERRORS, Input, Times, Trouble, open_file, size_now, trouble_of
 from amqpscope.pipeline.packets import first_number, split
 
 __all__ = ["BLOCK", "Fate", "FileReader", "Range", "file_row", "ranges", "whole"]

@@ -21,9 +21,10 @@ from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.correlate import correlate as join
 from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.note import Note
+from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import table_for
 from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
-from amqpscope.pipeline.inputs import CaptureSet, Trouble
+from amqpscope.pipeline.inputs import Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
 from amqpscope.tracking.summaries import load_summary

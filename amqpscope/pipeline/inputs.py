@@ -1,20 +1,15 @@
-"""Which files are read, which of them are one capture set, and opening them.
+"""Which files are read, what a first look at them tells, and opening them.
 
 A source is a file, a directory (all files below it), a pattern (`captures/**/*.pcap`) or the URL of one in
 a file system that pyarrow knows (`s3://bucket/captures`, `gs://`, `hdfs://`, `file:///`), with its options
 behind a question mark; credentials in it are in no name that is shown or stored. Every file found is an
 input, whether it can be read or not. gzip and zstd are told by the file's first octets, not by its
 name.
-
-The files of a set follow one another by the time of their first packet, those without by name. If they
-overlap in time (several taps; or it cannot be seen that they do not, as in compressed files) their packets
-are put in the order of time, as `check --merge` does; up to MAX_MERGE_OPEN at a time.
 """
 
 import contextlib
 import fnmatch
 import glob
-import heapq
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -29,19 +24,18 @@ from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.reader import for_magic
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
-from amqpscope.limits import MAX_MERGE_OPEN, MAX_TIME
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.packets import MAX_FILES
 
 __all__ = [
+    "FIRST_LOOK",
+    "LOOKERS",
     "READ_ERRORS",
-    "CaptureSet",
     "Input",
     "Times",
     "Trouble",
-    "capture_sets",
     "damaged",
     "file_system",
+    "find_inputs",
     "is_remote",
     "open_file",
     "shown",
@@ -49,13 +43,10 @@ __all__ = [
     "trouble_of",
 ]
 
-_FIRST_LOOK = 64 * 1024
+FIRST_LOOK = 64 * 1024
 """Octets of each file that are looked at before the plan is made: they hold its first packets."""
 
-_LAST_LOOK = 256 * 1024
-"""Octets at the end of a file of several that are looked at, to see whether they overlap in time."""
-
-_LOOKERS = 16
+LOOKERS = 16
 """Files looked at at a time: each waits for its file system, mostly."""
 
 LAKE_MANIFEST = "manifest.json"
@@ -98,29 +89,11 @@ _NO_CAPTURE = ("foreign", "empty", "missing", "corrupt", "truncated")
 """What a first look can say of something that is no capture; damaged from its beginning, if compressed."""
 
 
-class CaptureSet(NamedTuple):
-    """Files that are one capture. by_time: they are read in the order of time, as they overlap or may; else
-    one after another. too_many: also although they overlap.
+def find_inputs(sources: Iterable[str]) -> list[Input]:
+    """All inputs of these sources, each once and looked at, in the order in which they are found.
+
+    Raises PipelineError for a source that cannot be one.
     """
-
-    name: str
-    files: tuple[Input, ...]
-    by_time: bool = False
-    too_many: bool = False
-
-    @property
-    def size(self) -> int:
-        """Octets to be read."""
-        return sum(file.size for file in self.files if file.trouble is None)
-
-
-def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[CaptureSet]:
-    """All inputs of these sources, by capture set, in a fixed order.
-
-    set_by: `directory`, `file`, or a regular expression that is searched in the path: what its first group
-    matches (or all of it) names the set; files in which it is not found are each a set of their own.
-    """
-    named = _naming(set_by)
     found: dict[str, Input] = {}
     of_sources: list[list[str]] = []
     for source in sources:
@@ -130,45 +103,14 @@ def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[Capt
             if file.named or file.path not in found:
                 found[file.path] = file
         of_sources.append(paths)
-    with ThreadPoolExecutor(_LOOKERS) as lookers:
+    with ThreadPoolExecutor(LOOKERS) as lookers:
         looked = dict(zip(found, lookers.map(_look, found.values()), strict=True))
     for paths in of_sources:
         # A source in which there is no capture is a failure.
         if all(looked[path].skipped for path in paths):
             for path in paths:
                 looked[path] = looked[path]._replace(named=True)
-    inputs = looked.values()
-    sets: dict[str, list[Input]] = {}
-    for file in inputs:
-        sets.setdefault(named(file), []).append(file)
-    for name, files in sets.items():
-        if len(files) > MAX_FILES:
-            raise PipelineError(f"{name}: {len(files)} files in one capture set, at most {MAX_FILES} can be")
-    made = []
-    for name, files in sorted(sets.items()):
-        files.sort(key=lambda file: (file.first_time, file.capture))
-        overlap, too_many = _overlap(files)
-        made.append(CaptureSet(name, tuple(files), overlap and not too_many, too_many))
-    return made
-
-
-def _naming(set_by: str) -> Any:
-    if set_by == "directory":
-        return lambda file: os.path.dirname(file.capture) or "."
-    if set_by == "file":
-        return lambda file: file.capture
-    try:
-        pattern = re.compile(set_by)
-    except re.error as error:
-        raise PipelineError(f"--set-by {set_by}: not a regular expression ({error})") from error
-
-    def by_pattern(file: Input) -> str:
-        match = pattern.search(file.capture)
-        if match is None:
-            return file.capture
-        return match.group(1 if pattern.groups else 0) or file.capture
-
-    return by_pattern
+    return list(looked.values())
 
 
 def file_system(path: str) -> tuple[fs.FileSystem, str]:
@@ -322,8 +264,8 @@ def _look(file: Input) -> Input:
         with open_file(file) as opened:
             unpacked = Unpacked(opened.read)
             block = b""
-            while len(block) < _FIRST_LOOK:
-                more = unpacked.read1(_FIRST_LOOK - len(block))
+            while len(block) < FIRST_LOOK:
+                more = unpacked.read1(FIRST_LOOK - len(block))
                 if not more:
                     break
                 block += more
@@ -368,52 +310,6 @@ class Times(SegmentSink):
         self.first = self.first or time
         if time > self.latest:
             self.latest = time
-
-
-def _last_time(file: Input) -> int:
-    """The time of the last TCP segment of a capture, or MAX_TIME if it is not to be seen in its last octets.
-
-    The reader is given the file's beginning and its end, and finds the records in that as behind damage.
-    """
-    if file.compression:
-        return MAX_TIME
-    times = Times()
-    try:
-        with open_file(file) as opened:
-            begin = min(_FIRST_LOOK, file.size)
-            block = bytes(opened.read_at(begin, 0))
-            reader = for_magic(block, times)
-            if reader is None:
-                return MAX_TIME
-            reader.feed(block)
-            if file.size > begin:
-                if file.size > begin + _LAST_LOOK:
-                    times.latest = 0
-                octets = min(_LAST_LOOK, file.size - begin)
-                reader.feed(bytes(opened.read_at(octets, file.size - octets)))
-            reader.finish()
-    except READ_ERRORS:
-        return MAX_TIME
-    return times.latest or MAX_TIME
-
-
-def _overlap(files: list[Input]) -> tuple[bool, bool]:
-    """Whether files, in order, may overlap in time; and whether more do at a time than can be open."""
-    readable = [file for file in files if file.trouble is None and file.first_time]
-    if len(readable) < 2:
-        return False, False
-    with ThreadPoolExecutor(_LOOKERS) as lookers:
-        ends = list(lookers.map(_last_time, readable))
-    overlaps = False
-    under_way: list[int] = []
-    for file, end in zip(readable, ends, strict=True):
-        while under_way and under_way[0] <= file.first_time:
-            heapq.heappop(under_way)
-        overlaps = overlaps or bool(under_way)
-        heapq.heappush(under_way, end)
-        if len(under_way) > MAX_MERGE_OPEN:
-            return True, True
-    return overlaps, False
 
 
 def trouble_of(error: BaseException) -> Trouble:

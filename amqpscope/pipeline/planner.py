@@ -10,8 +10,8 @@ starting.
 from typing import NamedTuple
 
 from amqpscope.limits import MAX_MERGE_OPEN
+from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.inputs import CaptureSet
 from amqpscope.pipeline.references import AUTO, SHUFFLES, carries_payload
 
 __all__ = ["CHAIN", "FLOW", "PLANS", "Plan", "make_plan"]

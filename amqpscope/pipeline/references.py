@@ -18,7 +18,8 @@ from amqpscope.capture.records import CaptureReader
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.connections import ConnectionTable, reverse_key
 from amqpscope.limits import MAX_TIME
-from amqpscope.pipeline.inputs import CaptureSet, Input, is_remote, open_file
+from amqpscope.pipeline.capture_set import CaptureSet
+from amqpscope.pipeline.inputs import Input, is_remote, open_file
 from amqpscope.pipeline.packets import split
 
 __all__ = [

@@ -14,10 +14,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.collector import calm_collector
+from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import FileReader, whole
-from amqpscope.pipeline.inputs import CaptureSet, capture_sets
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
 from amqpscope.pipeline.rows import BATCH_ROWS, Rows

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from amqpscope import __version__
 from amqpscope.collector import calm_collector
 from amqpscope.pipeline import flow
+from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import BLOCKS, Piece
-from amqpscope.pipeline.inputs import CaptureSet
 from amqpscope.pipeline.lake import PartWriter
 from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import Rows

@@ -26,9 +26,9 @@ from support.lakes import (
 )
 
 from amqpscope.pipeline import PipelineError, analyse
+from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.files import FileReader, file_row, whole
-from amqpscope.pipeline.inputs import capture_sets
 from amqpscope.pipeline.rows import Rows
 
 GOOD = CAPTURES / "rabbitmq-frames-after-close.pcap"

@@ -14,10 +14,10 @@ from support.told import records
 
 from amqpscope.model import FrameRecord
 from amqpscope.pipeline import deliveries
+from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.deliveries import Delivery
 from amqpscope.pipeline.deliveries091 import Amqp091Log
-from amqpscope.pipeline.inputs import capture_sets
 from amqpscope.pipeline.rows import Rows
 from amqpscope.reading import Capture as Read
 from dissectors.amqp091.message import Message

@@ -7,8 +7,8 @@ from pathlib import Path
 from support import amqp10_encode as amqp
 from support.dialogue import Dialogue
 
+from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
-from amqpscope.pipeline.inputs import capture_sets
 from amqpscope.pipeline.rows import Rows
 
 REJECTED = amqp.delivery_annotations({"rejected": amqp.string("no more")}) + amqp.data(b"x")

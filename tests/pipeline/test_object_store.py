@@ -15,7 +15,8 @@ from support.commands import amqpscope
 from support.lakes import CAPTURES, Rows, contents, in_spark, rotated, written
 
 from amqpscope.pipeline import PipelineError, analyse, lake
-from amqpscope.pipeline.inputs import capture_sets, shown
+from amqpscope.pipeline.capture_set import capture_sets
+from amqpscope.pipeline.inputs import shown
 from amqpscope.pipeline.schemas import TABLES
 
 if importlib.util.find_spec("moto") is None and os.environ.get("AMQPSCOPE_SPARK") != "require":

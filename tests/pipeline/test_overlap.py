@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from support.lakes import CAPTURES, as_finding, as_frame, ordered, records, written
 
+from amqpscope.pipeline import capture_set, flow, inputs, references
 from amqpscope.pipeline import files as pipeline_files
-from amqpscope.pipeline import flow, inputs, references
+from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import Piece, blocks_of
-from amqpscope.pipeline.inputs import CaptureSet, capture_sets
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.rows import Rows
 from amqpscope.reading import Capture
@@ -177,8 +177,9 @@ def test_what_overlaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     half = len(packets) // 2
     first, second = tmp_path / "a.pcap", tmp_path / "b.pcap"
     for look in (64 * 1024, 3000):
-        monkeypatch.setattr(inputs, "_FIRST_LOOK", look)
-        monkeypatch.setattr(inputs, "_LAST_LOOK", look)
+        monkeypatch.setattr(inputs, "FIRST_LOOK", look)
+        monkeypatch.setattr(capture_set, "FIRST_LOOK", look)
+        monkeypatch.setattr(capture_set, "_LAST_LOOK", look)
         first.write_bytes(header + b"".join(packets[:half]))
         second.write_bytes(header + b"".join(packets[half:]))
         assert not _set(tmp_path).by_time
@@ -193,7 +194,7 @@ def test_what_overlaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "MAX_MERGE_OPEN", 3)
+    monkeypatch.setattr(capture_set, "MAX_MERGE_OPEN", 3)
     for number in range(3):
         (tmp_path / f"{number}.pcap").write_bytes((CAPTURES / "demo.pcap").read_bytes())
     one = _set(tmp_path)

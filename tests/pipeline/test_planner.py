@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from amqpscope.pipeline import PipelineError
-from amqpscope.pipeline.inputs import CaptureSet, Input, Trouble, capture_sets
+from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
+from amqpscope.pipeline.inputs import Input, Trouble
 from amqpscope.pipeline.planner import make_plan
 
 GIB = 1 << 30

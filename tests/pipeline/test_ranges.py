@@ -11,8 +11,8 @@ from support.lakes import CAPTURES, records
 
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline import files
+from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.files import FileReader, ranges, whole
-from amqpscope.pipeline.inputs import capture_sets
 from amqpscope.pipeline.references import Payloads, Referrer, replay
 
 

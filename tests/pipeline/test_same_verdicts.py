@@ -25,8 +25,8 @@ from amqpscope.capture.reader import for_magic
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline import lake
+from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.files import ranges
-from amqpscope.pipeline.inputs import capture_sets
 
 # By its path: it is no module of a package.
 _spec = importlib.util.spec_from_file_location(

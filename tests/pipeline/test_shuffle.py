@@ -9,9 +9,10 @@ import pytest
 from support.lakes import CAPTURES, rotated, written
 
 from amqpscope.pipeline import PipelineError, flow
+from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.files import whole
 from amqpscope.pipeline.flow import Piece
-from amqpscope.pipeline.inputs import CaptureSet, Input, capture_sets
+from amqpscope.pipeline.inputs import Input
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.references import carries_payload
 from amqpscope.pipeline.rows import Rows

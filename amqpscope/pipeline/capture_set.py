@@ -1,0 +1,126 @@
+"""Which inputs are one capture set, and in which order its files are read.
+
+The files of a set follow one another by the time of their first packet, those without by name. If they
+overlap in time (several taps; or it cannot be seen that they do not, as in compressed files) their packets
+are put in the order of time, as `check --merge` does; up to MAX_MERGE_OPEN at a time.
+"""
+
+import heapq
+import os
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from amqpscope.capture.reader import for_magic
+from amqpscope.limits import MAX_MERGE_OPEN, MAX_TIME
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.inputs import FIRST_LOOK, LOOKERS, READ_ERRORS, Input, Times, find_inputs, open_file
+from amqpscope.pipeline.packets import MAX_FILES
+
+__all__ = ["CaptureSet", "capture_sets"]
+
+_LAST_LOOK = 256 * 1024
+"""Octets at the end of a file of several that are looked at, to see whether they overlap in time."""
+
+
+class CaptureSet(NamedTuple):
+    """Files that are one capture. by_time: they are read in the order of time, as they overlap or may; else
+    one after another. too_many: also although they overlap.
+    """
+
+    name: str
+    files: tuple[Input, ...]
+    by_time: bool = False
+    too_many: bool = False
+
+    @property
+    def size(self) -> int:
+        """Octets to be read."""
+        return sum(file.size for file in self.files if file.trouble is None)
+
+
+def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[CaptureSet]:
+    """All inputs of these sources, by capture set, in a fixed order.
+
+    set_by: `directory`, `file`, or a regular expression that is searched in the path: what its first group
+    matches (or all of it) names the set; files in which it is not found are each a set of their own.
+    """
+    named = _naming(set_by)
+    sets: dict[str, list[Input]] = {}
+    for file in find_inputs(sources):
+        sets.setdefault(named(file), []).append(file)
+    for name, files in sets.items():
+        if len(files) > MAX_FILES:
+            raise PipelineError(f"{name}: {len(files)} files in one capture set, at most {MAX_FILES} can be")
+    made = []
+    for name, files in sorted(sets.items()):
+        files.sort(key=lambda file: (file.first_time, file.capture))
+        overlap, too_many = _overlap(files)
+        made.append(CaptureSet(name, tuple(files), overlap and not too_many, too_many))
+    return made
+
+
+def _naming(set_by: str) -> Any:
+    if set_by == "directory":
+        return lambda file: os.path.dirname(file.capture) or "."
+    if set_by == "file":
+        return lambda file: file.capture
+    try:
+        pattern = re.compile(set_by)
+    except re.error as error:
+        raise PipelineError(f"--set-by {set_by}: not a regular expression ({error})") from error
+
+    def by_pattern(file: Input) -> str:
+        match = pattern.search(file.capture)
+        if match is None:
+            return file.capture
+        return match.group(1 if pattern.groups else 0) or file.capture
+
+    return by_pattern
+
+
+def _last_time(file: Input) -> int:
+    """The time of the last TCP segment of a capture, or MAX_TIME if it is not to be seen in its last octets.
+
+    The reader is given the file's beginning and its end, and finds the records in that as behind damage.
+    """
+    if file.compression:
+        return MAX_TIME
+    times = Times()
+    try:
+        with open_file(file) as opened:
+            begin = min(FIRST_LOOK, file.size)
+            block = bytes(opened.read_at(begin, 0))
+            reader = for_magic(block, times)
+            if reader is None:
+                return MAX_TIME
+            reader.feed(block)
+            if file.size > begin:
+                if file.size > begin + _LAST_LOOK:
+                    times.latest = 0
+                octets = min(_LAST_LOOK, file.size - begin)
+                reader.feed(bytes(opened.read_at(octets, file.size - octets)))
+            reader.finish()
+    except READ_ERRORS:
+        return MAX_TIME
+    return times.latest or MAX_TIME
+
+
+def _overlap(files: list[Input]) -> tuple[bool, bool]:
+    """Whether files, in order, may overlap in time; and whether more do at a time than can be open."""
+    readable = [file for file in files if file.trouble is None and file.first_time]
+    if len(readable) < 2:
+        return False, False
+    with ThreadPoolExecutor(LOOKERS) as lookers:
+        ends = list(lookers.map(_last_time, readable))
+    overlaps = False
+    under_way: list[int] = []
+    for file, end in zip(readable, ends, strict=True):
+        while under_way and under_way[0] <= file.first_time:
+            heapq.heappop(under_way)
+        overlaps = overlaps or bool(under_way)
+        heapq.heappush(under_way, end)
+        if len(under_way) > MAX_MERGE_OPEN:
+            return True, True
+    return overlaps, False
