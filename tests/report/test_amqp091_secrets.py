@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 from support import amqp091_encode as amqp
 from support.marker import GIVEN_AWAY, MARKER
+from support.thorough import share
 from support.told import as_json, lines, records
 
 SECRET = MARKER.encode()
@@ -73,21 +74,21 @@ def test_the_rest_of_a_login_is_told() -> None:
 @pytest.mark.parametrize("name", SECRETIVE)
 def test_cut_by_its_own_size(name: str) -> None:
     payload = SECRETIVE[name]
-    for size in range(len(payload)):
+    for size in share(range(len(payload)), 3, f"cut {name}"):
         check(amqp.frame(amqp.METHOD, 0, payload[:size]))
 
 
 @pytest.mark.parametrize("name", SECRETIVE)
 def test_cut_by_the_end_of_the_stream(name: str) -> None:
     octets = amqp.frame(amqp.METHOD, 0, SECRETIVE[name])
-    for size in range(len(octets)):
+    for size in share(range(len(octets)), 3, f"ended {name}"):
         check(octets[:size])
 
 
 @pytest.mark.parametrize("name", SECRETIVE)
 def test_its_beginning_lost(name: str) -> None:
     octets = amqp.frame(amqp.METHOD, 0, SECRETIVE[name])
-    for size in range(len(octets)):
+    for size in share(range(len(octets)), 3, f"begun {name}"):
         check(octets[size:])
         check(octets[size:], lost=size + 1)
 
@@ -96,9 +97,13 @@ def test_its_beginning_lost(name: str) -> None:
 def test_any_octet_before_it_wrong(name: str) -> None:
     """Type, channel, size, class, method, lengths, tags."""
     octets = amqp.frame(amqp.METHOD, 0, SECRETIVE[name])
-    for at in range(octets.index(SECRET)):
-        for octet in {0, 1, 2, 3, 0xFF, octets[at] + 1 & 0xFF, octets[at] - 1 & 0xFF}:
-            check(octets[:at] + bytes([octet]) + octets[at + 1 :])
+    wrong = [
+        (at, octet)
+        for at in range(octets.index(SECRET))
+        for octet in sorted({0, 1, 2, 3, 0xFF, octets[at] + 1 & 0xFF, octets[at] - 1 & 0xFF})
+    ]
+    for at, octet in share(wrong, 4, f"wrong {name}"):
+        check(octets[:at] + bytes([octet]) + octets[at + 1 :])
 
 
 @pytest.mark.parametrize("name", SECRETIVE)

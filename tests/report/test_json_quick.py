@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.strategies import messages
+from support.thorough import thorough
 
 from amqpscope.report.amqp10.json_form import message_json
 from amqpscope.report.amqp10.json_quick import QuickMessages
@@ -17,6 +18,8 @@ from amqpscope.report.amqp10.secrets import hides_body
 from dissectors.amqp10.message import Message
 
 QUICK = QuickMessages()
+MANY = 10_000 if thorough() else 100
+"""Examples of a property."""
 
 
 def long_way(octets: bytes, bodies: bool) -> str:
@@ -24,108 +27,119 @@ def long_way(octets: bytes, bodies: bool) -> str:
     return message_json(message, hides_body(message, None, False), bodies)
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(messages(), st.booleans())
 def test_any_message(sample: Any, bodies: bool) -> None:
     quick = QUICK.text(sample.octets, bodies)
     assert quick in ("", long_way(sample.octets, bodies))
 
 
+# What usual messages are made of. Made once: that takes longer than to draw from it.
+WORD = st.sampled_from(["a", "order", "x-opt-key", "é", "茶", 'quo"te', "http://u:p@h/", "", "long" * 30])
+CHOICE = st.sampled_from(["smallest", "widest"])
+SIMPLE = st.one_of(
+    st.none(),
+    st.booleans(),
+    WORD.map(amqp.string),
+    st.sampled_from(["red", "b"]).map(amqp.symbol),
+    st.binary(max_size=5).map(amqp.binary),
+    st.integers(0, 255).map(amqp.ubyte),
+    st.integers(0, 65535).map(amqp.ushort),
+    st.integers(-128, 127).map(amqp.byte),
+    st.integers(-32768, 32767).map(amqp.short),
+    st.builds(amqp.uint, st.integers(0, 2**32 - 1), st.just("smallest")),
+    st.builds(amqp.int_, st.integers(-(2**31), 2**31 - 1), CHOICE),
+    st.builds(amqp.long, st.integers(-(2**63), 2**63 - 1), CHOICE),
+    st.builds(amqp.ulong, st.integers(0, 2**64 - 1), CHOICE),
+    st.builds(amqp.long, st.integers(-200, 200), CHOICE),
+    st.floats(allow_nan=False, allow_infinity=False).map(amqp.double),
+    st.floats(allow_nan=False, allow_infinity=False, width=32).map(amqp.float_),
+    st.integers(0, 8_000_000_000_000).map(amqp.timestamp),
+    st.uuids(version=4).map(amqp.uuid),
+    st.booleans().map(lambda value: amqp.boolean(value, 0x56)),
+)
+KEYS = st.sampled_from(["a", "b", "x-opt-c", "lock-token", "map", "d"])
+NESTED = st.recursive(
+    SIMPLE,
+    lambda inner: st.one_of(
+        st.builds(amqp.list_, st.lists(inner, max_size=3), CHOICE),
+        st.builds(amqp.map_, st.dictionaries(KEYS, inner, max_size=3), CHOICE),
+    ),
+    max_leaves=5,
+)
+
+
+def pairs(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Pairs of different keys; not just one called map."""
+    drawn = st.lists(st.tuples(KEYS, items), max_size=4, unique_by=lambda pair: pair[0])
+    return drawn.filter(lambda found: [key for key, _ in found] != ["map"]).map(dict)
+
+
+def absent_or(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(st.none(), items)
+
+
+IDS = st.one_of(st.none(), WORD, st.integers(0, 2**64 - 1), st.uuids(version=4), st.binary(max_size=9))
+HEADER = {
+    "durable": st.sampled_from([None, True, False]),
+    "priority": st.sampled_from([None, 0, 9]),
+    "ttl": st.sampled_from([None, 0, 5, 60000]),
+    "first_acquirer": st.sampled_from([None, True]),
+    "delivery_count": st.sampled_from([None, 0, 2**32 - 1]),
+    "choice": CHOICE,
+}
+PROPERTIES = {
+    "message_id": IDS,
+    "correlation_id": IDS,
+    "user_id": st.sampled_from([None, b"", b"u\xff"]),
+    "to": absent_or(WORD),
+    "subject": absent_or(WORD),
+    "reply_to": absent_or(WORD),
+    "content_type": st.sampled_from([None, "text/plain"]),
+    "content_encoding": st.sampled_from([None, ""]),
+    "absolute_expiry_time": st.sampled_from([None, 0, 1_700_000_000_001]),
+    "creation_time": st.sampled_from([None, 999, 1_699_999_999_999]),
+    "group_id": absent_or(WORD),
+    "group_sequence": st.sampled_from([None, 0, 7, 2**32 - 1]),
+    "reply_to_group_id": absent_or(WORD),
+    "choice": CHOICE,
+}
+BODIES = (
+    st.lists(st.binary(max_size=9), max_size=2).map(lambda items: b"".join(map(amqp.data, items))),
+    NESTED.map(amqp.amqp_value),
+    st.lists(NESTED, max_size=2).map(amqp.amqp_sequence),
+)
+# The sections in their order, each of which may be missing, but for the body.
+SECTIONS = (
+    st.builds(amqp.header, **HEADER),
+    pairs(NESTED).map(amqp.delivery_annotations),
+    pairs(NESTED).map(amqp.message_annotations),
+    st.builds(amqp.properties, **PROPERTIES),
+    pairs(SIMPLE).map(amqp.application_properties),
+    None,
+    pairs(NESTED).map(amqp.footer),
+)
+
+
 @st.composite
 def usual_messages(draw: st.DrawFn) -> bytes:
     """Messages as applications send them: every one goes the quick way."""
-    word = st.sampled_from(["a", "order", "x-opt-key", "é", "茶", 'quo"te', "http://u:p@h/", "", "long" * 30])
-    choice = st.sampled_from(["smallest", "widest"])
-    simple = st.one_of(
-        st.none(),
-        st.booleans(),
-        word.map(amqp.string),
-        st.sampled_from(["red", "b"]).map(amqp.symbol),
-        st.binary(max_size=5).map(amqp.binary),
-        st.integers(0, 255).map(amqp.ubyte),
-        st.integers(0, 65535).map(amqp.ushort),
-        st.integers(-128, 127).map(amqp.byte),
-        st.integers(-32768, 32767).map(amqp.short),
-        st.builds(amqp.uint, st.integers(0, 2**32 - 1), st.just("smallest")),
-        st.builds(amqp.int_, st.integers(-(2**31), 2**31 - 1), choice),
-        st.builds(amqp.long, st.integers(-(2**63), 2**63 - 1), choice),
-        st.builds(amqp.ulong, st.integers(0, 2**64 - 1), choice),
-        st.builds(amqp.long, st.integers(-200, 200), choice),
-        st.floats(allow_nan=False, allow_infinity=False).map(amqp.double),
-        st.floats(allow_nan=False, allow_infinity=False, width=32).map(amqp.float_),
-        st.integers(0, 8_000_000_000_000).map(amqp.timestamp),
-        st.uuids(version=4).map(amqp.uuid),
-        st.booleans().map(lambda value: amqp.boolean(value, 0x56)),
-    )
-    keys = st.sampled_from(["a", "b", "x-opt-c", "lock-token", "map", "d"])
-    nested = st.recursive(
-        simple,
-        lambda inner: st.one_of(
-            st.builds(amqp.list_, st.lists(inner, max_size=3), choice),
-            st.builds(amqp.map_, st.dictionaries(keys, inner, max_size=3), choice),
-        ),
-        max_leaves=5,
-    )
     octets = b""
-    if draw(st.booleans()):
-        octets += amqp.header(
-            durable=draw(st.sampled_from([None, True, False])),
-            priority=draw(st.sampled_from([None, 0, 9])),
-            ttl=draw(st.sampled_from([None, 0, 5, 60000])),
-            first_acquirer=draw(st.sampled_from([None, True])),
-            delivery_count=draw(st.sampled_from([None, 0, 2**32 - 1])),
-            choice=draw(choice),
-        )
-    for section in (amqp.delivery_annotations, amqp.message_annotations):
-        if draw(st.booleans()):
-            octets += section(dict(draw(pairs(keys, nested))))
-    if draw(st.booleans()):
-        ids = st.one_of(
-            st.none(), word, st.integers(0, 2**64 - 1), st.uuids(version=4), st.binary(max_size=9)
-        )
-        octets += amqp.properties(
-            message_id=draw(ids),
-            correlation_id=draw(ids),
-            user_id=draw(st.sampled_from([None, b"", b"u\xff"])),
-            to=draw(st.one_of(st.none(), word)),
-            subject=draw(st.one_of(st.none(), word)),
-            reply_to=draw(st.one_of(st.none(), word)),
-            content_type=draw(st.sampled_from([None, "text/plain"])),
-            content_encoding=draw(st.sampled_from([None, ""])),
-            absolute_expiry_time=draw(st.sampled_from([None, 0, 1_700_000_000_001])),
-            creation_time=draw(st.sampled_from([None, 999, 1_699_999_999_999])),
-            group_id=draw(st.one_of(st.none(), word)),
-            group_sequence=draw(st.sampled_from([None, 0, 7, 2**32 - 1])),
-            reply_to_group_id=draw(st.one_of(st.none(), word)),
-            choice=draw(choice),
-        )
-    if draw(st.booleans()):
-        octets += amqp.application_properties(dict(draw(pairs(keys, simple))))
-    body = draw(st.integers(0, 2))
-    if body == 0:
-        octets += b"".join(amqp.data(item) for item in draw(st.lists(st.binary(max_size=9), max_size=2)))
-    elif body == 1:
-        octets += amqp.amqp_value(draw(nested))
-    else:
-        octets += amqp.amqp_sequence(draw(st.lists(nested, max_size=2)))
-    if draw(st.booleans()):
-        octets += amqp.footer(dict(draw(pairs(keys, nested))))
+    for section in SECTIONS:
+        if section is None:
+            octets += draw(BODIES[draw(st.integers(0, 2))])
+        elif draw(st.booleans()):
+            octets += draw(section)
     return octets
 
 
-def pairs(keys: st.SearchStrategy[str], items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Pairs of different keys; not just one called map."""
-    drawn = st.lists(st.tuples(keys, items), max_size=4, unique_by=lambda pair: pair[0])
-    return drawn.filter(lambda found: [key for key, _ in found] != ["map"])
-
-
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(usual_messages(), st.booleans())
 def test_usual_messages_go_the_quick_way(octets: bytes, bodies: bool) -> None:
     assert QUICK.text(octets, bodies) == long_way(octets, bodies)
 
 
-@settings(max_examples=400)
+@settings(max_examples=2 * MANY)
 @given(usual_messages(), st.data())
 def test_damaged_messages(octets: bytes, data: st.DataObject) -> None:
     """One octet another, or the end missing: the quick way says what the long one does, or nothing."""
@@ -139,7 +153,7 @@ def test_damaged_messages(octets: bytes, data: st.DataObject) -> None:
         assert QUICK.text(octets, bodies) in ("", long_way(octets, bodies))
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * MANY)
 @given(st.binary(max_size=40))
 def test_any_octets(octets: bytes) -> None:
     for prefix in (b"", b"\x00\x53\x73\xc0", b"\x00\x53\x74\xc1", b"\x00\x53\x77"):
@@ -197,7 +211,7 @@ def test_it_goes_on_after_giving_up() -> None:
 
 def test_what_it_remembers_is_bounded() -> None:
     quick = QuickMessages()
-    for number in range(20_000):
+    for number in range(6_000):
         quick.text(
             amqp.properties(subject=f"s{number}") + amqp.application_properties({f"k{number}": "v"}), False
         )

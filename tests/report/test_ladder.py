@@ -12,6 +12,7 @@ from support.commands import unprintable
 from support.dialogue import SENDER, Dialogue
 from support.talk import Talk
 from support.tcp_writer import Capture
+from support.thorough import share
 
 from amqpscope.coverage import judged
 from amqpscope.finding import Finding
@@ -136,7 +137,7 @@ def test_each_connection_has_a_ladder() -> None:
 @pytest.mark.parametrize("width", [WIDTH, 40, 57, 100])
 def test_every_ladder_of_the_rules_keeps_its_width(width: int) -> None:
     pairs = Pairs()
-    for pair in pairs.pairs.values():
+    for pair in share(list(pairs.pairs.values()), 6, f"{width} columns"):
         for which in (VIOLATING, CLEAN):
             for row in drawn(pairs.octets(pair.folder, which), width):
                 assert cells(row) == width or not row, (pair.folder, row)
@@ -144,7 +145,7 @@ def test_every_ladder_of_the_rules_keeps_its_width(width: int) -> None:
 
 def test_every_pair_is_marked_where_it_is_broken_and_nowhere_else() -> None:
     pairs = Pairs()
-    for pair in pairs.pairs.values():
+    for pair in share(list(pairs.pairs.values()), 3, "marked"):
         rows = drawn(pairs.octets(pair.folder, VIOLATING), spec=shown_in(pair.rules[0]))
         marked = [int(row.split("│")[0].split()[0]) for row in rows if "══" in row]
         assert sorted(marked) == sorted({verdict.packet for verdict in pair.violating}), pair.folder

@@ -23,6 +23,8 @@ product's nor the encoder's, so that a test says once how the product's objects 
 What is drawn is well-formed: every mandatory field is there, choices are the specification's, no key stands
 twice in a map, a descriptor outside the specification's own is none of its. A decoder has nothing to complain
 of. It need not make sense as protocol.
+
+A strategy takes longer to make than an example to draw: each is made once.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -125,10 +128,11 @@ _PRIMITIVES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any]]] = {
 PRIMITIVE_TYPES = tuple(_PRIMITIVES)
 
 
+@cache
 @st.composite
 def primitives(draw: st.DrawFn, kinds: tuple[str, ...] = PRIMITIVE_TYPES) -> Sample:
     """A value of one of the types that hold no others, in any encoding that fits."""
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(_any_of(kinds))
     content, meant = _PRIMITIVES[kind]
     item = draw(content)
     octets = amqp.encode(kind, item, draw(_choices(kind, item)))
@@ -144,7 +148,12 @@ def _choices(kind: str, item: Any) -> st.SearchStrategy[amqp.Choice]:
         except ValueError:
             continue
         fitting.append(code)
-    return st.sampled_from(fitting)
+    return _any_of(tuple(fitting))
+
+
+@cache
+def _any_of(choices: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+    return st.sampled_from(choices)
 
 
 WIDTHS: st.SearchStrategy[amqp.Choice] = st.sampled_from(("smallest", "widest"))
@@ -159,14 +168,29 @@ def _joined(samples: list[Sample]) -> tuple[Meaning, ...]:
     return tuple(sample.meaning for sample in samples)
 
 
+@cache
 @st.composite
 def _lists(
     draw: st.DrawFn, items: st.SearchStrategy[Sample], widths: st.SearchStrategy[amqp.Choice] = WIDTHS
 ) -> Sample:
-    drawn = draw(st.lists(items, max_size=4))
+    drawn = draw(_few(items))
     return Sample(amqp.list_([s.octets for s in drawn], draw(widths)), ("list", _joined(drawn)))
 
 
+@cache
+def _few(items: st.SearchStrategy[Sample], least: int = 0, most: int = 4) -> st.SearchStrategy[list[Sample]]:
+    return st.lists(items, min_size=least, max_size=most)
+
+
+@cache
+def _pairs(
+    keys: st.SearchStrategy[Sample], items: st.SearchStrategy[Sample]
+) -> st.SearchStrategy[list[tuple[Sample, Sample]]]:
+    """Of keys that are all different."""
+    return st.lists(st.tuples(keys, items), max_size=4, unique_by=lambda pair: repr(pair[0].meaning))
+
+
+@cache
 @st.composite
 def _maps(
     draw: st.DrawFn,
@@ -174,21 +198,26 @@ def _maps(
     items: st.SearchStrategy[Sample],
     widths: st.SearchStrategy[amqp.Choice] = WIDTHS,
 ) -> Sample:
-    drawn = draw(st.lists(st.tuples(keys, items), max_size=4, unique_by=lambda pair: repr(pair[0].meaning)))
+    drawn = draw(_pairs(keys, items))
     octets = amqp.map_([(key.octets, item.octets) for key, item in drawn], draw(widths))
     return Sample(octets, ("map", tuple((key.meaning, item.meaning) for key, item in drawn)))
 
 
+UNKNOWN = st.one_of(st.integers(0x100, 0x2FF), st.integers(2**32, 2**64 - 1))
+
+
+@cache
 @st.composite
 def descriptors(draw: st.DrawFn) -> Sample:
     """A numeric or symbolic descriptor that the specification does not define."""
     if draw(st.booleans()):
         text = "x:y" + draw(ASCII)
         return Sample(amqp.symbol(text, draw(_choices("symbol", text))), ("symbol", text))
-    number = draw(st.one_of(st.integers(0x100, 0x2FF), st.integers(2**32, 2**64 - 1)))
+    number = draw(UNKNOWN)
     return Sample(amqp.ulong(number, draw(_choices("ulong", number))), ("ulong", number))
 
 
+@cache
 @st.composite
 def _described(draw: st.DrawFn, items: st.SearchStrategy[Sample]) -> Sample:
     descriptor, item = draw(descriptors()), draw(items)
@@ -196,6 +225,7 @@ def _described(draw: st.DrawFn, items: st.SearchStrategy[Sample]) -> Sample:
     return Sample(octets, ("described", descriptor.meaning, item.meaning))
 
 
+@cache
 @st.composite
 def arrays(
     draw: st.DrawFn,
@@ -217,11 +247,12 @@ def arrays(
     return Sample(octets, ("array", _joined(drawn)))
 
 
+@cache
 @st.composite
 def _alike(draw: st.DrawFn, depth: int, kinds: tuple[str, ...] = ()) -> st.SearchStrategy[Sample]:
     """A strategy whose every draw has the same constructor."""
     every = (*PRIMITIVE_TYPES, *(("list", "map", "array", "described") if depth else ()))
-    kind = draw(st.sampled_from(kinds or every))
+    kind = draw(_any_of(kinds or every))
     if kind == "described":
         descriptor, inner = draw(descriptors()), draw(_alike(depth - 1))
         return inner.map(
@@ -235,7 +266,12 @@ def _alike(draw: st.DrawFn, depth: int, kinds: tuple[str, ...] = ()) -> st.Searc
         return _maps(primitives(("symbol", "string")), primitives(), WIDEST)
     if kind == "array":
         return arrays(depth - 1, WIDEST)
-    code = draw(st.sampled_from(amqp.CODES[kind]))
+    return _encoded(kind, draw(_any_of(tuple(amqp.CODES[kind]))))
+
+
+@cache
+def _encoded(kind: str, code: int) -> st.SearchStrategy[Sample]:
+    """Values of a type in one encoding."""
     content, meant = _PRIMITIVES[kind]
     # Encodings without data stand for one value each.
     only = {0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
@@ -246,6 +282,7 @@ def _alike(draw: st.DrawFn, depth: int, kinds: tuple[str, ...] = ()) -> st.Searc
     return content.map(lambda item: Sample(amqp.encode(kind, item, code), (kind, meant(item))))
 
 
+@cache
 def values(leaves: int = 12) -> st.SearchStrategy[Sample]:
     """Any value, nested."""
     return st.recursive(
@@ -302,6 +339,7 @@ _SYMBOL_KEYS = primitives(("symbol",))
 _BINARY_KEYS = primitives(("binary",))
 
 
+@cache
 def _field(name: str, field_name: str, kind: str) -> st.SearchStrategy[Sample]:
     """A value for one field that is not null."""
     if field_name == "error":
@@ -333,10 +371,11 @@ def _field(name: str, field_name: str, kind: str) -> st.SearchStrategy[Sample]:
     return primitives((kind,))
 
 
+@cache
 @st.composite
 def composites(draw: st.DrawFn, name: str) -> Sample:
     """A composite by name: its mandatory fields, and some, all or none of the others."""
-    shape = draw(st.sampled_from(("some", "all", "none")))
+    shape = draw(_any_of(("some", "all", "none")))
     fields: dict[str, Sample] = {}
     for field_name, kind in amqp.COMPOSITES[name][1]:
         optional = shape == "all" or (shape == "some" and draw(st.booleans()))
@@ -352,10 +391,12 @@ def composites(draw: st.DrawFn, name: str) -> Sample:
     return Sample(octets, ("composite", name, {key: sample.meaning for key, sample in fields.items()}))
 
 
+@cache
 def performatives() -> st.SearchStrategy[Sample]:
     return st.sampled_from(PERFORMATIVES).flatmap(composites)
 
 
+@cache
 def sasl_bodies() -> st.SearchStrategy[Sample]:
     return st.sampled_from(SASL).flatmap(composites)
 
@@ -363,10 +404,12 @@ def sasl_bodies() -> st.SearchStrategy[Sample]:
 # ---- messages ---------------------------------------------------------------------------------------------
 
 
+@cache
 def _annotated(keys: tuple[str, ...]) -> st.SearchStrategy[Sample]:
     return _maps(primitives(keys), values(3))
 
 
+@cache
 @st.composite
 def messages(draw: st.DrawFn) -> MessageSample:
     """The sections of a message in their order, each that may be missing sometimes missing."""
@@ -380,12 +423,12 @@ def messages(draw: st.DrawFn) -> MessageSample:
     ):
         if draw(st.booleans()):
             sections.append((name, draw(content)))
-    kind = draw(st.sampled_from(("data", "amqp-sequence", "amqp-value")))
+    kind = draw(_any_of(("data", "amqp-sequence", "amqp-value")))
     if kind == "amqp-value":
         sections.append((kind, draw(values(6))))
     else:
         body = primitives(("binary",)) if kind == "data" else _lists(values(3))
-        sections += [(kind, sample) for sample in draw(st.lists(body, min_size=1, max_size=3))]
+        sections += [(kind, sample) for sample in draw(_few(body, 1, 3))]
     if draw(st.booleans()):
         sections.append(("footer", draw(_annotated(("symbol",)))))
     octets = b""
@@ -403,6 +446,7 @@ CHANNELS = st.integers(0, 2**16 - 1)
 EXTENDED = st.sampled_from((b"", b"", b"", b"\0\0\0\0", b"extended hdr"))
 
 
+@cache
 @st.composite
 def frames(draw: st.DrawFn) -> FrameSample:
     """An AMQP frame: a performative (a transfer with a message, whole or any octets of it), or empty."""
@@ -415,6 +459,7 @@ def frames(draw: st.DrawFn) -> FrameSample:
     return FrameSample(octets, "amqp", body.meaning[1], channel, body.meaning, payload)
 
 
+@cache
 @st.composite
 def sasl_frames(draw: st.DrawFn) -> FrameSample:
     body = draw(sasl_bodies())
@@ -425,6 +470,7 @@ def _header(protocol_id: int) -> FrameSample:
     return FrameSample(amqp.protocol_header(protocol_id), "header", f"header {protocol_id}")
 
 
+@cache
 @st.composite
 def conversations(draw: st.DrawFn, max_turns: int = 6) -> Conversation:
     """Headers, SASL perhaps, then turns of frames: legal as a stream of octets, not as a protocol."""
@@ -432,9 +478,14 @@ def conversations(draw: st.DrawFn, max_turns: int = 6) -> Conversation:
     if draw(st.booleans()):
         turns += [(who, (_header(3), draw(sasl_frames()))) for who in (0, 1)]
     turns += [(who, (_header(0), _opening(draw(composites("open"))))) for who in (0, 1)]
-    few = st.lists(frames(), min_size=1, max_size=4).map(tuple)
-    turns += draw(st.lists(st.tuples(st.integers(0, 1), few), max_size=max_turns))
+    turns += draw(_turns(max_turns))
     return Conversation(tuple(turns))
+
+
+@cache
+def _turns(most: int) -> st.SearchStrategy[Any]:
+    few = st.lists(frames(), min_size=1, max_size=4).map(tuple)
+    return st.lists(st.tuples(st.integers(0, 1), few), max_size=most)
 
 
 def _opening(body: Sample) -> FrameSample:

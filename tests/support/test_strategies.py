@@ -13,6 +13,7 @@ from support import strategies
 from support.independent import walk_capture
 from support.strategies import Conversation, Delivery, Sample
 from support.tcp_writer import Capture
+from support.thorough import thorough
 
 
 def codes_of(samples: st.SearchStrategy[Sample], examples: int) -> set[int]:
@@ -35,7 +36,7 @@ def test_every_encoding_of_a_type_is_drawn(kind: str) -> None:
 
 def test_every_kind_of_nested_value_is_drawn() -> None:
     nested = {code for kind in ("list", "map", "array") for code in amqp.CODES[kind]} | {0x00}
-    assert codes_of(strategies.values(3), 500) > nested
+    assert codes_of(strategies.values(3), 250) > nested
 
 
 @pytest.mark.parametrize("kind", [*strategies.PRIMITIVE_TYPES, "list", "map", "array", "described"])
@@ -94,7 +95,7 @@ def test_deliveries_bring_every_octet_unchanged(drawn: tuple[bytes, Delivery]) -
     assert all(covered)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=300 if thorough() else 15, deadline=None)
 @given(st.data())
 def test_a_conversation_is_what_its_octets_are(data: st.DataObject) -> None:
     """By way of TCP in any order, and the independent walk: the same names on the same channels."""
