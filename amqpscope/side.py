@@ -274,6 +274,7 @@ class Side(PlainStream):
         self.evidence.clear()
 
     def dump(self) -> tuple[object, ...]:
+        """The state, as plain values."""
         decoder = self.decoder
         return (
             self.detection.dump(),
@@ -284,6 +285,7 @@ class Side(PlainStream):
         )
 
     def restore(self, state: tuple[object, ...]) -> None:
+        """Go on where `dump` left off, with nothing passed on yet."""
         detection, decoder, evidence, assembler, ended = state
         assert isinstance(detection, tuple) and isinstance(evidence, tuple) and isinstance(ended, tuple)
         self.detection = Detection.load(detection)

@@ -290,6 +290,7 @@ class StreamDecoder(Dissector, ABC):
     # One frame
 
     def give(self, frame: Frame, size: i64) -> None:
+        """Give out a frame, which takes so many octets of the stream."""
         self.frames.append(frame)
         self.offset += size
 

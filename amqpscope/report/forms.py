@@ -4,6 +4,7 @@ A `Form` is that place; `protocols` says which one a frame's kind belongs to. Th
 for all of them, and `Form` itself serves the frames that are of no protocol: headers, and what was skipped.
 """
 
+import math
 from json.encoder import encode_basestring_ascii as quote
 
 from amqpscope.model import FrameRecord
@@ -13,7 +14,7 @@ from amqpscope.report.secrets import problem_path, size_of, without_password
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 
-__all__ = ["Form", "hidden_json", "problems_json", "text_json"]
+__all__ = ["Form", "float_json", "hidden_json", "problems_json", "text_json"]
 
 _NO_PROBLEMS: list[Problem] = []
 _NOWHERE: list[str] = []
@@ -22,6 +23,14 @@ _NOWHERE: list[str] = []
 def text_json(text: str) -> str:
     """A string of the wire."""
     return quote(without_password(text) if "://" in text else text)
+
+
+def float_json(number: float, name: str) -> str:
+    """A `float` or a `double`, as the name says. JSON has no form for infinity and what is no number."""
+    text = repr(float(number))
+    if not math.isfinite(number):
+        return '{"' + name + '": "' + text + '"}'
+    return text if name == "double" else '{"float": ' + text + "}"
 
 
 def hidden_json(value: object) -> str:

@@ -299,6 +299,7 @@ def short_message(finding: Finding) -> str:
 
 
 def kind(finding: Finding) -> str:
+    """How grave it is, in words: `error`, `possible warning`."""
     return ("" if finding.certain else "possible ") + weight(finding)
 
 

@@ -141,6 +141,7 @@ class Recording:
 
     @property
     def errors(self) -> list[Finding]:
+        """Those of the findings that are certain errors."""
         return [one for one in self.findings if one.certain and weight(one) == "error"]
 
     def __enter__(self) -> "Recording":

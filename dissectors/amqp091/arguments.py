@@ -247,7 +247,7 @@ class ArgumentReader:
         """A string or table claims more octets than are left."""
         self.stop("T-LENGTH-BOUNDS", index, f"the length says {size} octets, {left} are left")
 
-    # Fields by type
+    # Fields by type. Where the octets end before one does it is -1 or None, and a problem is noted.
 
     def bits(self, index: i64) -> i64:
         """The octet of the bits that begin with this field."""

@@ -370,6 +370,7 @@ class ValueReader:
     # Fixed width
 
     def fixed(self, code: i64, start: i64) -> object:
+        """The data of a fixed width from `pos` on; its constructor began at `start`."""
         buf = self.buf
         pos = self.pos
         if code <= 0x45:
@@ -468,6 +469,7 @@ class ValueReader:
             self.problem_once("T-UUID-4122", start, f"the uuid has version {version}, which none is")
 
     def char(self, scalar: i64, start: i64) -> object:
+        """A char, or Raw where its 32 bits are no Unicode scalar value; `pos` is behind it."""
         if scalar > 0x10FFFF or 0xD800 <= scalar <= 0xDFFF:
             self.problem("T-CHAR-UTF32", start, f"0x{scalar:x} is no Unicode scalar value")
             return Raw(self.buf[start : self.pos])
@@ -476,6 +478,7 @@ class ValueReader:
     # Variable width
 
     def variable(self, code: i64, start: i64) -> object:
+        """A binary, string or symbol: `pos` is before its size; its constructor began at `start`."""
         kind = code & 0xF
         if kind > 3 or kind == 2:
             return self.unknown(code, start)
@@ -504,6 +507,7 @@ class ValueReader:
         return Symbol(data.decode("ascii"))
 
     def text(self, data: bytes, start: i64) -> object:
+        """A string, or Raw where it is no UTF-8; `pos` is behind it."""
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -562,6 +566,7 @@ class ValueReader:
         return count
 
     def compound(self, code: i64, start: i64) -> object:
+        """A list, map or array: `pos` is before its size; its constructor began at `start`."""
         subtype = code & 0xF
         if subtype > 1 or (subtype == 1 and code >= 0xE0):
             return self.unknown(code, start)
@@ -600,6 +605,7 @@ class ValueReader:
             )
 
     def list_items(self, count: i64, start: i64, found: i64) -> list[object]:
+        """The items of a list, as many of `count` as there are; `found` problems were known before it."""
         items: list[object] = []
         read: i64 = 0
         while read < count and self.pos < self.end:
@@ -611,6 +617,7 @@ class ValueReader:
         return items
 
     def map_items(self, count: i64, start: i64, found: i64) -> Map:
+        """The pairs of a map of `count` keys and values, as many as there are."""
         keys = self.keys
         self.keys = ""
         if count & 1:
@@ -653,6 +660,7 @@ class ValueReader:
         """Check a value, which stood at `at`, in a map of the restricted type `keys`."""
 
     def array_items(self, count: i64, start: i64, found: i64) -> Array:
+        """The element constructor of an array and its `count` elements, as many as there are."""
         if self.pos >= self.end:
             if self.sound(found):
                 self.problem("T-ARR-CTOR", start, "the array has no element constructor")

@@ -136,6 +136,7 @@ class LinkWatch:
         self._channel.bind((0, _LINKS_CHANGED))
 
     def fileno(self) -> int:
+        """The descriptor that is ready when there is something to tell."""
         return self._channel.fileno()
 
     def settle(self) -> None:
@@ -149,5 +150,6 @@ class LinkWatch:
                 continue
 
     def close(self) -> None:
+        """Nothing is told any more."""
         with contextlib.suppress(OSError):
             self._channel.close()

@@ -31,14 +31,13 @@ are not known. `body-size` says how many octets were announced, if not so many c
 `body`, a string or `{"binary": ..}`, and `kept`, if not all of it is.
 """
 
-import math
 from typing import Final
 
 from amqpscope.model import FrameRecord
 from amqpscope.report.amqp091.secrets import guards, hides_all
 from amqpscope.report.amqp091.summary import summarize
 from amqpscope.report.connection_summary import ConnectionSummary
-from amqpscope.report.forms import Form, hidden_json, text_json
+from amqpscope.report.forms import Form, float_json, hidden_json, text_json
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
@@ -114,7 +113,7 @@ def value_json(value: object) -> str:
     if isinstance(value, Timestamp):
         return f'{{"timestamp": "{value.iso()}"}}'
     if isinstance(value, float):
-        return _float_json(value, "float" if isinstance(value, Float) else "double")
+        return float_json(value, "float" if isinstance(value, Float) else "double")
     if isinstance(value, ByteArray):
         return '{"binary": "' + value.hex() + '"}'
     if isinstance(value, bytes):
@@ -125,13 +124,6 @@ def value_json(value: object) -> str:
         return '{"short-string": ' + text_json(value) + "}"
     assert isinstance(value, Decimal)
     return '{"decimal": "' + str(value) + '"}'
-
-
-def _float_json(number: float, name: str) -> str:
-    text = repr(float(number))
-    if not math.isfinite(number):
-        return '{"' + name + '": "' + text + '"}'
-    return text if name == "double" else '{"float": ' + text + "}"
 
 
 def _raw_json(octets: bytes) -> str:

@@ -23,7 +23,6 @@ milliseconds, as in "-62135596800001ms"; what JSON has no number for is {"double
 The text is ASCII throughout.
 """
 
-import math
 import uuid
 from json.encoder import encode_basestring_ascii as quote
 from typing import Final
@@ -34,7 +33,7 @@ from amqpscope.report.amqp10.secrets import hides_body, hides_field, hides_raw, 
 from amqpscope.report.amqp10.summary import summarize
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.digits import digits
-from amqpscope.report.forms import Form, hidden_json, problems_json, text_json
+from amqpscope.report.forms import Form, float_json, hidden_json, problems_json, text_json
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from dissectors.amqp10.composite import Composite, Field
@@ -85,14 +84,6 @@ _DECIMALS: dict[type, str] = {Decimal32: "decimal32", Decimal64: "decimal64", De
 # Values
 
 
-def _float_json(number: float, name: str) -> str:
-    """A float or double. JSON has no form for infinity and for what is no number."""
-    text = repr(float(number))
-    if not math.isfinite(number):
-        return '{"' + name + '": "' + text + '"}'
-    return text if name == "double" else '{"float": ' + text + "}"
-
-
 def value_json(value: object) -> str:
     """A value of free type, so that its AMQP type can be told."""
     kind = type(value)
@@ -122,7 +113,7 @@ def _rarer_json(value: object) -> str:
     if isinstance(value, Timestamp):
         return f'{{"timestamp": "{value.iso()}"}}'
     if isinstance(value, float):
-        return _float_json(value, "float" if isinstance(value, Float) else "double")
+        return float_json(value, "float" if isinstance(value, Float) else "double")
     if isinstance(value, list):
         return "[" + ", ".join([value_json(item) for item in value]) + "]"
     if isinstance(value, Map):

@@ -48,8 +48,7 @@ class SessionEnd:
 
     number: counts begins on the connection, for reports. channel: on which it sends, UNKNOWN while it
     has not begun. peer_channel: on which the peer sends. asked: time (ns) of the peer's last begin or end.
-    whole: everything since its begin was
-    captured, so that what was not seen was not sent.
+    whole: everything since its begin was captured, so that what was not seen was not sent.
     """
 
     def __init__(self, number: i64) -> None:
