@@ -62,7 +62,7 @@ def test_interrupted(spark: Any, tmp_path: Path, plan: str) -> None:
     mark = uuid.uuid4().hex
     command = ["pipeline", "run", str(large.parent), "--out", str(lake), "--set-by", "file", "--plan", plan]
     process = subprocess.Popen(
-        [sys.executable, "-m", "amqpscope", *command, "--master", "local[1]"],
+        [sys.executable, "-m", "amqpscope", *command, "--quiet", "--master", "local[1]"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -152,11 +152,16 @@ def test_what_is_not_there(
     assert [row["status"] for row in rows["files"]].count("ok") == 1
     assert rows["frames"]
 
-    for command in (("run", good, "--out"), ("summary",)):
-        for place in (store.url("nobody/lake"), refused):
-            result = amqpscope(capsys, "pipeline", *command, place)
-            assert result.status == 2 and len(result.err.splitlines()) == 1
-            assert shown(place) in result.err and SECRET not in result.err
+    # Where a connection is refused, it is tried again for many seconds.
+    into = ("run", good, "--out")
+    for command, place in (
+        (into, store.url("nobody/lake")),
+        (into, refused),
+        (("summary",), store.url("nobody/lake")),
+    ):
+        result = amqpscope(capsys, "pipeline", *command, place)
+        assert result.status == 2 and len(result.err.splitlines()) == 1
+        assert shown(place) in result.err and SECRET not in result.err
 
 
 def test_a_url_that_is_none() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from support.thorough import share
 
 from amqpscope.pipeline import analyse
 from amqpscope.pipeline.schemas import TABLES
@@ -19,6 +20,11 @@ from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+
+BUNDLED = sorted(CAPTURES.glob("*.pcap*")) + sorted((CAPTURES / "rules").rglob("*.pcap"))
+
+SOME = list(share(BUNDLED, 5, "some"))
+"""For what takes long with each."""
 
 Rows = dict[str, list[dict[str, Any]]]
 
