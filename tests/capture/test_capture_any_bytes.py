@@ -22,6 +22,7 @@ from support.capture_files import (
     statistics,
     time_option,
 )
+from support.thorough import share
 
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
@@ -222,8 +223,10 @@ def test_state_is_plain_values(name: str) -> None:
     assert plain(reader.dump())
 
 
-@pytest.mark.parametrize("magic", MAGICS[-2:])
-@pytest.mark.parametrize("fill", [b"\0", b"\x06\0\0\0", b"\x0a\x0d\x0d\x0a"])
+SENSELESS = [(magic, fill) for fill in (b"\0", b"\x06\0\0\0", b"\x0a\x0d\x0d\x0a") for magic in MAGICS[-2:]]
+
+
+@pytest.mark.parametrize(("magic", "fill"), share(SENSELESS, 3, "senseless file"))
 def test_a_long_senseless_file_costs_little_memory(magic: bytes, fill: bytes) -> None:
     sink = Recorder()
     reader = start(magic, sink)

@@ -11,6 +11,7 @@ from support import amqp10_encode as amqp
 from support.capture_files import START, Record, ethernet, ipv4, pcap, tcp
 from support.commands import amqpscope
 from support.tcp_writer import Capture
+from support.thorough import share
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 
@@ -46,11 +47,12 @@ def on_wifi(path: Path) -> Path:
     ["demo.pcap", "rhea-transfer-before-attach.pcap", "proton-anonymous.pcapng", "rhea-proton-ipv6.pcap"],
 )
 def test_the_same_frames_and_findings(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for way in (
+    ways = (
         ["read", "--format", "ndjson", "--bodies"],
         ["check", "--fail-on", "never", "--format", "ndjson"],
         ["summary", "--all"],
-    ):
+    )
+    for way in share(ways, 3, f"tshark {name}"):
         alone = amqpscope(capsys, *way, CAPTURES / name)
         through = amqpscope(capsys, *way, "--via", "tshark", CAPTURES / name)
         assert through == alone

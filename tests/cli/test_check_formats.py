@@ -31,6 +31,7 @@ from support.reports import (
 )
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
+from support.thorough import share
 
 from amqpscope import errors
 from amqpscope.report.printable import printable
@@ -61,13 +62,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_all_forms_hold_the_same_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of all captures that there are, in one run."""
+    """Of a share of all captures that there are, in one run."""
     monkeypatch.chdir(ROOT)
     outputs = [f"--output={form}:{tmp_path / form}" for form in READERS]
-    result = amqpscope(capsys, "check", "--max-per-rule", 10**9, *outputs, "captures")
+    captures = share(sorted(Path("captures").rglob("*.pcap*")), 5, "all forms")
+    result = amqpscope(capsys, "check", "--max-per-rule", 10**9, *outputs, *captures)
     assert result.status == 1
     told = {form: reader((tmp_path / form).read_text()) for form, reader in READERS.items()}
-    assert sum(told["json"].values()) > 1000
+    assert sum(told["json"].values()) > 200
     for form in READERS:
         assert told[form] == told["json"], form
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from support.commands import amqpscope
 from support.dialogue import Dialogue
 from support.scripted import clean, credit_overrun
 
@@ -23,18 +24,6 @@ PATIENCE = 30
 """Seconds after which a test has failed. Nothing takes so long."""
 
 BROKEN = CAPTURES / "rhea-transfer-before-attach.pcap"
-
-
-def command(*arguments: object) -> tuple[int, str, str]:
-    """`amqpscope ARGUMENTS`: its status, what it wrote on standard output, and on standard error."""
-    done = subprocess.run(
-        [sys.executable, "-m", "amqpscope", *map(str, arguments)],
-        capture_output=True,
-        cwd=ROOT,
-        timeout=PATIENCE,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 class Running:
@@ -116,15 +105,15 @@ def written(dialogue: Dialogue) -> bytes:
     return dialogue.pcap()
 
 
-def test_frames_are_those_of_read_and_findings_those_of_check() -> None:
+def test_frames_are_those_of_read_and_findings_those_of_check(capsys: pytest.CaptureFixture[str]) -> None:
     octets = BROKEN.read_bytes()
     done = run(octets, "--format", "ndjson")
     assert done.returncode == 1, done.stderr
     lines = without_name(objects(done.stdout))
     frames = [line for line in lines if "kind" in line]
     findings = [line for line in lines if "rule" in line]
-    assert frames == without_name(objects(command("read", "--format", "ndjson", str(BROKEN))[1]))
-    checked = without_name(objects(command("check", "--format", "ndjson", str(BROKEN))[1]))
+    assert frames == without_name(objects(amqpscope(capsys, "read", "--format", "ndjson", BROKEN).out))
+    checked = without_name(objects(amqpscope(capsys, "check", "--format", "ndjson", BROKEN).out))
     # Each comes when it is made; who reacted to it is told when that is known.
     first = [one for one in findings if "amended" not in one]
     assert [one["fingerprint"] for one in first] == [one["fingerprint"] for one in checked]
@@ -190,7 +179,7 @@ def test_verdicts_come_before_the_pipe_ends() -> None:
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
 )
 def test_a_signal_ends_it_with_the_summary_and_a_whole_file(
-    number: signal.Signals, status: int, tmp_path: Path
+    number: signal.Signals, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "seen.pcapng"
     with sniffing("-w", str(path)) as running:
@@ -201,24 +190,26 @@ def test_a_signal_ends_it_with_the_summary_and_a_whole_file(
         ended, said = running.ended()
     assert ended == status
     assert f"recorded: {path}" in said
-    findings = objects(command("check", "--format", "ndjson", str(path))[1])
-    expected = objects(command("check", "--format", "ndjson", str(BROKEN))[1])
+    findings = objects(amqpscope(capsys, "check", "--format", "ndjson", path).out)
+    expected = objects(amqpscope(capsys, "check", "--format", "ndjson", BROKEN).out)
     assert [(one["rule"], one["packet"], one["reaction"]) for one in findings] == [
         (one["rule"], one["packet"], one["reaction"]) for one in expected
     ]
 
 
-def test_the_recording_has_every_packet_as_it_was(tmp_path: Path) -> None:
+def test_the_recording_has_every_packet_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "seen.pcapng"
     for source in sorted(CAPTURES.glob("*.pcap"))[::18]:
         done = run(source.read_bytes(), "-w", str(path), "--quiet", "--allow-empty")
         assert done.returncode in (0, 1), done.stderr
-        own = command("read", "--format", "ndjson", str(path))[1].replace(str(path), "X")
-        assert own == command("read", "--format", "ndjson", str(source))[1].replace(str(source), "X")
+        own = amqpscope(capsys, "read", "--format", "ndjson", path).out.replace(str(path), "X")
+        assert own == amqpscope(capsys, "read", "--format", "ndjson", source).out.replace(str(source), "X")
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_flight_recorder_keeps_what_came_before(tmp_path: Path, at_once: bool) -> None:
+def test_a_flight_recorder_keeps_what_came_before(
+    tmp_path: Path, at_once: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A packet a second; the breach is in the middle of it."""
     dialogue = credit_overrun()
     octets = written(dialogue)
@@ -231,7 +222,7 @@ def test_a_flight_recorder_keeps_what_came_before(tmp_path: Path, at_once: bool)
         starts.append(at + 16 + int.from_bytes(slow[at + 8 : at + 12], "little"))
     reference = tmp_path / "slow.pcap"
     reference.write_bytes(slow)
-    breach = objects(command("check", "--format", "ndjson", str(reference))[1])[0]
+    breach = objects(amqpscope(capsys, "check", "--format", "ndjson", reference).out)[0]
     assert breach["rule"] == "amqp10/L-CREDIT"
     with sniffing("--until", "L-CREDIT", "-w", str(path), "--before", "5s") as running:
         breached = len(slow) if at_once else starts[int(str(breach["packet"]))]
@@ -241,7 +232,7 @@ def test_a_flight_recorder_keeps_what_came_before(tmp_path: Path, at_once: bool)
         status, said = running.ended()
     assert status == 1
     assert f"ended by amqp10/L-CREDIT in packet {breach['packet']}" in said
-    frames = objects(command("read", "--format", "ndjson", str(path))[1])
+    frames = objects(amqpscope(capsys, "read", "--format", "ndjson", path).out)
     times = [str(frame["time"]) for frame in frames]
     second = int(str(breach["packet"])) - 1
     assert times[0] >= f"2023-11-14T22:13:{20 + second - 6:02}"
@@ -249,12 +240,12 @@ def test_a_flight_recorder_keeps_what_came_before(tmp_path: Path, at_once: bool)
     assert any(time.startswith(f"2023-11-14T22:13:{20 + second:02}") for time in times)
 
 
-def test_without_the_breach_nothing_is_recorded(tmp_path: Path) -> None:
+def test_without_the_breach_nothing_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "breach.pcapng"
     done = run(written(clean()), "--until", "amqp10/*", "-w", str(path), "--quiet")
     assert done.returncode == 0, done.stderr
     assert b"what --until waits for was not seen" in done.stderr
-    assert not path.exists() or not objects(command("read", "--format", "ndjson", str(path))[1])
+    assert not path.exists() or not objects(amqpscope(capsys, "read", "--format", "ndjson", path).out)
 
 
 @pytest.mark.parametrize(
@@ -272,10 +263,12 @@ def test_without_the_breach_nothing_is_recorded(tmp_path: Path) -> None:
         (["--only", "transfers"], "--only 'transfers': is no frame"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(options: list[str], what: str) -> None:
-    status, out, said = command("sniff", *options)
-    assert (status, out) == (2, "")
-    (line,) = said.splitlines()
+def test_what_cannot_be_done_is_one_line(
+    options: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = amqpscope(capsys, "sniff", *options)
+    assert (result.status, result.out) == (2, "")
+    (line,) = result.err.splitlines()
     assert what in line
 
 
@@ -310,7 +303,9 @@ def test_a_reader_that_has_gone_ends_it() -> None:
     assert "Traceback" not in said
 
 
-def test_a_reader_that_sleeps_loses_frames_and_no_packets(tmp_path: Path) -> None:
+def test_a_reader_that_sleeps_loses_frames_and_no_packets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Hundreds of connections, of which nobody reads a line."""
     one = written(credit_overrun())
     head, packets = one[:24], one[24:]
@@ -333,14 +328,14 @@ def test_a_reader_that_sleeps_loses_frames_and_no_packets(tmp_path: Path) -> Non
         status, said = running.ended()
     assert status == 1
     assert "not shown: they came faster than they could be written" in said
-    (census,) = objects(command("read", "--count", "--format", "json", str(path))[1])
+    (census,) = objects(amqpscope(capsys, "read", "--count", "--format", "json", path).out)
     assert census["connections"] == times
 
 
-def test_list() -> None:
-    status, out, _ = command("sniff", "--list")
-    assert status == 0
-    names = [line.split()[0] for line in out.splitlines()]
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "sniff", "--list")
+    assert result.status == 0
+    names = [line.split()[0] for line in result.lines]
     assert "lo" in names
     assert names[-1] == "any"
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.commands import amqpscope
+from support.thorough import share
 
 ROOT = Path(__file__).parent.parent.parent / "captures"
 CREDIT = ROOT / "rules" / "amqp10" / "L-CREDIT" / "violating.pcap"
@@ -184,7 +185,7 @@ def test_a_file_whose_name_is_a_number(
 
 @pytest.mark.tshark
 def test_through_tshark(capsys: pytest.CaptureFixture[str]) -> None:
-    for packet in (12, 16, 17):
+    for packet in share((12, 16, 17), 3, "through tshark"):
         assert explained(capsys, "--via", "tshark", CREDIT, packet) == explained(capsys, CREDIT, packet)
     assert explained(capsys, "--via", "tshark", "--end", CREDIT) == explained(capsys, "--end", CREDIT)
     result = amqpscope(capsys, "why", "--via", "tshark", CREDIT, 4000)
