@@ -1,7 +1,7 @@
 """Findings as JSON: the contract of `amqpscope check --format json` and `ndjson`.
 
 One object a finding, its fields as README lists them. All text is as the wire had it, in ASCII escapes, but
-for keys of maps in the path of a malformed value where these may be part of a credential.
+for passwords in URLs, and keys of maps in the path of a malformed value that may be part of a credential.
 """
 
 import json
@@ -12,7 +12,7 @@ from amqpscope.finding import Finding
 from amqpscope.fingerprint import fingerprint
 from amqpscope.policy.remark import Remark
 from amqpscope.report.moment import iso
-from amqpscope.report.secrets import shown_path
+from amqpscope.report.secrets import shown_path, without_password
 from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.profiles import weight
 
@@ -23,6 +23,7 @@ __all__ = [
     "expected_condition",
     "finding_json",
     "finding_object",
+    "link_name",
     "message_of",
     "overridden",
     "remark_object",
@@ -73,17 +74,28 @@ def message_of(finding: Finding) -> str:
     """The finding in one sentence, safe to tell (but not to print)."""
     path = finding.evidence.get("path")
     if not isinstance(path, str) or not path:
-        return finding.message
-    return finding.message.replace(path, _path(finding, path))
+        return without_password(finding.message)
+    return without_password(finding.message.replace(path, _path(finding, path)))
 
 
 def evidence_of(finding: Finding) -> dict[str, Any]:
     """The state before, as named values: numbers, booleans, texts, lists of these."""
-    evidence = finding.evidence
+    evidence = {name: _shown(value) for name, value in finding.evidence.items()}
     path = evidence.get("path")
     if isinstance(path, str):
-        return {**evidence, "path": _path(finding, path)}
+        evidence["path"] = _path(finding, path)
     return evidence
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    return without_password(value) if isinstance(value, str) else value
+
+
+def link_name(finding: Finding) -> str:
+    """The name of the link that a finding is about, safe to tell (but not to print); "" if there is none."""
+    return without_password(finding.link)
 
 
 def _path(finding: Finding, path: str) -> str:
@@ -122,7 +134,7 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "peer": finding.peer or None,
         "channel": channel if channel >= 0 else None,
         "session": int(finding.session) if finding.session >= 0 else None,
-        "link": {"name": finding.link, "sender": finding.link_sender} if finding.link_sender else None,
+        "link": {"name": link_name(finding), "sender": finding.link_sender} if finding.link_sender else None,
         "delivery_id": int(finding.delivery_id) if finding.delivery_id >= 0 else None,
         "expected_condition": expected_condition(finding)[0] or None,
         "reaction": reaction,

@@ -135,7 +135,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary |
                 "in": error.what,
                 "condition": error.condition or None,
                 "description": None if error.description is None else without_password(error.description),
-                "link": error.link,
+                "link": None if error.link is None else without_password(error.link),
                 "count": error.count,
             }
             for error in summary.errors.values()
@@ -143,7 +143,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary |
         "errors_not_listed": summary.errors_dropped,
         "links": [
             {
-                "name": link.link.name,
+                "name": without_password(link.link.name),
                 "sender": link.link.sender,
                 "source": link.source,
                 "target": link.target,

@@ -18,7 +18,7 @@ import re
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection
-from amqpscope.report.findings import evidence_of, expected_condition, message_of, overridden
+from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
@@ -347,7 +347,7 @@ def _where(finding: Finding) -> str:
     if channel >= 0:
         parts.append(f"channel {channel}")
     if finding.link_sender:
-        parts.append(f"link {in_quotes(finding.link, _LONGEST)} ({finding.link_sender} sends)")
+        parts.append(f"link {in_quotes(link_name(finding), _LONGEST)} ({finding.link_sender} sends)")
     if finding.delivery_id >= 0:
         parts.append(f"delivery {finding.delivery_id}")
     offset = finding.evidence.get("offset")

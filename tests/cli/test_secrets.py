@@ -459,6 +459,31 @@ def test_passwords_in_addresses(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "amqps://user:(hidden)@host:5671/queue" in amqpscope(capsys, "read", "-v", path).out
 
 
+def test_passwords_in_names_of_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Some clients name a link by a URL; a finding, and an error on the link, say the name."""
+    url = f"amqps://user:{MARKER}@host:5671/queue"
+    traffic = Traffic()
+    tcp = opened(traffic)
+    fields = {
+        "name": url,
+        "handle": 0,
+        "source": amqp.source(address="me"),
+        "target": amqp.target(address=url),
+    }
+    tcp.client.send(amqp.frame(amqp.attach(role=amqp.SENDER, initial_delivery_count=0, **fields)))
+    tcp.server.send(amqp.frame(amqp.attach(role=amqp.RECEIVER, **fields)))
+    tcp.client.send(sent(amqp.amqp_value("without credit")))
+    tcp.client.send(amqp.frame(amqp.detach(handle=0, error=amqp.error(condition="x:y", description=url))))
+    closed(tcp)
+    path = str(traffic.write(tmp_path / "c.pcapng"))
+    for command in ("check", "summary"):
+        for form in ("text", "json"):
+            written = amqpscope(capsys, command, "--format", form, path).out
+            assert "://user:(hidden)@host" in written
+            assert not GIVEN_AWAY.search(written)
+    assert not GIVEN_AWAY.search(amqpscope(capsys, "check", "--format", "sarif", path).out)
+
+
 def test_bodies_are_shown_only_when_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traffic = Traffic()
     tcp = prepared(traffic, "attached", "elsewhere")

@@ -19,6 +19,7 @@ from amqpscope.report.top.layout import (
 from amqpscope.report.top.model import TopModel
 from amqpscope.report.top.pains import duration
 from amqpscope.report.top.rows import Row, Told
+from amqpscope.report.value_text import text_word
 from amqpscope.tracking.portrait import (
     UNKNOWN,
     ChannelPortrait,
@@ -355,9 +356,9 @@ def _link(row: Row, session: int, link: LinkPortrait, columns: list[Column]) -> 
     else:
         state = next((one for one in states if one not in ("", "attached")), states[0] or states[1])
     address = "coordinator" if link.coordinator else link.target if link.sender == CLIENT else link.source
-    name = word(link.name, 60)
+    name = text_word(link.name, 60)
     if address and address != link.name:
-        name = f"{word(address, 60)} ({name})"
+        name = f"{text_word(address, 60)} ({name})"
     marks = ("…" if link.unfinished else "") + (" drain" if link.drain else "")
     blocked = link.credit == 0 and link.available > 0
     return in_columns(

@@ -9,6 +9,7 @@ from typing import Final
 
 from amqpscope.model import CLIENT
 from amqpscope.report.printable import word
+from amqpscope.report.value_text import text_word
 from amqpscope.tracking.portrait import ChannelPortrait, ConnectionPortrait, LinkPortrait, SessionPortrait
 
 __all__ = ["BLOCKED", "DOUBT", "FAULT", "LOAD", "OVERDUE", "Pain", "duration", "pains"]
@@ -134,7 +135,7 @@ def _session(found: list[Pain], portrait: ConnectionPortrait, session: SessionPo
 
 
 def _link(found: list[Pain], portrait: ConnectionPortrait, link: LinkPortrait, now: int) -> None:
-    which = f"link {word(link.name, _NAME)}"
+    which = f"link {text_word(link.name, _NAME)}"
     sender, receiver = portrait.client, portrait.server
     if link.sender != CLIENT:
         sender, receiver = receiver, sender
