@@ -368,8 +368,12 @@ class PcapngRecorder(PacketRecorder):
         try:
             if not self._files.begun:
                 self._files.begin(end, 0)
-            start = self._start if self._start > 0 else self._first_time
-            self._files.finish(start, end if end > 0 else self._newest, received, dropped)
+            if end <= 0:
+                end = self._newest
+            start = self._start
+            if start <= 0:
+                start = self._first_time
+            self._files.finish(start, end, received, dropped)
         except CaptureError as error:
             self._fail(error)
 
