@@ -20,7 +20,7 @@ from support.scripted import clean, credit_overrun
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "captures"
-PATIENCE = 30
+PATIENCE = 120
 """Seconds after which a test has failed. Nothing takes so long."""
 
 BROKEN = CAPTURES / "rhea-transfer-before-attach.pcap"

@@ -21,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BROKEN = ROOT / "captures" / "rhea-transfer-before-attach.pcap"
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds after which a test has failed. Nothing takes so long."""
 
 CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

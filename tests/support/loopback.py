@@ -12,9 +12,9 @@ from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 
-__all__ = ["Segments", "catch", "conversation", "refusal"]
+__all__ = ["Segments", "catch", "conversation", "free_port", "refusal"]
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test has failed. Nothing takes so long."""
 
 
@@ -54,6 +54,12 @@ def refusal(opening: Callable[[], LiveSource]) -> str:
     except CaptureError as error:
         return str(error)
     return ""
+
+
+def free_port() -> int:
+    """A port that nobody has. Who captures only that one takes nothing of what others say meanwhile."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
 
 
 def conversation(

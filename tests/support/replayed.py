@@ -12,7 +12,7 @@ from amqpscope.capture.sink import SegmentSink
 
 __all__ = ["replay", "replayable", "replaying"]
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test has failed. Nothing takes so long."""
 
 

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from support.loopback import Segments, catch, conversation, refusal
+from support.loopback import Segments, catch, conversation, free_port, refusal
 
 if sys.platform != "linux":
     pytest.skip("packet sockets are Linux's", allow_module_level=True)
@@ -34,8 +34,9 @@ def test_every_octet_comes_once_and_in_order(names: list[str], address: str) -> 
     sink = Segments()
     decoder = PacketDecoder(sink)
     before = time.time_ns()
-    with open_source(names, any_port=True) as source:
-        client, server = conversation(said, answered, address=address)
+    port = free_port()
+    with open_source(names, ports=[port]) as source:
+        client, server = conversation(said, answered, address=address, port=port)
         catch(source, decoder, lambda: len(sink.octets_from(server)) >= len(answered))
         catch(source, decoder, lambda: len(sink.octets_from(client)) >= len(said))
         assert sink.octets_from(client) == said
@@ -53,8 +54,7 @@ def test_every_octet_comes_once_and_in_order(names: list[str], address: str) -> 
 def test_only_the_ports_asked_for_come() -> None:
     sink = Segments()
     decoder = PacketDecoder(sink)
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        wanted = other.getsockname()[1]
+    wanted = free_port()
     with open_source(["lo"], ports=[wanted]) as source:
         conversation(b"not this")
         client, server = conversation(b"but this", port=wanted)
@@ -77,9 +77,10 @@ def test_what_there_was_no_room_for_is_counted_and_placed() -> None:
     said = b"x" * 30_000_000
     sink = Segments()
     decoder = PacketDecoder(sink)
-    with open_source(["lo"], any_port=True, buffer_octets=1024 * 1024) as source:
+    port = free_port()
+    with open_source(["lo"], ports=[port], buffer_octets=1024 * 1024) as source:
         assert source.fill() == 0.0
-        client, _ = conversation(said)
+        client, _ = conversation(said, port=port)
         assert source.fill() == 1.0
         assert source.dropped() == 0  # nothing is known to be missing before the first packet
         source.take(decoder)
@@ -91,7 +92,7 @@ def test_what_there_was_no_room_for_is_counted_and_placed() -> None:
         taken = sink.octets_from(client)
         assert 0 < len(taken) < len(said)
         # What comes after the loss is taken from then on.
-        conversation(b"later")
+        conversation(b"later", port=port)
         catch(source, decoder, lambda: b"later" in [octets for _, _, _, octets in sink.all])
         assert source.fill() < 1.0
 
@@ -99,11 +100,12 @@ def test_what_there_was_no_room_for_is_counted_and_placed() -> None:
 def test_a_loss_stands_between_the_packets_around_it() -> None:
     sink = Segments()
     decoder = PacketDecoder(sink)
-    with open_source(["lo"], any_port=True, buffer_octets=4 * 1024 * 1024) as source:
-        conversation(b"first" + b"x" * 30_000_000)
+    port = free_port()
+    with open_source(["lo"], ports=[port], buffer_octets=4 * 1024 * 1024) as source:
+        conversation(b"first" + b"x" * 30_000_000, port=port)
         assert source.take(decoder) > 0  # makes room, in front of which packets were lost
         assert source.dropped() == 0
-        conversation(b"behind the loss")
+        conversation(b"behind the loss", port=port)
         behind: list[int] = []
         grown: list[tuple[int, int]] = []
 
@@ -137,9 +139,10 @@ def test_several_interfaces_share_a_source() -> None:
         pytest.skip("there is only one interface")
     sink = Segments()
     decoder = PacketDecoder(sink)
-    with open_source(names, any_port=True) as source:
+    port = free_port()
+    with open_source(names, ports=[port]) as source:
         assert [one.name for one in source.interfaces] == names
-        client, _ = conversation(b"said")
+        client, _ = conversation(b"said", port=port)
         catch(source, decoder, lambda: sink.octets_from(client) == b"said")
         assert names[decoder.interface] == "lo"
 
@@ -269,21 +272,23 @@ def test_a_bad_filter_is_said_in_a_line(text: str, why: str) -> None:
 def test_all_that_have_come_are_known_before_they_are_handed_over() -> None:
     sink = Segments()
     decoder = PacketDecoder(sink)
-    with open_source(["lo"], any_port=True) as source:
-        client, _ = conversation(b"x" * 100_000)
+    port = free_port()
+    with open_source(["lo"], ports=[port]) as source:
+        client, _ = conversation(b"x" * 100_000, port=port)
         # The last block is the kernel's until some milliseconds later.
         arrived = source.arrived()
         assert arrived is not None
         catch(source, decoder, lambda: source.number >= arrived)
         assert sink.octets_from(client) == b"x" * 100_000
-        # Asking takes nothing away; others may talk on loopback meanwhile.
+        # Asking takes nothing away.
         again = source.arrived()
         assert again is not None and again >= source.number > 0
 
 
 def test_what_was_dropped_has_come_too() -> None:
-    with open_source(["lo"], any_port=True, buffer_octets=1024 * 1024) as source:
-        conversation(b"x" * 30_000_000)
+    port = free_port()
+    with open_source(["lo"], ports=[port], buffer_octets=1024 * 1024) as source:
+        conversation(b"x" * 30_000_000, port=port)
         arrived = source.arrived()
         assert arrived is not None
         catch(source, PacketDecoder(Segments()), lambda: source.number + source.dropped() >= arrived)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from support.loopback import Segments, catch, conversation, refusal
+from support.loopback import Segments, catch, conversation, free_port, refusal
 
 pytest.importorskip("scapy")
 if sys.platform != "linux":
@@ -42,9 +41,10 @@ def test_every_octet_comes(address: str, names: list[str]) -> None:
     sink = Segments()
     decoder = PacketDecoder(sink)
     before = time.time_ns()
-    with open_source(names, any_port=True) as source:
+    port = free_port()
+    with open_source(names, ports=[port]) as source:
         assert isinstance(source, ScapySource)
-        client, server = conversation(said, b"answer", address=address)
+        client, server = conversation(said, b"answer", address=address, port=port)
         catch(source, decoder, lambda: sink.octets_from(server) == b"answer")
         catch(source, decoder, lambda: len(sink.octets_from(client)) == len(said))
         assert sink.octets_from(client) == said
@@ -64,8 +64,7 @@ def time_ns() -> int:
 def test_only_the_ports_asked_for_come_and_are_cut() -> None:
     sink = Segments()
     decoder = PacketDecoder(sink)
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        wanted = other.getsockname()[1]
+    wanted = free_port()
     with open_source(["lo"], ports=[wanted], snaplen=100) as source:
         conversation(b"not this")
         client, _ = conversation(b"x" * 1000, port=wanted)
@@ -90,7 +89,7 @@ def test_an_interface_that_goes_down_is_told_and_waited_for() -> None:
         pytest.skip("there is no permission to have a network of one's own")
     script = """
 import subprocess, time
-from support.loopback import Segments, catch, conversation
+from support.loopback import Segments, catch, conversation, free_port
 from amqpscope.capture.live.programs import ports_program
 from amqpscope.capture.live.scapy_source import ScapySource
 from amqpscope.capture.packet import PacketDecoder
