@@ -226,15 +226,6 @@ class Dialogue(Conversation):
         self.client.header()
         self.server.header()
 
-    def authenticated(self) -> None:
-        """The SASL layer, with success; then the AMQP headers."""
-        self.client.header(3)
-        self.server.header(3)
-        self.server.mechanisms()
-        self.client.init()
-        self.server.outcome()
-        self.headers()
-
     def opened(self, client: dict[str, Any] | None = None, server: dict[str, Any] | None = None) -> None:
         """Headers and opens; `client`, `server`: fields of their opens."""
         self.headers()
