@@ -311,14 +311,14 @@ def test_a_reader_that_sleeps_loses_frames_and_no_packets(
     head, packets = one[:24], one[24:]
     port = (51034).to_bytes(2, "big")
     path = tmp_path / "seen.pcapng"
-    times = 1500
+    times = 700
 
     def feed() -> None:
         running.feed(head)
         for number in range(times):
             running.feed(packets.replace(port, (20_000 + number).to_bytes(2, "big")))
 
-    with sniffing("-w", str(path)) as running:
+    with sniffing("-vv", "-w", str(path)) as running:
         feeder = threading.Thread(target=feed)
         feeder.start()
         feeder.join(PATIENCE)
