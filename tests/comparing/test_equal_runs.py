@@ -47,7 +47,7 @@ REWRITINGS = st.builds(
 SMALL = [path for path in RECORDED if path.suffix == ".pcap" and path.stat().st_size < 20_000]
 
 
-@settings(max_examples=2000 if thorough() else 60, deadline=None)
+@settings(max_examples=2000 if thorough() else 40, deadline=None)
 @given(st.sampled_from(SMALL), REWRITINGS)
 def test_other_ports_times_numbers_and_cuts(path: Path, how: Rewriting) -> None:
     octets = rewritten(path, how)
@@ -77,10 +77,10 @@ def test_one_direction_seen_later(path: Path, behind: int) -> None:
     ids=str,
 )
 def test_where_it_was_captured(protocol: str, tap: Tap) -> None:
-    """Of conversations full of faults and races."""
-    count = 300 if thorough() else 8
-    conversations = [mischievous(f"diff {n}", protocol, lossy=False) for n in range(count)]
-    conversations += [converse(f"diff {n}", lossy=False, protocol=protocol) for n in range(count)]
+    """Of conversations full of faults and races, others for each place."""
+    numbers = share(range(300 if thorough() else 16), 4, f"{protocol} at {tap}")
+    conversations = [mischievous(f"diff {n}", protocol, lossy=False) for n in numbers]
+    conversations += [converse(f"diff {n}", lossy=False, protocol=protocol) for n in numbers]
     for conversation in conversations:
         here, there = captured(conversation, Tap()).octets, captured(conversation, tap).octets
         assert told(compared(here, there)) == [], conversation.seed
