@@ -18,7 +18,7 @@ from amqpscope.report.amqp10.secrets import hides_body
 from dissectors.amqp10.message import Message
 
 QUICK = QuickMessages()
-MANY = 10_000 if thorough() else 100
+MANY = 2_000 if thorough() else 100
 """Examples of a property."""
 
 

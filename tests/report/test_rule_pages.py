@@ -30,6 +30,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "captures" / "rules"
 PAIRS = Pairs()
 PAGES = {path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.md")}
+SOME = dict(share(sorted(PAGES.items()), 3, "pages")) | {
+    path: text for path, text in PAGES.items() if path.count("/") < 2
+}
+"""A share of the pages of rules, and all others."""
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 EMOJI = re.compile(r":[a-z0-9_+-]+:")
 
@@ -80,7 +84,7 @@ def test_those_in_the_source_tree_are_what_the_program_writes() -> None:
 
 def test_all_links_lead_somewhere() -> None:
     count = 0
-    for path, text in PAGES.items():
+    for path, text in SOME.items():
         for link in links(text):
             if link.startswith("https://"):
                 continue
@@ -91,7 +95,7 @@ def test_all_links_lead_somewhere() -> None:
             if anchor:
                 there = file.resolve().relative_to(FOLDER).as_posix()
                 assert anchor in map(slug, headings(PAGES[there])), (path, link)
-    assert count > 5000
+    assert count > 1500
 
 
 def test_the_indexes_link_every_page() -> None:
@@ -114,7 +118,7 @@ def test_a_further_dialogue_is_linked_from_its_rule() -> None:
 @pytest.mark.parametrize("protocol", ["amqp10", "amqp091"])
 def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
     names = [name for name in catalogue() if name.startswith(f"{protocol}/")]
-    for name in names:
+    for name in share(names, 3, f"{protocol} told"):
         row = rule(name, shown_in(name))
         shown = seen(PAGES[f"{name}/README.md"])
         words = explanation(name)
@@ -157,7 +161,7 @@ def test_guards_are_drawn_once_and_nothing_is_found() -> None:
 
 
 def test_no_word_becomes_a_picture_a_mention_or_markup() -> None:
-    for path, text in PAGES.items():
+    for path, text in SOME.items():
         for token in inlines(text):
             assert token.type in (
                 "text", "code_inline", "link_open", "link_close", "strong_open", "strong_close", "softbreak",
