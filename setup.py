@@ -11,7 +11,6 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -127,16 +126,8 @@ class OptionalBuild(build_ext):
     """Builds extensions, and in the mode `auto` goes on without them if that fails."""
 
     def build_extensions(self) -> None:
-        """Keeps all processors busy, where setuptools would compile one C file after the other."""
-        compile_files = self.compiler.compile
-
-        def compile_side_by_side(sources: list[str], **options: Any) -> list[str]:
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                found = pool.map(lambda source: compile_files([source], **options), sources)
-                return [object_file for object_files in found for object_file in object_files]
-
-        self.compiler.compile = compile_side_by_side
-        # The first holds the code, the others start one module each: without it none of them may be there.
+        """Builds the extension that holds the code; then, side by side, those that start one module each."""
+        # In this order: without the code none of the others may be there.
         code, *starters = self.extensions
         self.build_extension(code)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -149,24 +140,6 @@ class OptionalBuild(build_ext):
             if MODE == "require":
                 raise
             print(f"amqpscope: not compiled ({error}); the same files run as they are", file=sys.stderr)
-
-
-def by_package(sources: list[str]) -> list[str]:
-    """Of C files that hold a module each, C files that include those of a package each.
-
-    One C file of everything takes several times as long, and memory: mypyc indents it ever deeper, to 300 MB,
-    which gcc measures again at every `if`. With one for each module, functions of the same package could not
-    be inlined into each other.
-    """
-    packages: dict[str, list[str]] = {}
-    for path in map(Path, sources):
-        # mypyc writes `__native_amqpscope___rules___case.c`; what has no package is mypyc's own.
-        package = path.stem.removeprefix("__native_").rpartition("___")[0]
-        packages.setdefault(f"package_{package}.c" if package else "runtime.c", []).append(path.name)
-    beside = Path(sources[0]).with_name
-    for file, modules in packages.items():
-        beside(file).write_text("".join(f'#include "{module}"\n' for module in modules))
-    return [str(beside(file)) for file in packages]
 
 
 def extensions() -> list[Extension]:
@@ -186,14 +159,13 @@ def extensions() -> list[Extension]:
         if MODE == "require":
             raise
         return []
-    found = mypycify(["--strict", *COMPILED], opt_level="3", debug_level="0", multi_file=True)
-    # The first holds the code of all modules; mypyc makes the others, one for each module, to start it.
-    found[0].sources = by_package(found[0].sources)
+    found = list(mypycify(["--strict", *COMPILED], opt_level="3", debug_level="0"))
     if os.name == "posix":
         for extension in found:
             # Nobody replaces a function of ours while it runs: calls need no detour, and may be inlined.
             # (A new list: mypyc gives all of them the same one.)
-            flags = ["-fvisibility=hidden", "-fno-semantic-interposition"]
+            # And mypyc indents its C ever deeper, to 300 MB: to measure it took gcc half of its time.
+            flags = ["-fvisibility=hidden", "-fno-semantic-interposition", "-Wno-misleading-indentation"]
             extension.extra_compile_args = [*extension.extra_compile_args, *flags]
     return found
 
