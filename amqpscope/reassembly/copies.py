@@ -55,7 +55,9 @@ class Copies:
         else:
             behind: i64 = 0x10000 - ahead
             if behind < REASSEMBLY_COPIES_REACH:
-                bit: i64 = 1 << behind
+                # Not `1 << behind`: compiled, a literal has 32 bits.
+                bit: i64 = 1
+                bit <<= behind
                 self.in_hand = self._seen & bit != 0
                 self._seen |= bit
 
