@@ -60,6 +60,7 @@ COMPILED = [
     "amqpscope/finding.py",
     "amqpscope/model.py",
     "amqpscope/note.py",
+    "amqpscope/passwords.py",
     "amqpscope/pipeline/deliveries.py",
     "amqpscope/pipeline/deliveries10.py",
     "amqpscope/pipeline/deliveries091.py",

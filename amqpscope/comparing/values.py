@@ -7,8 +7,9 @@ from amqpscope.comparing.forms import Entry, digest
 from amqpscope.comparing.story import Names
 from amqpscope.limits import MAX_COMPARED_ENTRIES, MAX_COMPARED_TEXT
 from amqpscope.made_up import without_made_up
+from amqpscope.passwords import without_password
 from amqpscope.report.printable import printable, word
-from amqpscope.report.secrets import is_secret_key, without_password
+from amqpscope.report.secrets import is_secret_key
 from amqpscope.report.value_text import ValueText
 from dissectors.values import Moment, Pairs, Raw
 

@@ -18,6 +18,7 @@ from amqpscope.connections import ConnectionTable
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.note import Note
+from amqpscope.passwords import without_password
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
 from amqpscope.pipeline.deliveries091 import Amqp091Log
 from amqpscope.pipeline.deliveries10 import Amqp10Log
@@ -27,7 +28,7 @@ from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
-from amqpscope.report.secrets import problem_path, without_password
+from amqpscope.report.secrets import problem_path
 from amqpscope.report.summary import add_frame
 from amqpscope.rules.editions import FINAL, following
 from amqpscope.rules.profiles import AUTO, under

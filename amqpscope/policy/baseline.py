@@ -16,6 +16,7 @@ from amqpscope.errors import ConfigurationError
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_BASELINE, MAX_BASELINE_OCTETS
 from amqpscope.made_up import without_made_up
+from amqpscope.passwords import without_password
 from amqpscope.policy.bounded_file import octets_of
 
 __all__ = ["SCHEMA", "Baseline", "Known", "known_object", "may_be_written", "read_baseline", "write_baseline"]
@@ -82,7 +83,7 @@ def _message(finding: Finding) -> str:
     path = finding.evidence.get("path")
     if isinstance(path, str) and path:
         message = message.replace(path, "…")
-    message = without_made_up(message)
+    message = without_made_up(without_password(message))
     return message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
 
 

@@ -2,10 +2,10 @@
 
 from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.passwords import without_password
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosis
 from amqpscope.report.links import LinkOf
-from amqpscope.report.secrets import without_password
 
 __all__ = ["ConnectionSummary", "ErrorSummary", "LinkSummary"]
 

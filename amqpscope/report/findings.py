@@ -10,9 +10,10 @@ from typing import Any
 
 from amqpscope.finding import Finding
 from amqpscope.fingerprint import fingerprint
+from amqpscope.passwords import without_password
 from amqpscope.policy.remark import Remark
 from amqpscope.report.moment import iso
-from amqpscope.report.secrets import shown_path, without_password
+from amqpscope.report.secrets import shown_path
 from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.profiles import weight
 

@@ -8,9 +8,10 @@ import math
 from json.encoder import encode_basestring_ascii as quote
 
 from amqpscope.model import FrameRecord
+from amqpscope.passwords import without_password
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.links import LinkNames, LinkOf
-from amqpscope.report.secrets import problem_path, size_of, without_password
+from amqpscope.report.secrets import problem_path, size_of
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 

@@ -6,7 +6,7 @@
 * In any map or table (properties of a peer or link, application properties, headers, annotations, ...) the
   value of a key that names a password, secret, credential, authorization or token. Lock tokens, with which
   Service Bus settles messages, are none.
-* The password in an address that is a URL with one.
+* The password in an address that is a URL with one: `amqpscope.passwords`.
 
 Octets that were not told apart (a value that does not decode, a hexdump of what is malformed) are
 shown only where none of these can be among them.
@@ -16,7 +16,7 @@ import re
 
 from dissectors.interface import Problem
 
-__all__ = ["hides_octets", "is_secret_key", "problem_path", "shown_path", "size_of", "without_password"]
+__all__ = ["hides_octets", "is_secret_key", "problem_path", "shown_path", "size_of"]
 
 # Of keys in lower case and without the signs between words.
 _WORDS = (
@@ -30,8 +30,6 @@ _BETWEEN = re.compile("[-_. ]")
 # Octets that are searched at a time: each search takes two copies of them, and there may be megabytes.
 _PIECE = 256 * 1024
 _OVERLAP = 4096  # so that a name is found where two pieces meet, also one with zeros between its letters
-
-_URL_PASSWORD = re.compile(r"(://[^/@:]*):[^@]*@")
 
 # Where a path names a map's key (an index is digits only).
 _KEY_IN_PATH = re.compile(r"\[(?!\d+\])|\{")
@@ -69,13 +67,6 @@ def hides_octets(octets: bytes) -> bool:
 
 def _names_secret(octets: bytes) -> bool:
     return _SECRET_OCTETS.search(octets.lower().translate(None, b"-_. \0")) is not None
-
-
-def without_password(text: str) -> str:
-    """`text`, and if it is a URL with a password in it, without that."""
-    if "://" in text and "@" in text:
-        return _URL_PASSWORD.sub(r"\1:(hidden)@", text)
-    return text
 
 
 def size_of(value: object) -> int:

@@ -6,13 +6,13 @@ from typing import Any
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.model import Connection, FrameRecord, endpoint
 from amqpscope.note import Note
+from amqpscope.passwords import without_password
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.diagnoses import misdirected
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
 from amqpscope.report.protocols import FORMS
-from amqpscope.report.secrets import without_password
 
 __all__ = ["Summary", "add_frame", "protocol_name", "summary_json"]
 

@@ -5,12 +5,12 @@ Lines are made of styled parts, as in the timeline; `Painter` puts them on the o
 
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.model import CLIENT, SERVER, endpoint
+from amqpscope.passwords import without_password
 from amqpscope.report.connection_summary import ConnectionSummary, ErrorSummary, LinkSummary
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, in_quotes, printable, wrap
-from amqpscope.report.secrets import without_password
 from amqpscope.report.summary import diagnoses, protocol_name, tcp_end
 from amqpscope.report.value_text import text_word
 

@@ -5,9 +5,10 @@
 
 import uuid
 
+from amqpscope.passwords import without_password
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable, quoted, word
-from amqpscope.report.secrets import hides_octets, is_secret_key, size_of, without_password
+from amqpscope.report.secrets import hides_octets, is_secret_key, size_of
 from dissectors.interface import Body, Field
 from dissectors.values import Moment, Pairs, Raw
 

@@ -11,8 +11,8 @@ rules, whose findings are told beside it.
 from abc import ABC, abstractmethod
 
 from amqpscope.model import FrameRecord
+from amqpscope.passwords import without_password
 from amqpscope.report.printable import in_quotes
-from amqpscope.report.secrets import without_password
 from amqpscope.why.place import Ground, Mark
 from amqpscope.why.watch import Watch
 

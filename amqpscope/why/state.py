@@ -6,9 +6,9 @@ lines and null in the data.
 
 from typing import Any
 
+from amqpscope.passwords import without_password
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
-from amqpscope.report.secrets import without_password
 from amqpscope.tracking.portrait import (
     UNKNOWN,
     ChannelPortrait,

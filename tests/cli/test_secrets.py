@@ -6,6 +6,7 @@ might slip through. A line that shows it names the connection: the number of the
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -481,7 +482,22 @@ def test_passwords_in_names_of_links(tmp_path: Path, capsys: pytest.CaptureFixtu
             written = amqpscope(capsys, command, "--format", form, path).out
             assert "://user:(hidden)@host" in written
             assert not GIVEN_AWAY.search(written)
-    assert not GIVEN_AWAY.search(amqpscope(capsys, "check", "--format", "sarif", path).out)
+    baseline = tmp_path / "baseline.json"
+    other = str(Path(__file__).parents[2] / "captures" / "demo.pcap")
+    packet = json.loads(amqpscope(capsys, "check", "--format", "ndjson", path).lines[0])["packet"]
+    for command in (
+        *(["check", "--format", form] for form in ("sarif", "junit", "markdown", "github", "ndjson")),
+        ["check", "--write-baseline", str(baseline)],
+        ["check", "--baseline", str(baseline), "--format", "json"],
+        ["diff", path],
+        ["diff", other],
+        ["why", "--end"],
+    ):
+        written = amqpscope(capsys, *command, path)
+        assert not GIVEN_AWAY.search(written.out + written.err), command
+    for form in ("text", "json"):
+        assert not GIVEN_AWAY.search(amqpscope(capsys, "why", "--format", form, path, packet).out)
+    assert "L-CREDIT" in baseline.read_text() and not GIVEN_AWAY.search(baseline.read_text())
 
 
 def test_bodies_are_shown_only_when_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,6 +168,8 @@ def test_no_part_of_a_secret_is_in_it() -> None:
     baseline = Baseline("x.json")
     baseline.add("a", found)
     assert baseline.known["a"].message == "before … behind"
+    baseline.add("b", finding("amqps://user:hunter2@host/queue"))
+    assert baseline.known["b"].message == "before amqps://user:(hidden)@host/queue behind"
 
 
 @given(st.text(st.characters(), max_size=40))

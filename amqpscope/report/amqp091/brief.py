@@ -5,12 +5,12 @@ told with the method that caused it. Then come the other fields in their order, 
 and tables. Reserved fields, empty tables and what is not set are not told. Sizes are octets.
 """
 
+from amqpscope.passwords import without_password
 from amqpscope.report.amqp091.json_form import refusal
 from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.value_text import TEXT
 from amqpscope.report.line import Line, flag, key, number
 from amqpscope.report.printable import in_quotes
-from amqpscope.report.secrets import without_password
 from amqpscope.report.value_text import hidden_text, text_word
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader

@@ -4,12 +4,12 @@ A frame's details begin with what it is about (delivery, link or peer), then wha
 numbers. Session windows are written `incoming-window=2048@7`: room for 2048 transfers from id 7 on.
 """
 
+from amqpscope.passwords import without_password
 from amqpscope.report.amqp10.secrets import hides_field, hides_raw
 from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
 from amqpscope.report.line import Line, flag, key, number
 from amqpscope.report.links import LinkOf
 from amqpscope.report.printable import in_quotes
-from amqpscope.report.secrets import without_password
 from amqpscope.report.value_text import hidden_text, octets_text, text_word
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import BATCH_FORMAT, Message

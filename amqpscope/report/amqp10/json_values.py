@@ -9,9 +9,10 @@ import struct
 from json.encoder import encode_basestring_ascii as quote
 from typing import Final
 
+from amqpscope.passwords import without_password
 from amqpscope.report.digits import digits
 from amqpscope.report.moment import Moments
-from amqpscope.report.secrets import is_secret_key, without_password
+from amqpscope.report.secrets import is_secret_key
 from dissectors.amqp10.outline import is_uuid
 from dissectors.wire import i64, u16, u32, u64
 

@@ -1,0 +1,14 @@
+"""Passwords in URLs, which some peers put into addresses and names of links: never shown or stored."""
+
+import re
+
+__all__ = ["without_password"]
+
+_URL_PASSWORD = re.compile(r"(://[^/@:]*):[^@]*@")
+
+
+def without_password(text: str) -> str:
+    """`text`, and if there is a URL with a password in it, without that."""
+    if "://" in text and "@" in text:
+        return _URL_PASSWORD.sub(r"\1:(hidden)@", text)
+    return text
