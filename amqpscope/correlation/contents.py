@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.correlation.hosts import address
+from amqpscope.correlation.order import by_time
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_CORRELATED_LINKS, MAX_REDELIVERIES
 from amqpscope.rules.amqp091 import passing
@@ -70,12 +71,14 @@ class _Server:
         self.purged: dict[tuple[str, str], list[Deed]] = {}
         self.refused: list[tuple[str, Content]] = []
         self.bound: dict[str, set[str]] = {}
+        contents = by_time([summary.contents for summary in summaries])
+        self.rank = {id(content): number for number, content in enumerate(contents)}
+        for content in contents:
+            if content.named or everything:
+                where = self.published if content.published else self.delivered
+                where.setdefault(self._place(content), []).append(content)
         for summary in summaries:
             host = summary.virtual_host
-            for content in summary.contents:
-                if content.named or everything:
-                    where = self.published if content.published else self.delivered
-                    where.setdefault((host, content.identity), []).append(content)
             for deed in summary.deeds:
                 if deed.method == "queue.purge" and deed.outcome == "ok":
                     self.purged.setdefault((host, deed.queue), []).append(deed)
@@ -90,7 +93,6 @@ class _Server:
         ways: dict[tuple[object, ...], Content] = {}
         pairs: list[tuple[Content, Content]] = []
         for (host, identity), deliveries in self.delivered.items():
-            deliveries.sort(key=lambda one: int(one.spot.time))
             publishes = self.published.get((host, identity), [])
             if len(publishes) > 1:
                 continue
@@ -103,7 +105,7 @@ class _Server:
                     self._message(content, came)
                     pairs.append((content, came))
             self._story(host, deliveries, came)
-        pairs.sort(key=lambda pair: int(pair[0].spot.time))
+        pairs.sort(key=lambda pair: self.rank[id(pair[0])])
         for content, came in pairs:
             self._order(ways, content, came)
         for host, content in self.refused:
@@ -164,8 +166,8 @@ class _Server:
             )
             self.findings.append(passing.out_of_order(content, later, came))
 
-    def _place(self, came: Content) -> tuple[str, str]:
-        return self.summaries[id(came.connection)].virtual_host, came.identity
+    def _place(self, content: Content) -> tuple[str, str]:
+        return self.summaries[id(content.connection)].virtual_host, content.identity
 
     # Its deliveries from one queue
 

@@ -15,6 +15,7 @@ of a name to which something was done over two addresses (the nodes of a cluster
 
 from typing import Final
 
+from amqpscope.correlation.order import by_time
 from amqpscope.limits import MAX_ENTITY_DEEDS
 from amqpscope.tracking.amqp091.deeds import AUTO_DELETE, EXCLUSIVE, NO_WAIT, PASSIVE, Deed
 from amqpscope.tracking.amqp091.summary import Summary
@@ -77,9 +78,8 @@ class VirtualHost:
         self.summaries: dict[int, Summary] = {id(one.connection): one for one in summaries}
         # Deeds whose answer is at fault: it shows nothing.
         self.disbelieved: set[int] = set()
-        deeds = [deed for summary in summaries for deed in summary.deeds]
         # Connections are in the order of time already: what was asked for at once stays so.
-        deeds.sort(key=lambda deed: int(deed.spot.time))
+        deeds = by_time([summary.deeds for summary in summaries])
         self.deeds: list[Deed] = deeds
         self.queues: dict[str, list[Deed]] = {}
         self.exchanges: dict[str, list[Deed]] = {}

@@ -19,6 +19,9 @@ from support.legal import CLIENT, NAMES, SERVER
 from support.network import PROTOCOLS, Conversation, Tap, captured, converse
 from support.thorough import thorough
 
+# The server of `support.legal091` closes the channel of a client that takes its time, as RabbitMQ does.
+RUNS_OUT = ("amqp091/B-ACK-TIMEOUT",)
+
 BATCHES = 10
 SEEDS = 20  # in a batch
 
@@ -63,7 +66,7 @@ def test_legal_conversations_are_not_accused(protocol: str, batch: int) -> None:
         conversation = converse(seed, protocol=protocol)
         seen = tap(seed, conversation)
         for finding in errors(captured(conversation, seen).octets):
-            if finding.certain or (not conversation.races and seen.whole):
+            if finding.certain or (not conversation.races and seen.whole and finding.rule not in RUNS_OUT):
                 wrong.append(f"{seed}: {finding} {seen}")
     assert not wrong, "\n".join(wrong[:20])
 
