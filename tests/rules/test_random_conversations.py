@@ -71,6 +71,14 @@ def test_legal_conversations_are_not_accused(protocol: str, batch: int) -> None:
     assert not wrong, "\n".join(wrong[:20])
 
 
+@pytest.mark.parametrize(
+    ("protocol", "seed"), [("amqp10", "515492809-2-273"), ("amqp091", "1278130078-5-147")]
+)
+def test_conversations_that_were_accused_once(protocol: str, seed: str) -> None:
+    conversation = converse(seed, protocol=protocol)
+    assert errors(captured(conversation, tap(seed, conversation)).octets) == []
+
+
 def test_the_conversations_have_everything_in_them() -> None:
     """Else the property above would say little."""
     said: Counter[str] = Counter()

@@ -114,7 +114,8 @@ def work_on_control_link(case: Case, what: str) -> None:
     """A control link carries something else than declares and discharges.
 
     Why it matters: the coordinator can do nothing with it; what was to be done is not.
-    Silent when: the message was not captured whole, or its attach was not.
+    Silent when: the message was not captured whole, or octets of its sender since the link's attach were not:
+    its handle may be another link's.
     """
     case.report("amqp10/TX-CTRL-NOWORK", f"{what} is sent on a control link")
 
@@ -345,7 +346,7 @@ def _judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Mess
             strange = section.name
         elif section.name == "unknown":
             return  # judged as what it is not
-    if named == 0 and message.message_format == 0 and not message.problems and strange:
+    if named == 0 and link.whole and message.message_format == 0 and not message.problems and strange:
         work_on_control_link(case, f"a message whose body is {strange}")
 
 
@@ -354,7 +355,8 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     if isinstance(body.state, Declared):
         declared_as_a_state(case)
     if named_in(body.state) is not None:
-        work_on_control_link(case, "work under a transaction")
+        if link.whole:
+            work_on_control_link(case, "work under a transaction")
         return
     message = case.message()
     if message is not None and message.complete:
