@@ -45,7 +45,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 10
+_DUMP_VERSION = 11
 
 
 class ConnectionAnalysis(FrameSink):

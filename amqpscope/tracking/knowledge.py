@@ -32,9 +32,10 @@ octet is: `end` is the offset behind it.
 from typing import Final
 
 from amqpscope.limits import MAX_LIMITS
+from amqpscope.tracking.serial import nearest
 from dissectors.wire import i64
 
-__all__ = ["CERTAIN", "LEGAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits"]
+__all__ = ["CERTAIN", "LEGAL", "NO_SERIAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits"]
 
 LEGAL: Final = 0
 POSSIBLE: Final = 1
@@ -42,6 +43,12 @@ CERTAIN: Final = 2
 
 UNBASED: Final = -(1 << 40)
 """What a bound counts from that is set before its base is known; below all that 32 bits can stand for."""
+
+NO_SERIAL: Final = -1
+"""Where a bound names no serial number that it counts from: it counts from the base."""
+
+ANY_AMOUNT: Final = 1 << 32
+"""More than 32 bits allow: a bound that allows everything for now."""
 
 
 class Knowledge:
@@ -95,12 +102,17 @@ class Limits:
     The bound is exclusive and a count that never wraps (see `tracking.serial`): the first that is
     beyond. Entries are in the order of the peer's stream. Of those below `must` only the newest can
     still be in force; it is the first entry. packets: of the frames that set them.
+
+    A bound may be set before this end has said what it counts from (`set_early`). Until then it is kept as an
+    amount from UNBASED on; early: beside each bound the serial number that its frame counts from, or
+    NO_SERIAL.
     """
 
     def __init__(self) -> None:
         self.ends: list[int] = []
         self.bounds: list[int] = []
         self.packets: list[int] = []
+        self.early: list[int] = []
 
     def set(self, end: i64, bound: i64, packet: i64) -> None:
         """The peer's frame that ends at `end`, and begins in `packet`, sets the bound."""
@@ -117,20 +129,53 @@ class Limits:
         self.bounds.append(bound)
         self.packets.append(packet)
 
+    def set_early(self, end: i64, serial: i64, amount: i64, packet: i64) -> None:
+        """As `set`, while it is not known what bounds count from.
+
+        serial: the 32 bits that the frame counts from, or NO_SERIAL. amount: how many it allows from there.
+        """
+        if len(self.early) < len(self.bounds):
+            # Those count from a base that is no longer the one.
+            self.drop(len(self.bounds))
+        if len(self.bounds) >= MAX_LIMITS:
+            # What the two oldest allow together is not known yet.
+            self.bounds[1] = UNBASED + ANY_AMOUNT
+            self.early[1] = NO_SERIAL
+            self.drop(1)
+        self.ends.append(end)
+        self.bounds.append(UNBASED + amount)
+        self.packets.append(packet)
+        self.early.append(serial)
+
     def drop(self, count: i64) -> None:
         """The oldest are out of force."""
         del self.ends[:count]
         del self.bounds[:count]
         del self.packets[:count]
+        if self.early:
+            del self.early[:count]
 
     def rebase(self, base: i64) -> None:
-        """What the bounds set from UNBASED on count from is known now."""
+        """What the bounds set early count from is known now.
+
+        A frame that named another serial number was a guess. Its sum is that of serial numbers (RFC 1982): 0
+        and 2 more, counted from 4294967291 on, are 7 more. Where it counts from beyond the base it is wrong,
+        and need not be obeyed.
+        """
+        largest: i64 = base
         at: i64 = 0
-        size: i64 = len(self.bounds)
+        size: i64 = len(self.early)
         while at < size:
-            if self.bounds[at] < UNBASED // 2:
-                self.bounds[at] += base - UNBASED
+            start = base
+            if self.early[at] != NO_SERIAL:
+                start = nearest(self.early[at], base)
+            bound = start + self.bounds[at] - UNBASED
+            if start > base and at > 0:
+                bound = max(bound, largest)
+            self.bounds[at] = bound
+            largest = max(bound, largest)
             at += 1
+        self.early = []
 
     def settle(self, must: i64) -> None:
         """All up to `must` is processed: what the newest of these replaced is out of force."""
@@ -190,11 +235,11 @@ class Limits:
 
     def dump(self) -> tuple[tuple[int, ...], ...]:
         """The entries."""
-        return (tuple(self.ends), tuple(self.bounds), tuple(self.packets))
+        return (tuple(self.ends), tuple(self.bounds), tuple(self.packets), tuple(self.early))
 
     @staticmethod
     def load(state: tuple[tuple[int, ...], ...]) -> "Limits":
         """What `dump` gave, as an object again."""
         limits = Limits()
-        limits.ends, limits.bounds, limits.packets = (list(entries) for entries in state)
+        limits.ends, limits.bounds, limits.packets, limits.early = (list(entries) for entries in state)
         return limits

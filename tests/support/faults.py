@@ -28,7 +28,6 @@ from support.legal import (
     Said,
     Session,
     Talk,
-    encoded,
 )
 from support.network import Network
 from support.planting import Planted, Registry, planted_in
@@ -173,19 +172,19 @@ def octets(peer: Peer, name: str, raw: bytes) -> Said:
     return peer.put(Said(peer.side, name, 0, {}, b"", raw, 0, 0))
 
 
-def begin_fields(**changed: Any) -> Fields:
-    fields: Fields = {"next_outgoing_id": 0, "incoming_window": 10, "outgoing_window": 10}
+def begin_fields(peer: Peer, **changed: Any) -> Fields:
+    fields: Fields = {"next_outgoing_id": peer.talk.serial or 0, "incoming_window": 10, "outgoing_window": 10}
     return {**fields, **changed}
 
 
-def attach_fields(handle: int, role: bool, **changed: Any) -> Fields:
+def attach_fields(peer: Peer, handle: int, role: bool, **changed: Any) -> Fields:
     fields: Fields = {
         "name": "planted",
         "handle": handle,
         "role": role,
         "source": amqp.source(address="a"),
         "target": amqp.target(address="b"),
-        "initial_delivery_count": 0 if role is SENDER else None,
+        "initial_delivery_count": (peer.talk.serial or 0) if role is SENDER else None,
     }
     return {**fields, **changed}
 
@@ -255,7 +254,7 @@ def detach_on_unattached_handle(peer: Peer) -> Said | None:
 def handle_in_use(peer: Peer) -> Said | None:
     for session, link in links(peer):
         assert session.out is not None and link.handle is not None
-        return peer.say("attach", session.out, **attach_fields(link.handle, peer.chance(0.5)))
+        return peer.say("attach", session.out, **attach_fields(peer, link.handle, peer.chance(0.5)))
     return None
 
 
@@ -264,7 +263,9 @@ def handle_above_max(peer: Peer) -> Said | None:
     for session in sessions(peer):
         if session.peer_handle_max < WRAP:
             assert session.out is not None
-            return peer.say("attach", session.out, **attach_fields(session.peer_handle_max + 1, RECEIVER))
+            return peer.say(
+                "attach", session.out, **attach_fields(peer, session.peer_handle_max + 1, RECEIVER)
+            )
     return None
 
 
@@ -272,7 +273,7 @@ def handle_above_max(peer: Peer) -> Said | None:
 def begin_on_used_channel(peer: Peer) -> Said | None:
     for session in sessions(peer):
         assert session.out is not None
-        return peer.say("begin", session.out, **begin_fields())
+        return peer.say("begin", session.out, **begin_fields(peer))
     return None
 
 
@@ -305,7 +306,7 @@ def begin_answers_no_begin(peer: Peer) -> Said | None:
     if free is None:
         return None
     never = next(channel for channel in range(99) if channel not in heard)
-    return peer.say("begin", free, **begin_fields(remote_channel=never))
+    return peer.say("begin", free, **begin_fields(peer, remote_channel=never))
 
 
 @breaks("C-CHMAX")
@@ -313,7 +314,7 @@ def channel_above_max(peer: Peer) -> Said | None:
     if not working(peer) or peer.peer_open is None:
         return None
     limit = peer.peer_open["channel_max"]
-    return None if limit in (None, 65535) else peer.say("begin", limit + 1, **begin_fields())
+    return None if limit in (None, 65535) else peer.say("begin", limit + 1, **begin_fields(peer))
 
 
 # ---- connection -------------------------------------------------------------------------------------------
@@ -329,7 +330,7 @@ def open_without_header(peer: Peer) -> Said | None:
 @breaks("C-OPEN-FIRST")
 def begin_before_open(peer: Peer) -> Said | None:
     if peer.header_sent and not peer.open_sent:
-        return peer.say("begin", **begin_fields())
+        return peer.say("begin", **begin_fields(peer))
     return None
 
 
@@ -379,14 +380,14 @@ def large_open_before_the_other(peer: Peer) -> Said | None:
 @breaks("C-PIPE-SIZE")
 def large_frame_before_open(peer: Peer) -> Said | None:
     if peer.open_sent and peer.peer_open is None and not peer.close_sent and 0 not in peer.outgoing:
-        return peer.say("begin", **begin_fields(properties={"p": amqp.string("x" * 600)}))
+        return peer.say("begin", **begin_fields(peer, properties={"p": amqp.string("x" * 600)}))
     return None
 
 
 @breaks("C-PIPE-CHANNEL")
 def channel_1_before_open(peer: Peer) -> Said | None:
     if peer.open_sent and peer.peer_open is None and not peer.close_sent:
-        return peer.say("begin", 1, **begin_fields())
+        return peer.say("begin", 1, **begin_fields(peer))
     return None
 
 
@@ -463,7 +464,7 @@ def no_next_incoming_id(peer: Peer) -> Said | None:
 def next_incoming_id_too_soon(peer: Peer) -> Said | None:
     for session in peer.sessions:
         if session.begin_sent and not session.begin_heard and not peer.close_sent and not session.end_sent:
-            return flow(peer, session, next_incoming_id=0)
+            return flow(peer, session, next_incoming_id=peer.talk.serial or 0)
     return None
 
 
@@ -503,7 +504,7 @@ def attach_without_initial_delivery_count(peer: Peer) -> Said | None:
     for session in sessions(peer):
         handle = peer.free_handle(session)
         if handle is not None and session.out is not None:
-            fields = attach_fields(handle, SENDER, initial_delivery_count=None)
+            fields = attach_fields(peer, handle, SENDER, initial_delivery_count=None)
             return peer.say("attach", session.out, **fields)
     return None
 
@@ -513,7 +514,9 @@ def delivery_count_too_soon(peer: Peer) -> Said | None:
     for session in sessions(peer):
         for link in session.links.values():
             if not link.sender and link.handle is not None and link.attaches == 1 and not link.peer_attaches:
-                return flow(peer, session, handle=link.handle, delivery_count=0, link_credit=1)
+                return flow(
+                    peer, session, handle=link.handle, delivery_count=peer.talk.serial or 0, link_credit=1
+                )
     return None
 
 
@@ -599,7 +602,7 @@ def continuation(peer: Peer, **changed: Any) -> Said | None:
             fields: Fields = {"handle": link.handle, "more": True, "settled": settled, **changed}
             if link.open.txn is not None:
                 fields["state"] = ("transactional", link.open.txn, None)
-            room = peer.frame_limit - len(encoded("transfer", session.out, fields))
+            room = peer.frame_limit - len(peer.encoded("transfer", session.out, fields))
             return peer.say("transfer", session.out, rest[:room], **fields)
     return None
 
@@ -890,7 +893,7 @@ def planted_attach(peer: Peer, role: bool, **changed: Any) -> Said | None:
     for session in sessions(peer):
         handle = peer.free_handle(session)
         if handle is not None and session.out is not None:
-            return peer.say("attach", session.out, **attach_fields(handle, role, **changed))
+            return peer.say("attach", session.out, **attach_fields(peer, handle, role, **changed))
     return None
 
 
@@ -1126,7 +1129,7 @@ def flow_without_window(peer: Peer) -> Said | None:
 @breaks("P-BEGIN-MAND")
 def begin_without_window(peer: Peer) -> Said | None:
     free = peer.free_channel() if working(peer) else None
-    return None if free is None else peer.say("begin", free, **begin_fields(incoming_window=None))
+    return None if free is None else peer.say("begin", free, **begin_fields(peer, incoming_window=None))
 
 
 @breaks("P-ATTACH-MAND")
@@ -1134,7 +1137,7 @@ def attach_without_name(peer: Peer) -> Said | None:
     for session in sessions(peer):
         handle = peer.free_handle(session)
         if handle is not None and session.out is not None:
-            return peer.say("attach", session.out, **attach_fields(handle, RECEIVER, name=None))
+            return peer.say("attach", session.out, **attach_fields(peer, handle, RECEIVER, name=None))
     return None
 
 

@@ -95,8 +95,14 @@ class Said:
         return f"{NAMES[self.side]}[{self.channel}] {self.name}({shown}){payload} {self.start}..{self.end}"
 
 
-def encoded(name: str, channel: int, fields: Fields, payload: bytes = b"") -> bytes:
-    """The octets of a frame or header from what `Said` holds."""
+SERIAL_NUMBERS = (
+    *("next_incoming_id", "next_outgoing_id", "delivery_count", "initial_delivery_count"),
+    *("delivery_id", "first", "last"),
+)
+
+
+def encoded(name: str, channel: int, fields: Fields, payload: bytes = b"", wide: bool = False) -> bytes:
+    """The octets of a frame or header from what `Said` holds. wide: all serial numbers take four octets."""
     if name == "header":
         return amqp.protocol_header(fields["id"])
     if name == "empty":
@@ -108,6 +114,9 @@ def encoded(name: str, channel: int, fields: Fields, payload: bytes = b"") -> by
         values["unsettled"] = {tag: state_octets(state) for tag, state in values["unsettled"].items()}
     if isinstance(values.get("error"), str):
         values["error"] = amqp.error(condition=values["error"])
+    for number in SERIAL_NUMBERS if wide else ():
+        if type(values.get(number)) is int:
+            values[number] = amqp.uint(values[number], "widest")
     body = amqp.composite(name, **values)
     if name.startswith("sasl-"):
         return amqp.sasl_frame(body)
@@ -345,6 +354,9 @@ class Talk:
         self.restless = False  # nobody pauses: for other protocols
         # Now and then a peer may do something else first; then it says nothing legal in that turn.
         self.mischief: Callable[[Peer], Said | None] | None = None
+        # The initial serial number of everything, unless that is left to chance. Serial numbers are all of
+        # one size then: what is said is the same, whatever the initial number is.
+        self.serial: int | None = None
         # What is said on control links, by session, sender and delivery-id: else they would have to decode.
         self.controls: dict[tuple[str, int, int], tuple[Any, ...]] = {}
         self.peers = (Peer(self, CLIENT), Peer(self, SERVER))
@@ -352,6 +364,11 @@ class Talk:
         if mood:
             for peer in self.peers:
                 peer.character.settle_down(suspends=mood == "suspends")
+
+    def initial(self) -> int:
+        """The initial serial number of a session or link."""
+        drawn = near_wrap(self.random)
+        return drawn if self.serial is None else self.serial
 
 
 class Peer:
@@ -425,8 +442,11 @@ class Peer:
 
     def say(self, name: str, channel: int = 0, payload: bytes = b"", /, **fields: Any) -> Said:
         """Append a frame to this peer's stream, legal or not."""
-        octets = encoded(name, channel, fields, payload)
+        octets = self.encoded(name, channel, fields, payload)
         return self.put(Said(self.side, name, channel, fields, payload, octets, 0, 0))
+
+    def encoded(self, name: str, channel: int, fields: Fields, payload: bytes = b"") -> bytes:
+        return encoded(name, channel, fields, payload, self.talk.serial is not None)
 
     def put(self, said: Said) -> Said:
         stream = self.talk.said[self.side]
@@ -574,8 +594,8 @@ class Peer:
         return choices
 
     def new_session(self, key: str) -> Session:
-        number = near_wrap(self.random)
-        session = Session(key, number, number, near_wrap(self.random))
+        number = self.talk.initial()
+        session = Session(key, number, number, self.talk.initial())
         self.sessions.append(session)
         return session
 
@@ -672,7 +692,7 @@ class Peer:
     def link_end(self, session: Session, name: str, sender: bool) -> Link:
         link = session.links.get((name, sender))
         if link is None:
-            link = Link(name, sender, near_wrap(self.random))
+            link = Link(name, sender, self.talk.initial())
             session.links[name, sender] = link
         return link
 
@@ -1097,7 +1117,7 @@ class Peer:
         rest = len(delivery.message) - delivery.position
         fields["settled"] = True
         fields["more"] = True
-        room = self.frame_limit - len(encoded("transfer", session.out, fields))
+        room = self.frame_limit - len(self.encoded("transfer", session.out, fields))
         size = min(rest, room)
         if size > 0 and self.chance(0.3):
             size = self.random.randrange(size + 1)

@@ -265,15 +265,20 @@ def converse(
     lossy: bool | None = None,
     length: int = 0,
     mischief: Callable[[Any], Said | None] | None = None,
+    serial: int | None = None,
 ) -> Conversation:
     """One legal conversation; unless there is `mischief`, which a peer does now and then.
 
     races: whether peers speak while something is under way to them; else each waits for the other.
     lossy: whether the network loses segments (they are sent again). length: how many things happen.
+    serial: with which number all ids and delivery-counts of AMQP 1.0 begin, else that is left to chance;
+    nothing else depends on it.
     """
     random = Random(seed)
     talk = _TALKS[protocol](random)
     talk.mischief = mischief
+    if isinstance(talk, Talk):
+        talk.serial = serial
     network = Network(talk, random)
     racing = random.random() < 0.7 if races is None else races
     losing = (racing and random.random() < 0.3) if lossy is None else lossy

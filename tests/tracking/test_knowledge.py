@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqpscope.limits import MAX_LIMITS
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE, Knowledge, Limits
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, NO_SERIAL, POSSIBLE, Knowledge, Limits
 
 
 def test_could_and_must_only_grow() -> None:
@@ -127,3 +127,38 @@ def test_more_limits_than_are_kept_allow_no_less() -> None:
     assert limits.judge(999) == POSSIBLE
     assert limits.judge(1000) == CERTAIN
     assert limits.newest_packet() == 3 * MAX_LIMITS - 1
+
+
+def test_bounds_that_were_set_before_their_base_was_known() -> None:
+    limits = Limits()
+    limits.set_early(100, NO_SERIAL, 3, 7)
+    limits.set_early(200, 0, 2, 8)
+    limits.rebase(0xFFFFFFFB)
+    assert limits.bounds == [0xFFFFFFFB + 3, 0xFFFFFFFB + 7]
+
+
+def test_a_guess_beyond_the_base_need_not_be_obeyed() -> None:
+    limits = Limits()
+    limits.set_early(100, NO_SERIAL, 100, 7)
+    limits.set_early(200, 5, 1, 8)
+    limits.rebase(0)
+    assert limits.bounds == [100, 100]
+
+
+def test_more_early_bounds_than_are_kept_allow_everything() -> None:
+    limits = Limits()
+    for n in range(MAX_LIMITS + 1):
+        limits.set_early(100 + n, 0, 1, 7)
+    limits.rebase(0)
+    assert len(limits) == len(limits.ends) == len(limits.packets) == MAX_LIMITS
+    assert limits.bounds[0] > 0xFFFFFFFF
+    assert limits.bounds[1:] == [1] * (MAX_LIMITS - 1)
+
+
+def test_early_bounds_replace_those_of_a_former_base_and_survive_a_move() -> None:
+    limits = Limits()
+    limits.set(100, 50, 7)
+    limits.set_early(200, 0xFFFFFFFF, 5, 8)
+    moved = Limits.load(limits.dump())
+    moved.rebase(0)
+    assert moved.dump() == ((200,), (4,), (8,), ())

@@ -18,7 +18,7 @@ from typing import Any, Final
 from amqpscope.limits import MAX_STATED
 from amqpscope.model import Spot
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
-from amqpscope.tracking.knowledge import UNBASED, Limits
+from amqpscope.tracking.knowledge import NO_SERIAL, UNBASED, Limits
 from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.messaging import Source
@@ -225,7 +225,7 @@ class LinkEnd:
         if self.sender:
             self.limits.rebase(self.initial_count)
             if self.drain_limit < UNBASED // 2:
-                self.drain_limit += self.initial_count - UNBASED
+                self.drain_limit = self.limits.largest()
 
     def receive_attach(self, attach: Attach, end: i64) -> None:
         """This end received the other end's attach."""
@@ -323,13 +323,19 @@ class LinkEnd:
         if flow.available is not None and flow.available > self.available:
             self.available = flow.available
         if self.sender:
-            if flow.link_credit is not None:
-                # Before the own attach nothing is counted yet; it says from where.
-                base: i64 = UNBASED if self.handle == UNKNOWN else self.initial_count
+            if flow.link_credit is not None and self.handle == UNKNOWN:
+                # Nothing is counted yet: the own attach says from where.
+                serial: i64 = NO_SERIAL if flow.delivery_count is None else flow.delivery_count
                 self.bare_limit = UNKNOWN
-                if flow.delivery_count is None and self.handle != UNKNOWN:
+                self.limits.set_early(end, serial, flow.link_credit, packet)
+                if flow.drain:
+                    self.drain_limit = UNBASED
+            elif flow.link_credit is not None:
+                base: i64 = self.initial_count
+                self.bare_limit = UNKNOWN
+                if flow.delivery_count is None:
                     self.bare_limit = self.count + flow.link_credit
-                if flow.delivery_count is not None:
+                else:
                     base = nearest(flow.delivery_count, self.count)
                 bound = base + flow.link_credit
                 if base > self.count and len(self.limits) > 0:

@@ -22,7 +22,7 @@ from typing import Any, Final
 from amqpscope.limits import MAX_STATED, MAX_UNPROVED
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
-from amqpscope.tracking.knowledge import UNBASED, Limits
+from amqpscope.tracking.knowledge import NO_SERIAL, Limits
 from amqpscope.tracking.roll import Roll
 from amqpscope.tracking.serial import nearest
 from amqpscope.tracking.spans import Spans
@@ -139,8 +139,10 @@ class SessionEnd:
             self.peer_initial_id = begin.next_outgoing_id
             self.peer_next_id = self.peer_initial_id
         if begin.incoming_window is not None:
-            base: i64 = UNBASED if self.begin is None else self.initial_id
-            self.limits.set(end, base + begin.incoming_window, packet)
+            if self.begin is None:
+                self.limits.set_early(end, NO_SERIAL, begin.incoming_window, packet)
+            else:
+                self.limits.set(end, self.initial_id + begin.incoming_window, packet)
 
     def send_end(self, end: End) -> None:
         """This end sends end."""
@@ -186,8 +188,11 @@ class SessionEnd:
 
     def receive_flow(self, flow: Flow, end: i64, packet: i64) -> None:
         """This end received the peer's flow."""
-        if flow.incoming_window is not None:
-            base: i64 = UNBASED if self.begin is None else self.initial_id
+        if flow.incoming_window is not None and self.begin is None:
+            serial: i64 = NO_SERIAL if flow.next_incoming_id is None else flow.next_incoming_id
+            self.limits.set_early(end, serial, flow.incoming_window, packet)
+        elif flow.incoming_window is not None:
+            base = self.initial_id
             if flow.next_incoming_id is not None:
                 base = nearest(flow.next_incoming_id, self.next_id)
             bound = base + flow.incoming_window
