@@ -91,6 +91,7 @@ COMPILED = [
     "amqpscope/rules/context.py",
     "amqpscope/rules/overdue.py",
     "amqpscope/tracking/allowance.py",
+    "amqpscope/tracking/ascending.py",
     "amqpscope/tracking/inbox.py",
     "amqpscope/tracking/knowledge.py",
     "amqpscope/tracking/pace.py",

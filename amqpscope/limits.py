@@ -340,6 +340,12 @@ MAX_CONSUMERS: Final = 4096
 
 # rules
 
+MAX_COMPARED_CONSUMERS: Final = 64
+"""Consumers of one queue that are looked at for one that wants to be the only one; mostly the first tells."""
+
+MAX_COMPARED_CHANNELS: Final = 64
+"""Channels that are searched for a delivery or a consumer that a frame names on a channel that has none."""
+
 ANSWER_PATIENCE: Final = 60_000_000_000
 """Nanoseconds after which a question that was read and not answered is worth a word. Nothing in the
 specification says how long an answer may take; clients give up after half of it."""

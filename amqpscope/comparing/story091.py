@@ -9,6 +9,7 @@
 What a peer still says on something that the other one has closed is late.
 """
 
+from collections import OrderedDict
 from collections.abc import Collection
 
 from amqpscope.comparing.forms import Entry, Form, FormTable
@@ -75,13 +76,13 @@ class _Channel:
         self.closed: set[str] = set()
         self.consumers: dict[str, _Consumer] = {}
         self.nameless: list[_Consumer] = []
-        self.unsettled: dict[int, tuple[Part, str, int, int]] = {}
+        self.unsettled: OrderedDict[int, tuple[Part, str, int, int]] = OrderedDict()
         self.gets: list[bool] = []
         self.got = 0
         self.declared: list[bool] = []
         self.confirms = False
         self.published = 0
-        self.unconfirmed: dict[int, None] = {}
+        self.unconfirmed: OrderedDict[int, None] = OrderedDict()
         self.open: dict[str, tuple[Method, int]] = {}
 
 
@@ -162,11 +163,11 @@ class Story091(Story):
         elif isinstance(body, ConnectionOpen):
             self.part.marks.add(f"virtual host {body.virtual_host}")
         elif isinstance(body, ConnectionClose):
-            self._closed.add(peer)
             _broken(self.part, peer, int(body.reply_code))
-            if peer == CLIENT:
+            if peer == CLIENT and peer not in self._closed:
                 for channel in self._channels.values():
                     _dropped(channel)
+            self._closed.add(peer)
         self.say(self.part, peer, peer, self._forms.of(record.frame))
 
     def _introduced(self, peer: str, properties: FieldTable | None) -> None:
@@ -188,7 +189,7 @@ class Story091(Story):
                 channel.published += 1
                 channel.unconfirmed[channel.published] = None
                 if len(channel.unconfirmed) > MAX_COMPARED_UNSETTLED:
-                    channel.unconfirmed.pop(next(iter(channel.unconfirmed)))
+                    channel.unconfirmed.popitem(last=False)
             return
         if isinstance(body, (BasicAck, BasicNack, BasicReject)):
             self._settled(channel, peer, body, int(record.acknowledged))
@@ -289,7 +290,7 @@ class Story091(Story):
     def _await(self, channel: _Channel, tag: int, place: tuple[Part, str, int, int]) -> None:
         channel.unsettled[tag] = place
         if len(channel.unsettled) > MAX_COMPARED_UNSETTLED:
-            channel.unsettled.pop(next(iter(channel.unsettled)))
+            channel.unsettled.popitem(last=False)
 
     def _settled(
         self, channel: _Channel, peer: str, body: BasicAck | BasicNack | BasicReject, read: int

@@ -7,6 +7,8 @@ message that is returned is no delivery. Octets that were not captured hide how 
 there on no confirm on the channel can be told to belong to a message.
 """
 
+from collections import OrderedDict
+
 from amqpscope.limits import MAX_LOGGED_CHANNELS, MAX_LOGGED_CONSUMERS
 from amqpscope.model import FrameRecord
 from amqpscope.pipeline import deliveries
@@ -40,10 +42,12 @@ class _Channel:
     """What is known of a channel. Of what each direction sends: unsettled by tag, and what is being sent."""
 
     def __init__(self) -> None:
-        self.unsettled: list[dict[int, Delivery]] = [{}, {}]
+        self.unsettled: list[OrderedDict[int, Delivery]] = [OrderedDict(), OrderedDict()]
         self.sending: list[Delivery | None] = [None, None]
         # The number of the last message published in confirm mode; -1: none is counted.
         self.published: int = -1
+        # How many holes the capture had when the channel was looked at last.
+        self.holes: i64 = 0
         # Consumers that take without ack; and of consumes and gets not answered yet whether they do.
         self.no_ack: set[str] = set()
         self.consumes: list[bool] = []
@@ -56,16 +60,17 @@ class Amqp091Log(DeliveryLog):
     def __init__(self) -> None:
         self._channels: dict[int, _Channel] = {}
         # Where each unsettled delivery is kept, in order of age: channel, direction, tag.
-        self._order: dict[tuple[int, int, int], None] = {}
+        self._order: OrderedDict[tuple[int, int, int], None] = OrderedDict()
         # How much is known of consumers and questions, on all channels.
         self._known: i64 = 0
+        # Stretches that were not captured, so far.
+        self._holes: i64 = 0
 
     def take(self, record: FrameRecord, link: LinkOf | None) -> list[Delivery]:
         frame = record.frame
         body = frame.body
         if frame.kind == "skipped":
-            for channel in self._channels.values():
-                channel.published = -1
+            self._holes += 1
             return []
         if frame.channel <= 0:
             return []
@@ -75,7 +80,11 @@ class Amqp091Log(DeliveryLog):
             if len(self._channels) >= MAX_LOGGED_CHANNELS:
                 return []
             known = _Channel()
+            known.holes = self._holes
             self._channels[number] = known
+        if known.holes < self._holes:
+            known.holes = self._holes
+            known.published = -1
         side = int(record.direction)
         if frame.kind == "body":
             sending = known.sending[side]
@@ -200,10 +209,8 @@ class Amqp091Log(DeliveryLog):
 
     def _oldest(self) -> list[Delivery]:
         """Give up the oldest that is unsettled."""
-        for place in self._order:
-            del self._order[place]
-            return give_out([self._channels[place[0]].unsettled[place[1]].pop(place[2])])
-        return []
+        channel, side, tag = self._order.popitem(last=False)[0]
+        return give_out([self._channels[channel].unsettled[side].pop(tag)])
 
     def _sent(self, record: FrameRecord, known: _Channel, side: int) -> list[Delivery]:
         """What was being sent is ended by this frame: it is there, or cut short."""

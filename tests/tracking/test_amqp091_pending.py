@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from amqpscope.limits import MAX_PENDING_EXCHANGES
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import Roster
 from dissectors.amqp091.methods import BasicPublish
 
 
 def test_they_are_bounded_and_the_newest_stay() -> None:
-    channel = Channel(1)
+    channel = Channel(1, Roster())
     for number in range(MAX_PENDING_EXCHANGES + 7):
         publish = BasicPublish()
         publish.exchange = f"exchange {number}"
         channel.apply(True, publish, number, number, 0)
     assert [int(name.split()[1]) for name in channel.pending] == list(range(7, MAX_PENDING_EXCHANGES + 7))
-    assert Channel.load(channel.dump()).pending == channel.pending
+    assert Channel.load(channel.dump(), Roster()).pending == channel.pending

@@ -206,8 +206,8 @@ class Diagnosis091(Diagnosis):
         if len(self.left) >= MAX_DIAGNOSED or channel.state == "CLOSED":
             return
         unacknowledged = channel.deliveries.unacknowledged
-        if unacknowledged:
-            first = next(iter(unacknowledged.values()))
+        first = channel.deliveries.oldest()
+        if first is not None:
             some = _many(len(unacknowledged), "delivery", "deliveries")
             text = f"channel {number}: {some} not acknowledged {when}"
             text += f", the oldest is #{first.tag} in packet {first.packet}"
@@ -216,8 +216,8 @@ class Diagnosis091(Diagnosis):
                 text += f"; the prefetch window of {window} is full: no more are sent"
             self.left.append(Diagnosed("diag/unacknowledged", int(first.packet), text))
         unconfirmed = channel.publishes.unconfirmed
-        if unconfirmed:
-            oldest = next(iter(unconfirmed.values()))
+        oldest = channel.publishes.oldest()
+        if oldest is not None:
             text = f"channel {number}: {_many(len(unconfirmed), 'publish', 'publishes')} not confirmed {when}"
             text += f", the oldest is number {oldest.number} in packet {oldest.packet}"
             self.left.append(Diagnosed("diag/unconfirmed", int(oldest.packet), text))
@@ -227,7 +227,7 @@ class Diagnosis091(Diagnosis):
     def _caused(self, close: ChannelClose | ConnectionClose, channel: int, record: FrameRecord) -> None:
         """Trace a close to the method that it names."""
         blamed = new_method(close.class_id, close.method_id)
-        if blamed is None or close.reply_code in (-1, 0, 200):
+        if blamed is None or close.reply_code in (-1, 0, 200) or len(self.found) >= MAX_DIAGNOSED:
             return
         name = blamed.definition().name
         other = SERVER if record.peer == CLIENT else CLIENT
@@ -238,11 +238,13 @@ class Diagnosis091(Diagnosis):
             wrong = f"the malformed {name} of the {other} in packet {packet} on channel {number}"
             self._tell("diag/closed", int(record.packet), f"{what} is closed for {wrong}", packet)
             return
+        places = list(self.latest) if channel == 0 else [(channel, other)]
         candidates = [
             (packet, method, number)
-            for (number, peer), kept in self.latest.items()
-            for packet, method in kept
-            if peer == other and method.definition().name == name and channel in (0, number)
+            for number, peer in places
+            if peer == other
+            for packet, method in self.latest.get((number, peer), ())
+            if method.definition().name == name
         ]
         if not candidates:
             return

@@ -36,7 +36,8 @@ def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
 
     Why it matters: tags count by channel. Here the server does not know this one and closes the channel; had
     it been in use here, another message would have been acknowledged.
-    Silent when: the channel's beginning was not captured, or the tag is in use on it by chance.
+    Silent when: the channel's beginning was not captured, or the tag is in use on it by chance. Of many
+    channels only the first are searched; else it is B-ACK-KNOWN's.
     """
     case.report(
         "amqp091/B-ACK-CHANNEL",
@@ -143,7 +144,7 @@ def judge_ack(case: Case, channel: Channel, method: BasicAck) -> None:
         return
     last = channel.deliveries.last
     if tag > last:
-        for other in case.view.channels.values():
+        for other in case.view.some_channels():
             if tag in other.deliveries.unacknowledged:
                 ack_on_another_channel(case, tag, other)
                 return

@@ -174,10 +174,9 @@ def judge_close(case: Case, channel: Channel, code: i64, text: str, class_id: i6
     words = text.lower()
     named = (int(class_id), int(method_id))
     if code == 406 and "timed out" in words and "ack" in words:
-        for delivery in channel.deliveries.unacknowledged.values():
-            if case.record.time - delivery.time >= _SHORTEST_WAIT:
-                acknowledged_too_late(case, channel, delivery)
-            return
+        delivery = channel.deliveries.oldest()
+        if delivery is not None and case.record.time - delivery.time >= _SHORTEST_WAIT:
+            acknowledged_too_late(case, channel, delivery)
     elif named == _PUBLISH:
         if channel.publish_end >= 0 and (code == 311 or (code == 406 and "message size" in words)):
             content_too_large(case, channel, code)

@@ -161,11 +161,11 @@ def judge_confirm(case: Case, channel: Channel, tag: int, multiple: bool, positi
 def judge_end(case: Case, channel: Channel) -> None:
     """A server's channel.close-ok, or its close-ok of the connection."""
     publishes = channel.publishes
-    if not publishes.unconfirmed or not channel.whole or not publishes.whole:
+    oldest = publishes.oldest()
+    if oldest is None or not channel.whole or not publishes.whole:
         return
     if channel.closed_by_server is not None:
         return
-    oldest = publishes.unconfirmed[next(iter(publishes.unconfirmed))]
     age = case.record.time - oldest.time
     if age >= _LONG:
         never_confirmed(case, oldest, len(publishes.unconfirmed), age)

@@ -247,12 +247,11 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
             if value is not None and (not isinstance(value, int) or isinstance(value, (bool, Moment))):
                 priority_no_integer(case, value)
     if method.exclusive and queue and case.me.whole:
-        for other in case.view.channels.values():
-            for consumer in other.consumers.live.values():
-                if consumer.queue == queue and consumer.ready and not other.cancelling(consumer.tag):
-                    if other.is_open:
-                        exclusive_beside_others(case, consumer, other)
-                        return
+        for number, consumer in case.view.roster.of(queue):
+            other = case.view.channels[number]
+            if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
+                exclusive_beside_others(case, consumer, other)
+                return
 
 
 def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
@@ -264,8 +263,8 @@ def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
         return
     if not channel.whole:
         return
-    for consumer in channel.consumers.live.values():
-        if consumer.queue == REPLIES and not channel.cancelling(consumer.tag):
+    for consumer in channel.consumers.of(REPLIES).values():
+        if not channel.cancelling(consumer.tag):
             second_consumer_of_replies(case, consumer)
             return
 
@@ -284,7 +283,7 @@ def judge_cancel(case: Case, channel: Channel, method: BasicCancel) -> None:
     if channel.consumers.nameless or channel.consumers.cancelled.get(tag, "client") != "client":
         return
     if tag not in channel.consumers.cancelled:
-        for other in case.view.channels.values():
+        for other in case.view.some_channels():
             if tag in other.consumers.live and other.is_open and other.whole:
                 cancel_on_another_channel(case, tag, other)
                 return
@@ -329,12 +328,12 @@ def judge_consume_ok(case: Case, channel: Channel, method: BasicConsumeOk) -> No
                 break
     if begun is None or not begun.queue or not case.me.whole:
         return
-    for other in case.view.channels.values():
-        for consumer in other.consumers.live.values():
-            if consumer.exclusive and consumer.queue == begun.queue and consumer is not begun:
-                if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
-                    granted_beside_exclusive(case, consumer, other)
-                    return
+    for number, consumer in case.view.roster.of(begun.queue):
+        other = case.view.channels[number]
+        if consumer.exclusive and consumer is not begun:
+            if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
+                granted_beside_exclusive(case, consumer, other)
+                return
 
 
 def judge_server_cancel_ok(case: Case, channel: Channel, method: BasicCancelOk) -> None:

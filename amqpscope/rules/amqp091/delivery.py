@@ -197,7 +197,7 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
         if held < limit:
             return
         certainty = windows.judge(held)
-        if case.view.server is None or case.view.rabbitmq_since(4, 0) or of_the_living(channel) < limit:
+        if case.view.server is None or case.view.rabbitmq_since(4, 0) or not of_the_living(channel, limit):
             # RabbitMQ may have been told to take it for each consumer.
             certainty = min(certainty, POSSIBLE)
         if consumer.end < windows.ends[len(windows.ends) - 1]:
@@ -210,13 +210,15 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
     more_than_the_window(case, held, limit, whose, certainty, consumer)
 
 
-def of_the_living(channel: Channel) -> i64:
-    """The unacknowledged deliveries of consumers that are still there."""
+def of_the_living(channel: Channel, limit: i64) -> bool:
+    """Whether consumers that are still there have so many unacknowledged deliveries."""
     held: i64 = 0
     for tag, count in channel.deliveries.counts.items():
         if tag is not None and tag in channel.consumers.live:
             held += count
-    return held
+            if held >= limit:
+                return True
+    return False
 
 
 def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
@@ -229,10 +231,7 @@ def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
         return
     if not channel.whole or channel.awaited(False, "basic.qos-ok") >= 0:
         return
-    held: i64 = 0
-    for delivery in channel.deliveries.unacknowledged.values():
-        if delivery.consumer is not None:
-            held += max(delivery.size, 0)
+    held = channel.deliveries.octets
     if held > 0 and held + header.body_size > window:
         larger_than_the_window(case, held, header.body_size, window)
 

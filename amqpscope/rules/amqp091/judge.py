@@ -250,7 +250,7 @@ class Judge(AnyJudge):
             basic.judge_connection_close(case, method)
         elif isinstance(method, ConnectionCloseOk):
             closing.judge_close_ok(case)
-            if not case.me.by_client:
+            if not case.me.by_client and case.view.server_done == 0:
                 for channel in case.view.channels.values():
                     basic.judge_closed(case, channel)
         elif isinstance(method, (ConnectionBlocked, ConnectionUnblocked)):

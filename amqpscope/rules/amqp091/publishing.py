@@ -145,9 +145,8 @@ def judge_properties(case: Case, channel: Channel, header: ContentHeader) -> Non
     if copies and properties.headers is not None:
         judge_copies(case, properties.headers)
     if replies and properties.reply_to == REPLIES and channel.whole and channel.state == "OPEN":
-        for consumer in channel.consumers.live.values():
-            if consumer.queue == REPLIES:
-                return
+        if channel.consumers.of(REPLIES):
+            return
         if not channel.consumers.nameless and "server" not in channel.consumers.cancelled.values():
             replies_to_nobody(case)
 

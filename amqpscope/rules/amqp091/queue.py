@@ -321,8 +321,8 @@ def _judge_delete_ok(case: Case, channel: Channel, method: QueueDeleteOk) -> Non
     if method.message_count > 0 and IF_EMPTY in request.flags:
         deleted_although_not_empty(case, request, int(method.message_count))
     if IF_UNUSED in request.flags and request.subject:
-        for tag, consumer in channel.consumers.live.items():
-            if consumer.queue == request.subject and consumer.ready and consumer.end < request.end:
+        for tag, consumer in channel.consumers.of(request.subject).items():
+            if consumer.ready and consumer.end < request.end:
                 deleted_although_in_use(case, request, tag)
                 return
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_PENDING_EXCHANGES, MAX_REQUESTS
 from amqpscope.tracking.amqp091.closing import Closing
-from amqpscope.tracking.amqp091.consumers import REPLIES, UNANSWERED, Consumer, Consumers
+from amqpscope.tracking.amqp091.consumers import REPLIES, UNANSWERED, Consumer, Consumers, Roster
 from amqpscope.tracking.amqp091.deliveries import Deliveries, Delivery
 from amqpscope.tracking.amqp091.publishes import Publish, Publishes
 from amqpscope.tracking.amqp091.requests import NO_ACK, Request, waits
@@ -72,7 +72,7 @@ class Channel:
     client_stopped, server_stopped: this peer has confirmed that it sends no content for now.
     """
 
-    def __init__(self, number: i64, counting: bool = True) -> None:
+    def __init__(self, number: i64, roster: Roster, counting: bool = True) -> None:
         self.number: i64 = number
         self.state: str = "CLOSED"
         self.whole: bool = True
@@ -91,7 +91,7 @@ class Channel:
         self.queue: str | None = None
         self.declared_end: i64 = -1
         self.deliveries: Deliveries = Deliveries(counting)
-        self.consumers: Consumers = Consumers(self.deliveries)
+        self.consumers: Consumers = Consumers(number, self.deliveries, roster)
         self.publishes: Publishes = Publishes()
         self.transacted: bool = False
         # The server has given out an access ticket, as servers did before 0-9-1.
@@ -408,6 +408,12 @@ class Channel:
             if self.closed_by_server is None:
                 self.closed_by_server = closing
 
+    def lost(self) -> None:
+        """Something of this life was missed."""
+        self.whole = False
+        self.deliveries.whole = False
+        self.publishes.whole = False
+
     def empty(self) -> None:
         """It is closed: what was on it is gone."""
         self.requests = []
@@ -442,11 +448,11 @@ class Channel:
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Channel":
+    def load(state: tuple[Any, ...], roster: Roster) -> "Channel":
         """What `dump` gave, as an object again."""
         about, closes, requests, demands, unawaited, unheard, declared, flags, delivering = state[:9]
         publish, elsewhere, deliveries, consumers, publishes = state[9:]
-        channel = Channel(about[0], deliveries[0])
+        channel = Channel(about[0], roster, deliveries[0])
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
         channel.closed_by_client = None if first is None else Closing.load(first)
@@ -462,6 +468,6 @@ class Channel:
         channel.published_elsewhere, pending, channel.recovering = elsewhere
         channel.pending = dict(pending)
         channel.deliveries = Deliveries.load(deliveries)
-        channel.consumers = Consumers.load(consumers, channel.deliveries)
+        channel.consumers = Consumers.load(consumers, about[0], channel.deliveries, roster)
         channel.publishes = Publishes.load(publishes)
         return channel

@@ -142,8 +142,7 @@ class Chronicle:
             if name in _REQUESTS:
                 self._ask(record, name, body)
             elif name in _WAITED_FOR and self._open.get(int(frame.channel)):
-                deed = Deed(self.connection, -1, name, Spot.of(record), record.acknowledged)
-                self._open[deed.channel].append(deed)
+                self._wait(Deed(self.connection, -1, name, Spot.of(record), record.acknowledged))
         elif isinstance(body, BasicDeliver):
             source = self._consuming.get((int(frame.channel), body.consumer_tag or ""))
             satchel.deliver(record, body, source)
@@ -174,9 +173,17 @@ class Chronicle:
         if name == "channel.close":
             self._over(channel)
             return
-        self._open.setdefault(channel, []).append(deed)
+        self._wait(deed)
         if name == "basic.consume" and deed.tag and len(self._consuming) < MAX_DEEDS:
             self._consuming[channel, deed.tag] = deed
+
+    def _wait(self, deed: Deed) -> None:
+        """The outcome of a deed is not known yet. Of too many on a channel the oldest is given up."""
+        waiting = self._open.setdefault(deed.channel, [])
+        if len(waiting) >= MAX_DEEDS:
+            del waiting[0]
+            self.whole = False
+        waiting.append(deed)
 
     def _keep(self, deed: Deed) -> None:
         """Put a deed down."""

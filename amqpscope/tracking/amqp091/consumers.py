@@ -13,15 +13,16 @@ all of the channel together, which holds at once; so for that all bounds are kep
 `tracking.knowledge`). That is RabbitMQ's reading of the two (its documentation of the prefetch).
 """
 
+from collections import OrderedDict
 from typing import Any, Final
 
-from amqpscope.limits import MAX_CONSUMERS, MAX_REQUESTS
+from amqpscope.limits import MAX_COMPARED_CONSUMERS, MAX_CONSUMERS, MAX_REQUESTS
 from amqpscope.tracking.amqp091.deliveries import Deliveries
 from amqpscope.tracking.knowledge import Limits
 from dissectors.amqp091.methods import BasicQos
 from dissectors.wire import i64
 
-__all__ = ["QUEUE_DELETED", "REPLIES", "UNANSWERED", "UNLIMITED", "Consumer", "Consumers"]
+__all__ = ["QUEUE_DELETED", "REPLIES", "UNANSWERED", "UNLIMITED", "Consumer", "Consumers", "Roster"]
 
 UNLIMITED: Final = 1 << 40
 """The bound of a prefetch window that is not limited: above all counts."""
@@ -77,17 +78,75 @@ class Consumer:
         return consumer
 
 
+class Roster:
+    """The consumers of a connection, by the queue that each is known to be of.
+
+    queues: of each the numbers of channels, and for each of these the consumers by their tags.
+    """
+
+    def __init__(self) -> None:
+        self.queues: dict[str, OrderedDict[int, dict[str, Consumer]]] = {}
+
+    def enter(self, number: i64, consumer: Consumer) -> None:
+        """A consumer of this channel begins."""
+        queue = consumer.queue
+        if not queue:
+            return
+        channels = self.queues.get(queue)
+        if channels is None:
+            channels = OrderedDict()
+            self.queues[queue] = channels
+        here = channels.get(int(number))
+        if here is None:
+            here = {}
+            channels[int(number)] = here
+        here[consumer.tag] = consumer
+
+    def leave(self, number: i64, consumer: Consumer) -> None:
+        """A consumer of this channel is no more."""
+        here = self.on(consumer.queue, number)
+        if here.pop(consumer.tag, None) is not None and not here:
+            channels = self.queues[consumer.queue]
+            del channels[int(number)]
+            if not channels:
+                del self.queues[consumer.queue]
+
+    def on(self, queue: str, number: i64) -> dict[str, Consumer]:
+        """The consumers of a queue on this channel, by their tags."""
+        channels = self.queues.get(queue)
+        if channels is None:
+            return _NONE
+        return channels.get(int(number), _NONE)
+
+    def of(self, queue: str) -> list[tuple[int, Consumer]]:
+        """The consumers of a queue, each with the number of its channel; of many, those that came first."""
+        found: list[tuple[int, Consumer]] = []
+        channels = self.queues.get(queue)
+        if channels is not None:
+            for number, here in channels.items():
+                for consumer in here.values():
+                    if len(found) >= MAX_COMPARED_CONSUMERS:
+                        return found
+                    found.append((number, consumer))
+        return found
+
+
+_NONE: Final[dict[str, Consumer]] = {}
+
+
 class Consumers:
     """Those of one channel.
 
-    live: by their tags. nameless: those that consume-ok has to name, in order. cancelled: tags that are not
-    in use again, and who cancelled: `client`, `server`, UNANSWERED, QUEUE_DELETED. window: the prefetch
-    window of those that begin now; windows: of all together, as bounds; window_octets: of octets, 0 for none.
-    whole: none had to be forgotten.
+    number: the channel's. roster: the consumers of all channels. live: by their tags. nameless: those that
+    consume-ok has to name, in order. cancelled: tags that are not in use again, and who cancelled: `client`,
+    `server`, UNANSWERED, QUEUE_DELETED. window: the prefetch window of those that begin now; windows: of all
+    together, as bounds; window_octets: of octets, 0 for none. whole: none had to be forgotten.
     """
 
-    def __init__(self, deliveries: Deliveries) -> None:
+    def __init__(self, number: i64, deliveries: Deliveries, roster: Roster) -> None:
+        self.number: i64 = number
         self.deliveries: Deliveries = deliveries
+        self.roster: Roster = roster
         self.live: dict[str, Consumer] = {}
         self.nameless: list[Consumer] = []
         self.cancelled: dict[str, str] = {}
@@ -146,9 +205,11 @@ class Consumers:
     def _keep(self, tag: str, consumer: Consumer) -> None:
         consumer.tag = tag
         if len(self.live) >= MAX_CONSUMERS and tag not in self.live:
-            self.live.pop(next(iter(self.live)))
+            self._drop(next(iter(self.live)))
             self.whole = False
+        self._drop(tag)
         self.live[tag] = consumer
+        self.roster.enter(self.number, consumer)
         self.cancelled.pop(tag, None)
         consumer.inherited = self.deliveries.counts.get(tag, 0)
 
@@ -156,10 +217,15 @@ class Consumers:
 
     def cancel(self, tag: str, by: str) -> None:
         """One ends, if there is one. by: as in `cancelled`."""
-        self.live.pop(tag, None)
+        self._drop(tag)
         if len(self.cancelled) >= MAX_CONSUMERS:
             del self.cancelled[next(iter(self.cancelled))]
         self.cancelled[tag] = by
+
+    def _drop(self, tag: str) -> None:
+        consumer = self.live.pop(tag, None)
+        if consumer is not None:
+            self.roster.leave(self.number, consumer)
 
     def cancel_ok(self, tag: str, asked: i64) -> None:
         """The server has heard of the end that the client asked for at this offset."""
@@ -169,13 +235,19 @@ class Consumers:
 
     def queue_gone(self, queue: str, asked: i64) -> None:
         """A queue was deleted, as was asked for at this offset: the consumers it had then are no more."""
-        for tag, consumer in list(self.live.items()):
-            if consumer.queue == queue and consumer.end < asked:
+        for tag, consumer in list(self.of(queue).items()):
+            if consumer.end < asked:
                 self.cancel(tag, QUEUE_DELETED)
+
+    def of(self, queue: str) -> dict[str, Consumer]:
+        """Those of one queue, by their tags."""
+        return self.roster.on(queue, self.number)
 
     def empty(self, deliveries: Deliveries) -> None:
         """Their channel is closed: there are none. deliveries: those from now on."""
         self.deliveries = deliveries
+        for consumer in self.live.values():
+            self.roster.leave(self.number, consumer)
         self.live = {}
         self.nameless = []
         self.cancelled = {}
@@ -208,13 +280,14 @@ class Consumers:
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...], deliveries: Deliveries) -> "Consumers":
+    def load(state: tuple[Any, ...], number: i64, deliveries: Deliveries, roster: Roster) -> "Consumers":
         """What `dump` gave, as an object again."""
         live, nameless, cancelled, windows = state
-        consumers = Consumers(deliveries)
+        consumers = Consumers(number, deliveries, roster)
         for one in live:
             consumer = Consumer.load(one)
             consumers.live[consumer.tag] = consumer
+            roster.enter(number, consumer)
         consumers.nameless = [Consumer.load(one) for one in nameless]
         consumers.cancelled = dict(cancelled)
         consumers.window, limits, consumers.window_octets = windows

@@ -4,11 +4,13 @@ It is told every method in the order in which the endpoint said or received it, 
 why one machine serves both. Nothing here judges.
 """
 
+from itertools import islice
 from typing import Any, Final
 
-from amqpscope.limits import MAX_CHANNELS, MAX_HEADERS
+from amqpscope.limits import MAX_CHANNELS, MAX_COMPARED_CHANNELS, MAX_HEADERS
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import Closing
+from amqpscope.tracking.amqp091.consumers import Roster
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
 from dissectors.amqp091.arguments import Method, MethodType
@@ -173,8 +175,12 @@ class Conversation:
         self.blocked_packet: i64 = 0
         self.blocked_time: i64 = 0
         self.unblocked_time: i64 = 0
+        # The consumers of all channels.
+        self.roster: Roster = Roster()
         # Every channel that was opened or used, by its number; 0 has the requests of the connection.
-        self.channels: dict[int, Channel] = {0: _connection_channel()}
+        self.channels: dict[int, Channel] = {0: _connection_channel(self.roster)}
+        # The channels of which something may be known to be missing for the first time.
+        self._unharmed: list[Channel] = [self.channels[0]]
         self.open_channels: i64 = 0
         self._last: Channel | None = None
         self._last_number: i64 = _NO_CHANNEL
@@ -216,6 +222,10 @@ class Conversation:
         self._last_number = number
         return found
 
+    def some_channels(self) -> list[Channel]:
+        """The channels that were opened or used first, and 0."""
+        return list(islice(self.channels.values(), MAX_COMPARED_CHANNELS))
+
     def finished(self, by_client: bool) -> bool:
         """Whether a peer has closed the connection, or answered the other one's close."""
         if by_client:
@@ -225,10 +235,9 @@ class Conversation:
     def lost(self) -> None:
         """Something was missed: nothing follows any more from what was not seen so far."""
         self.whole = False
-        for channel in self.channels.values():
-            channel.whole = False
-            channel.deliveries.whole = False
-            channel.publishes.whole = False
+        for channel in self._unharmed:
+            channel.lost()
+        self._unharmed = []
 
     # What is said
 
@@ -288,10 +297,14 @@ class Conversation:
         if known is None and len(self.channels) > MAX_CHANNELS:
             self.lost()
             return
-        channel = Channel(number, self.counting)
+        if known is not None:
+            known.empty()
+        channel = Channel(number, self.roster, self.counting)
         # A life that begins here is whole, whatever was missed before; what was agreed may not be known.
         if self.blind:
-            channel.whole = channel.deliveries.whole = channel.publishes.whole = False
+            channel.lost()
+        else:
+            self._unharmed.append(channel)
         channel.open(method, end, packet, time)
         self.channels[int(number)] = channel
         self._last_number = _NO_CHANNEL
@@ -301,11 +314,9 @@ class Conversation:
         """A channel that is in use and was never seen to be opened."""
         if len(self.channels) > MAX_CHANNELS:
             return None
-        channel = Channel(number, self.counting)
+        channel = Channel(number, self.roster, self.counting)
         channel.state = "OPEN"
-        channel.whole = False
-        channel.deliveries.whole = False
-        channel.publishes.whole = False
+        channel.lost()
         self.channels[int(number)] = channel
         self._last_number = _NO_CHANNEL
         self.open_channels += 1
@@ -443,15 +454,16 @@ class Conversation:
         one.blocked_time, one.unblocked_time = times
         one.channels = {}
         for saved in channels:
-            channel = Channel.load(saved)
+            channel = Channel.load(saved, one.roster)
             one.channels[int(channel.number)] = channel
+        one._unharmed = list(one.channels.values())
         one.open_channels = open_channels
         return one
 
 
-def _connection_channel() -> Channel:
+def _connection_channel(roster: Roster) -> Channel:
     """Channel 0, which nobody opens."""
-    channel = Channel(CONNECTION_CHANNEL)
+    channel = Channel(CONNECTION_CHANNEL, roster)
     channel.state = "OPEN"
     return channel
 

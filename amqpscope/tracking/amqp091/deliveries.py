@@ -12,6 +12,7 @@ recover makes all of them the queue's again.
 from typing import Any
 
 from amqpscope.limits import MAX_UNACKNOWLEDGED
+from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
 
@@ -50,12 +51,12 @@ class Delivery:
 class Deliveries:
     """The deliveries of one channel since it was opened.
 
-    last: the highest tag so far, 0 before the first. unacknowledged: by tag, in the order in which they were
-    sent. whole: none is missing. gapless: each tag was the one behind the last. free: tags of deliveries that
-    need no acknowledgement. recovered: of those that a recover has given back. counts, octets: of each
-    consumer's unacknowledged ones (None: those that were asked for by basic.get), if it is `counting`, as
-    only who sends them has to. pointless_end, pointless_packet: the first acknowledgement that named none,
-    -1 if all did.
+    last: the highest tag so far, 0 before the first. unacknowledged: by tag; their tags in order are in
+    `order`. whole: none is missing. gapless: each tag was the one behind the last. free: tags of deliveries
+    that need no acknowledgement. recovered: of those that a recover has given back. counts: how many of each
+    consumer's are unacknowledged (None: of those that were asked for by basic.get), octets: how large those
+    of consumers are together; if it is `counting`, as only who sends them has to. pointless_end,
+    pointless_packet: the first acknowledgement that named none, -1 if all did.
     """
 
     def __init__(self, counting: bool = True) -> None:
@@ -63,6 +64,7 @@ class Deliveries:
         self.last: int = 0
         self.whole: bool = True
         self.unacknowledged: dict[int, Delivery] = {}
+        self.order: Ascending = Ascending()
         self.gapless: bool = True
         self.free: Spans = Spans()
         self.recovered: Spans = Spans()
@@ -84,23 +86,37 @@ class Deliveries:
             if tag < 1 << 62:
                 self.free.add(tag, tag)
             return
-        if len(self.unacknowledged) >= MAX_UNACKNOWLEDGED:
+        known = self.unacknowledged
+        if len(known) >= MAX_UNACKNOWLEDGED:
             self.whole = False
-            self._forget(self.unacknowledged.pop(next(iter(self.unacknowledged))))
-        elif not self.gapless:
-            before = self.unacknowledged.pop(tag, None)
+            self._forget(known.pop(self.order.smallest(known)))
+        if not self.gapless:
+            before = known.pop(tag, None)
             if before is not None:
                 self._forget(before)
+        self._keep(delivery)
+
+    def _keep(self, delivery: Delivery) -> None:
+        tag = delivery.tag
         self.unacknowledged[tag] = delivery
+        self.order.add(tag, self.unacknowledged)
         if self.counting:
             self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
+            if delivery.consumer is not None:
+                self.octets += max(delivery.size, 0)
 
     def weigh(self, tag: int, size: i64) -> None:
         """The content header of a delivery tells how large it is."""
         delivery = self.unacknowledged.get(tag)
         if delivery is not None and delivery.size < 0:
             delivery.size = size
-            self.octets += size
+            if self.counting and delivery.consumer is not None:
+                self.octets += size
+
+    def oldest(self) -> Delivery | None:
+        """Of the unacknowledged ones that with the smallest tag, None if there are none."""
+        known = self.unacknowledged
+        return known[self.order.smallest(known)] if known else None
 
     def covered(self, tag: int, multiple: bool) -> list[Delivery]:
         """The unacknowledged ones that an acknowledgement names."""
@@ -108,15 +124,7 @@ class Deliveries:
         if not multiple:
             one = known.get(tag)
             return [] if one is None else [one]
-        if tag == 0:
-            return list(known.values())
-        found: list[Delivery] = []
-        for number, delivery in known.items():
-            if number <= tag:
-                found.append(delivery)
-            elif self.gapless:
-                break
-        return found
+        return [known[number] for number in self.order.up_to(tag, known)]
 
     def settle(self, tag: int, multiple: bool, transacted: bool, end: i64, packet: i64) -> None:
         """An acknowledgement, a rejection or a negative acknowledgement of the client's, said there."""
@@ -151,14 +159,9 @@ class Deliveries:
         """The acknowledgements of the transaction are as if they had not been made."""
         again = self.undecided
         self.undecided = []
-        if not again:
-            return
-        known = {delivery.tag: delivery for delivery in again}
-        known.update(self.unacknowledged)
-        self.unacknowledged = {tag: known[tag] for tag in sorted(known)}
         for delivery in again:
-            self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
-            self.octets += max(int(delivery.size), 0)
+            if delivery.tag not in self.unacknowledged:
+                self._keep(delivery)
 
     def recover(self) -> None:
         """All that is unacknowledged is the queues' again, and will come with other tags."""
@@ -166,6 +169,7 @@ class Deliveries:
             if tag < 1 << 62:
                 self.recovered.add(tag, tag)
         self.unacknowledged = {}
+        self.order = Ascending()
         self.counts = {}
         self.octets = 0
 
@@ -177,7 +181,8 @@ class Deliveries:
             self.counts[delivery.consumer] = left
         else:
             self.counts.pop(delivery.consumer, None)
-        self.octets -= max(delivery.size, 0)
+        if delivery.consumer is not None:
+            self.octets -= max(delivery.size, 0)
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
@@ -198,9 +203,7 @@ class Deliveries:
         gapless, recovered, pointless_end, pointless_packet = more
         deliveries = Deliveries(counting)
         for one in known:
-            delivery = Delivery.load(one)
-            deliveries.add(delivery, False)
-            deliveries.octets += max(delivery.size, 0)
+            deliveries._keep(Delivery.load(one))
         deliveries.last, deliveries.whole, deliveries.gapless = last, whole, gapless
         deliveries.recovered = Spans.load(recovered)
         deliveries.pointless_end, deliveries.pointless_packet = pointless_end, pointless_packet

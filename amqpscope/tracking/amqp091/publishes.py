@@ -11,6 +11,7 @@ Source: RabbitMQ, "Consumer Acknowledgements and Publisher Confirms"; basic.publ
 from typing import Any, Final
 
 from amqpscope.limits import MAX_FLAGGED, MAX_UNCONFIRMED
+from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
 
@@ -74,7 +75,8 @@ class Publish:
 class Publishes:
     """What was published on one channel since it was opened.
 
-    confirming: the channel is in confirm mode. count: published in it. unconfirmed: by number, in order.
+    confirming: the channel is in confirm mode. count: published in it. unconfirmed: by number; the
+    numbers in order are in `order`.
     acked, nacked: the numbers that were. flagged: those with mandatory or immediate that were not returned,
     in order; forgotten: the oldest of them were let go of, or some of those that were returned are not known.
     whole: none is missing.
@@ -85,6 +87,7 @@ class Publishes:
         self.whole: bool = True
         self.count: int = 0
         self.unconfirmed: dict[int, Publish] = {}
+        self.order: Ascending = Ascending()
         self.acked: Spans = Spans()
         self.nacked: Spans = Spans()
         self.flagged: list[Publish] = []
@@ -97,8 +100,9 @@ class Publishes:
             publish.number = self.count
             if len(self.unconfirmed) >= MAX_UNCONFIRMED:
                 self.whole = False
-                del self.unconfirmed[next(iter(self.unconfirmed))]
+                del self.unconfirmed[self.order.smallest(self.unconfirmed)]
             self.unconfirmed[self.count] = publish
+            self.order.add(self.count, self.unconfirmed)
         if publish.mandatory or publish.immediate:
             if len(self.flagged) >= MAX_FLAGGED:
                 del self.flagged[0]
@@ -110,12 +114,12 @@ class Publishes:
         known = self.unconfirmed
         if not multiple:
             return [tag] if tag in known else []
-        found: list[int] = []
-        for number in known:
-            if tag != 0 and number > tag:
-                break
-            found.append(number)
-        return found
+        return self.order.up_to(tag, known)
+
+    def oldest(self) -> Publish | None:
+        """Of the unconfirmed ones that with the smallest number, None if there are none."""
+        known = self.unconfirmed
+        return known[self.order.smallest(known)] if known else None
 
     def confirm(self, tag: int, multiple: bool, positive: bool) -> i64:
         """The server confirms, or says that it could not. Returns the offset behind the last one, or -1."""
@@ -186,6 +190,7 @@ class Publishes:
         for one in unconfirmed:
             publish = Publish.load(one)
             publishes.unconfirmed[publish.number] = publish
+            publishes.order.add(publish.number, publishes.unconfirmed)
         publishes.acked, publishes.nacked = Spans.load(acked), Spans.load(nacked)
         publishes.flagged = [Publish.load(one) for one in flagged]
         publishes.forgotten = forgotten
