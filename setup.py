@@ -90,6 +90,7 @@ COMPILED = [
     "amqpscope/rules/judges.py",
     "amqpscope/rules/context.py",
     "amqpscope/rules/overdue.py",
+    "amqpscope/rules/peer_error.py",
     "amqpscope/tracking/allowance.py",
     "amqpscope/tracking/ascending.py",
     "amqpscope/tracking/inbox.py",

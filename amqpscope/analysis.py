@@ -45,7 +45,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 11
+_DUMP_VERSION = 12
 
 
 class ConnectionAnalysis(FrameSink):

@@ -20,6 +20,7 @@ class Finding:
     further packets that matter. evidence: the state before, as named values. around: the frames of the
     connection around the offending one, if they were asked for. told: it was given out as soon as it was
     made, before it was known what the other peer does. said: what the peer at fault told of its product.
+    since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows.
     addresses: of the link's source and target, or the exchanges and queues that the offending frame names.
 
     What somebody's policy makes of it (`amqpscope.policy`): level: the severity that it has instead of the
@@ -54,8 +55,11 @@ class Finding:
         self.reaction_condition: str = ""
         self.reaction_after: i64 = 0
         self.reaction_packet: i64 = 0
-        # It sent an error that was for something else.
+        # It gave no error for this: it answered the frame, or its error was for something else.
         self.other_error: bool = False
+        # Whether it was looked for at all: not where only several connections show the fault.
+        self.watched: bool = True
+        self.since: i64 = spot.time
         self.around: list[FrameRecord] = []
         # How many frames `around` will have.
         self.around_whole: i64 = 0
@@ -106,16 +110,14 @@ class Finding:
             (int(self.session), self.link, self.link_sender, int(self.delivery_id)),
             (self.edition, self.profile),
             (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
-            self.other_error,
+            (self.other_error, self.watched, int(self.since)),
             self.addresses,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "Finding":
         """What `dump` gave, as an object again."""
-        (rule, certain, message), spot, evidence, others, where, text, reaction, other_error, addresses = (
-            state
-        )
+        (rule, certain, message), spot, evidence, others, where, text, reaction, awaited, addresses = state
         certainty = CERTAIN if certain else POSSIBLE
         finding = Finding(rule, certainty, message, connection, Spot.load(spot), dict(evidence), list(others))
         finding.session, finding.link, finding.link_sender, finding.delivery_id = where
@@ -126,7 +128,7 @@ class Finding:
             finding.reaction_after,
             finding.reaction_packet,
         ) = reaction
-        finding.other_error = other_error
+        finding.other_error, finding.watched, finding.since = awaited
         finding.addresses = addresses
         return finding
 

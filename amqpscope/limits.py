@@ -381,6 +381,14 @@ them. Receivers have one or two."""
 MAX_REFUSED: Final = 64
 """Deliveries of a link, the newest, among which the one is looked for that a receiver detaches over."""
 
+MAX_PEER_ERRORS: Final = 8
+"""Errors of one connection, the newest, that are remembered for faults that show only behind them. Most show
+at once; a connection ends with its first error, or goes on after those of a few links or channels."""
+
+MAX_KEPT_EXCERPTS: Final = 1024
+"""Requests of all AMQP 0-9-1 connections of a capture whose surroundings are kept, some kilobytes each, for
+what only the virtual host shows. Findings beyond them are told without."""
+
 MAX_WITHOUT_REACTION: Final = 64
 """Findings of one connection that wait for the other peer's reaction. It mostly comes within a round trip;
 of more the oldest are given out without."""
@@ -388,6 +396,10 @@ of more the oldest are given out without."""
 CONTEXT_BEFORE: Final = 3
 CONTEXT_AFTER: Final = 2
 """Frames of the connection shown before and after an offending one."""
+
+CONTEXT_KEPT: Final = 8
+"""Frames of a connection that are kept to be shown around a later finding: of a request that is refused, some
+frames lie between the two."""
 
 CONTEXT_OCTETS: Final = 4096
 """Octets of such a frame, or of the message it completes, that are kept to be shown."""

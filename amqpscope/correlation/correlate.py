@@ -31,8 +31,12 @@ def correlate(summaries: Iterable[ConnectionSummary], whole: bool = True) -> lis
     if not whole:
         for finding in found:
             finding.certain = False
-        return [*found, *entrusted(said, False)]
-    return [*found, *entrusted(said), *passed(said)]
+    found += entrusted(said, whole)
+    if whole:
+        found += passed(said)
+    for finding in found:
+        finding.watched = False
+    return found
 
 
 def _age(summary: ConnectionSummary) -> tuple[int, bytes, int]:

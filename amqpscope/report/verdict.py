@@ -26,6 +26,7 @@ from amqpscope.report.set_aside import excuse
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
+from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.rules.profiles import habit_of, profile, weight
 
 __all__ = [
@@ -263,7 +264,8 @@ class Verdicts:
             if text:
                 shown.append(_labelled(label, text))
         shown.append(_labelled("answer", answer(finding)))
-        for record in finding.around:
+        # They were judged in the order of what the peers could know; shown they are as they were captured.
+        for record in sorted(finding.around, key=lambda one: int(one.packet)):
             lines = timeline.lines(record, None)
             # The connection has its heading already; what is wrong with the frame is the finding itself.
             line = next(line for line, _ in lines if line and line[0][0] == "dim")
@@ -383,26 +385,35 @@ def answer(finding: Finding) -> str:
     expected, named = expected_condition(finding)
     other = _other(finding)
     condition = finding.reaction_condition
-    after = (
-        f"{_duration(int(finding.reaction_after) / 1_000_000_000)} later (packet {finding.reaction_packet})"
-    )
-    due = f"; the specification {'asks for' if named else 'names none,'} {printable(expected)}"
+    wished = printable(expected.replace("to close the socket", "the socket to be closed"))
+    due = f"; the specification {'asks for' if named else 'names none,'} {wished}"
     if not named:
         due += " would fit"
     if not expected:
         due = ""
-    none = f"the {other} gave no error {'for this' if finding.other_error else 'afterwards'}"
     if not finding.reaction:
-        return f"{none}{due}"
+        if not finding.watched and not finding.other_error:
+            return f"the {other}'s answer was not looked for: this shows only when all is read{due}"
+        return f"the {other} gave no error {'for this' if finding.other_error else 'afterwards'}{due}"
+    after = _after(finding)
+    if finding.reaction in (FIN, RST):
+        return f"the {other} ended its stream with {finding.reaction} {after}{', as is due' if named else ''}"
     if not condition:
-        return f"{none}, only {printable(finding.reaction)} {after}{due}"
+        return f"the {other} gave no error afterwards, only {printable(finding.reaction)} {after}{due}"
     wanted = expected.split(" or ")
     if condition in wanted or f"{finding.reaction} {condition}" in wanted:
         due = ", as is due" if named else ""
     return f"the {other} sent {printable(finding.reaction)} with {_short(condition)} {after}{due}"
 
 
+def _after(finding: Finding) -> str:
+    """How long after the offending frame the reaction came: before it, if a silence had lasted too long."""
+    seconds = int(finding.reaction_after) / 1_000_000_000
+    way = "before that frame" if seconds < 0 else "later"
+    return f"{_duration(abs(seconds))} {way} (packet {finding.reaction_packet})"
+
+
 def _duration(seconds: float) -> str:
-    if abs(seconds) < 1:
+    if seconds < 1:
         return f"{seconds * 1000:.2f} ms"
     return f"{seconds:.2f} s"

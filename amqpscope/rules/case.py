@@ -33,6 +33,10 @@ class Case:
         self.told: set[tuple[str, str]] = set()
         self.found: i64 = 0
 
+    def now(self) -> i64:
+        """The time (ns) of what findings point at."""
+        return self.record.time if self.spot is None else self.spot.time
+
     def place(self, finding: Finding) -> None:
         """Say where in the protocol's terms the finding is."""
 
@@ -43,14 +47,21 @@ class Case:
         certainty: i64 = CERTAIN,
         evidence: dict[str, object] | None = None,
         others: list[int] | None = None,
+        since: i64 = -1,
     ) -> None:
-        """This frame breaks a rule. Without a certainty, whatever the peer did before."""
+        """This frame breaks a rule. Without a certainty, whatever the peer did before.
+
+        since: when the fault began (ns), if that was before the frame: from then on the other peer may
+        react.
+        """
         if certainty == LEGAL:
             return
         spot = self.spot
         if spot is None:
             spot = Spot.of(self.record)
         finding = Finding(rule, certainty, message, self.connection, spot, evidence or {}, others or [])
+        if since >= 0:
+            finding.since = since
         self.place(finding)
         self.findings.append(finding)
         self.found += 1

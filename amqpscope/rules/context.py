@@ -4,8 +4,8 @@ Frames lie in the reader's large buffers, so what is kept of them here is copied
 """
 
 from amqpscope.finding import Finding
-from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_OCTETS
-from amqpscope.model import FrameRecord
+from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEXT_OCTETS
+from amqpscope.model import FrameRecord, Spot
 
 __all__ = ["Context"]
 
@@ -15,30 +15,48 @@ class Context:
 
     def __init__(self) -> None:
         self._latest: list[FrameRecord] = []
-        self._awaiting: list[Finding] = []
+        # Excerpts that later frames belong to, and how many frames each will have.
+        self._awaiting: list[tuple[list[FrameRecord], int]] = []
 
     def saw(self, record: FrameRecord, found: list[Finding]) -> None:
-        """The next frame, and what was found in it."""
+        """The next frame, and what was found in it, or by it in an earlier one."""
         record = _kept(record)
         if self._awaiting:
-            left: list[Finding] = []
-            for finding in self._awaiting:
-                finding.around.append(record)
-                if len(finding.around) < finding.around_whole:
-                    left.append(finding)
+            left: list[tuple[list[FrameRecord], int]] = []
+            for frames, whole in self._awaiting:
+                frames.append(record)
+                if len(frames) < whole:
+                    left.append((frames, whole))
             self._awaiting = left
-        for finding in found:
-            finding.around = [*self._latest, record]
-            finding.around_whole = len(finding.around) + CONTEXT_AFTER
-            self._awaiting.append(finding)
         self._latest.append(record)
-        if len(self._latest) > CONTEXT_BEFORE:
+        if len(self._latest) > CONTEXT_KEPT:
             del self._latest[0]
+        for finding in found:
+            frames, whole = self.around(finding.spot)
+            finding.around = frames
+            finding.around_whole = whole
+
+    def around(self, spot: Spot) -> tuple[list[FrameRecord], int]:
+        """The frames around one, or around the newest if that one is not kept any more.
+
+        The list grows with the next frames of the connection until it has as many as the second value says.
+        """
+        latest = self._latest
+        at = len(latest) - 1
+        for place, record in enumerate(latest):
+            if record.direction == spot.direction and record.frame.offset == spot.offset:
+                at = place
+        first = max(at - CONTEXT_BEFORE, 0)
+        whole = at - first + 1 + CONTEXT_AFTER
+        frames = latest[first : first + whole]
+        if len(frames) < whole:
+            self._awaiting.append((frames, whole))
+        return frames, whole
 
     def ended(self, found: list[Finding]) -> None:
         """The connection is over, and this was found because of that."""
         for finding in found:
-            finding.around = self._latest[:]
+            finding.around = self._latest[-CONTEXT_BEFORE:]
             finding.around_whole = len(finding.around)
 
 

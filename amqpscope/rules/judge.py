@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from typing import Final
 
 from amqpscope.finding import Finding
-from amqpscope.limits import MAX_WITHOUT_REACTION
+from amqpscope.limits import MAX_PEER_ERRORS, MAX_WITHOUT_REACTION
 from amqpscope.model import Connection, FrameRecord
 from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
+from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import HABITUAL, Profile, recognised, which
 from amqpscope.tracking.portrait import ConnectionPortrait
 from amqpscope.tracking.summary import ConnectionSummary
@@ -41,6 +42,8 @@ class Judge(ABC):
         self.context: Context | None = Context() if context else None
         self.fresh: list[Finding] | None = None
         self.amended: list[Finding] | None = None
+        # The newest errors of both peers, and the ends of their streams: a fault may show only behind them.
+        self.errors: list[PeerError] = []
         # Of each peer the frame in which it told of its product, what it said, and its profiles by that.
         self.profiles: dict[str, tuple[object, dict[str, str], list[Profile]]] = {}
 
@@ -111,33 +114,55 @@ class Judge(ABC):
             finding.told = True
         fresh += made
 
-    def answers(self, finding: Finding, record: FrameRecord) -> bool:
-        """Whether a frame with an error can be its sender's reaction to a finding before it.
+    @abstractmethod
+    def answers(self, finding: Finding, error: PeerError) -> bool:
+        """Whether an error of the other peer's can be the reaction to a fault.
 
-        Not if by what the frame says it is for something else. Where that is in doubt: yes.
+        Not if by what it says, or by when it came, it is for something else. Where that is in doubt: yes.
         """
-        return True
 
-    def answered(self, record: FrameRecord, condition: str, shown: i64) -> None:
-        """A frame with an error is its sender's reaction to what the other one did before.
-
-        shown: so many findings, the latest, were made by what the frame itself shows.
-        """
-        before: i64 = len(self.made) - shown
-        at: i64 = -1
+    def answered(self, error: PeerError) -> None:
+        """A peer sends an error: the reaction to what the other one is found to have done before."""
         for finding in self.made:
-            at += 1
-            if finding.peer != record.peer and not finding.reaction:
-                if at < before and not self.answers(finding, record):
-                    finding.other_error = True
-                    continue
-                finding.reaction = record.frame.name
-                finding.reaction_condition = condition
-                finding.reaction_after = record.time - finding.time
-                finding.reaction_packet = record.packet
-                if finding.told and self.amended is not None:
-                    self.excuse([finding])
-                    self.amended.append(finding)
+            if finding.peer != error.peer and not finding.reaction:
+                self.react(finding, error, False)
+        self.errors.append(error)
+        if len(self.errors) > MAX_PEER_ERRORS:
+            del self.errors[0]
+
+    def found_of(self, found: i64, error: PeerError | None) -> None:
+        """So many findings, the latest, were made of one frame, or of the end of a stream.
+
+        error: the frame has it; what it shows of the other peer it is the reaction to. Of a fault that shows
+        only now the reaction may also have come before.
+        """
+        if error is None and not self.errors:
+            return
+        for finding in self.made[len(self.made) - found :]:
+            if error is not None and finding.peer != error.peer:
+                self.react(finding, error, True)
+            for one in self.errors:
+                if finding.peer != one.peer and not finding.reaction:
+                    self.react(finding, one, False)
+
+    def react(self, finding: Finding, error: PeerError, shown: bool) -> None:
+        """Put down whether an error of the other peer's is the reaction to a fault.
+
+        shown: the error itself shows the fault.
+        """
+        if not shown:
+            if error.time < finding.since if finding.since < finding.time else error.packet < finding.packet:
+                return
+        if not shown and not self.answers(finding, error):
+            finding.other_error = finding.other_error or error.is_error()
+            return
+        finding.reaction = error.name
+        finding.reaction_condition = error.condition
+        finding.reaction_after = error.time - finding.time
+        finding.reaction_packet = error.packet
+        if finding.told and self.amended is not None:
+            self.excuse([finding])
+            self.amended.append(finding)
 
     def give_out(self) -> None:
         """Let go of the oldest findings, as many as nothing more is awaited for."""

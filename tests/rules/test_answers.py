@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from support.conversation import Conversation
@@ -12,15 +13,22 @@ from support.dialogue091 import Dialogue091
 
 import amqpscope
 from amqpscope.finding import Finding
+from amqpscope.model import CLIENT
 from amqpscope.report.verdict import answer
 
+ROOT = Path(__file__).parent.parent.parent / "captures"
 
-def found(dialogue: Conversation, rule: str) -> list[Finding]:
-    with amqpscope.Capture(io.BytesIO(dialogue.pcap()), judge=True) as capture:
+
+def findings_of(source: io.BytesIO | Path, rule: str) -> list[Finding]:
+    with amqpscope.Capture(source, judge=True, context=True) as capture:
         findings = [finding for _ in capture.blocks() for finding in capture.take_findings()]
     found = [finding for finding in findings if finding.rule == rule]
     assert found
     return found
+
+
+def found(dialogue: Conversation, rule: str) -> list[Finding]:
+    return findings_of(io.BytesIO(dialogue.pcap()), rule)
 
 
 def acknowledged(*channels: int) -> Dialogue091:
@@ -114,3 +122,175 @@ def test_a_detach_is_for_what_was_said_of_no_link() -> None:
     d.server.detach(handle=1, error="amqp:session:unattached-handle")
     (finding,) = found(d, "amqp10/L-UNATTACHED-TRANSFER")
     assert finding.reaction == "detach"
+
+
+# What a client may not ask for of queues and exchanges: the server's close is what shows it.
+OF_THE_VIRTUAL_HOST = [
+    *("X-DECL-TYPED", "X-DELETE-EXISTS", "X-BIND-EXIST", "X-UNBIND-EXIST"),
+    *("Q-DECL-EQUIV-CLIENT", "Q-EXCL-ACCESS", "Q-BIND-XEXIST", "Q-BIND-QEXIST"),
+    *("Q-UNBIND-XEXIST", "Q-UNBIND-QEXIST", "Q-DELETE-QEXIST", "Q-PURGE-QEXIST"),
+    *("B-CONSUME-QEXIST", "B-GET-QEXIST"),
+]
+
+
+@pytest.mark.parametrize("rule", OF_THE_VIRTUAL_HOST)
+def test_a_refused_request_is_answered_by_its_refusal(rule: str) -> None:
+    refused = [
+        finding
+        for finding in findings_of(ROOT / "rules" / "amqp091" / rule / "violating.pcap", f"amqp091/{rule}")
+        if finding.evidence.get("reply_code")
+    ]
+    assert refused
+    for finding in refused:
+        assert finding.reaction in ("channel.close", "connection.close")
+        assert finding.reaction_condition == str(finding.evidence["reply_code"])
+        assert finding.reaction_packet > finding.packet
+        assert finding.reaction_after > 0
+        assert answer(finding).startswith(f"the server sent {finding.reaction} with ")
+
+
+@pytest.mark.parametrize("rule", OF_THE_VIRTUAL_HOST)
+def test_a_refused_request_is_shown_among_the_frames_around_it(rule: str) -> None:
+    path = ROOT / "rules" / "amqp091" / rule / "violating.pcap"
+    for finding in findings_of(path, f"amqp091/{rule}"):
+        around = [(record.direction, record.frame.offset) for record in finding.around]
+        assert (finding.spot.direction, finding.offset) in around
+
+
+def refused_late(between: int) -> Dialogue091:
+    """A queue is bound to no exchange, which is refused only after so many other frames."""
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.client.method("queue.bind", queue="q", exchange="none", routing_key="k")
+    for _ in range(between):
+        d.server.heartbeat()
+    d.server.close_channel(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "queue.bind")
+    d.client.method("channel.close-ok")
+    d.goodbye()
+    return d
+
+
+@pytest.mark.parametrize(("between", "shown"), [(0, True), (4, True), (40, False)])
+def test_frames_around_a_request_that_is_refused_later(between: int, shown: bool) -> None:
+    (finding,) = found(refused_late(between), "amqp091/Q-BIND-XEXIST")
+    assert finding.reaction == "channel.close"
+    around = [record.frame.name for record in finding.around]
+    assert len(around) >= 5
+    # If the request is too long ago, what is shown is its refusal.
+    assert ("queue.bind" in around) == shown
+    assert ("channel.close" in around) == (between != 4)
+
+
+def test_a_silence_is_answered_by_the_close_before_its_end() -> None:
+    d = Dialogue()
+    d.opened(client={"idle_time_out": 500})
+    d.client.begin()
+    d.server.begin()
+    d.wait(milliseconds=1500)
+    d.client.close("amqp:resource-limit-exceeded")
+    d.server.close()
+    (finding,) = found(d, "amqp10/C-IDLE-KEEP")
+    assert (finding.reaction, finding.reaction_condition) == ("close", "amqp:resource-limit-exceeded")
+    assert finding.reaction_after < 0
+    assert " ms before that frame (packet " in answer(finding)
+
+
+@pytest.mark.parametrize("condition", ["amqp:decode-error", "amqp:not-found"])
+def test_a_silence_is_not_answered_by_another_error(condition: str) -> None:
+    d = Dialogue()
+    d.opened(client={"idle_time_out": 500})
+    d.client.begin()
+    d.server.begin()
+    d.wait(milliseconds=1500)
+    d.server.empty()
+    d.client.close(condition)
+    (finding,) = found(d, "amqp10/C-IDLE-KEEP")
+    assert (finding.reaction, finding.other_error) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("capture", "peer", "how"),
+    [("pika-heartbeat-missed.pcap", "server", "RST"), ("amqplib-server-stalled.pcap", "client", "FIN")],
+)
+def test_a_missed_heartbeat_is_answered_by_the_end_of_the_stream(capture: str, peer: str, how: str) -> None:
+    (finding,) = findings_of(ROOT / capture, "amqp091/C-HB-SEND")
+    assert finding.reaction == how
+    assert answer(finding).startswith(f"the {peer} ended its stream with {how} ")
+    assert answer(finding).endswith(", as is due")
+
+
+def test_the_end_of_a_stream_is_no_answer_after_a_close() -> None:
+    d = Dialogue091()
+    d.opened()
+    d.client.frame(77, 0, b"")
+    d.server.close_connection(501, "frame error")
+    d.client.method("connection.close-ok")
+    d.tcp.goodbye()
+    (finding,) = found(d, "amqp091/F-FRAME-TYPE")
+    assert (finding.reaction, finding.reaction_condition) == ("connection.close", "501")
+
+
+def test_a_fault_that_shows_late_is_answered_by_the_close_before() -> None:
+    # The octets behind a size that cannot be are searched for a frame: the fault is told when they end.
+    d = Dialogue()
+    d.begun()
+    d.client.say(b"\x7f\xff\xff\xff\2\0\0\0")
+    d.server.close("amqp:connection:framing-error")
+    d.tcp.goodbye()
+    (finding,) = found(d, "amqp10/F-SIZE-TOTAL")
+    assert (finding.reaction, finding.reaction_condition) == ("close", "amqp:connection:framing-error")
+
+
+def test_an_error_on_its_way_is_no_answer_in_amqp10() -> None:
+    d = Dialogue()
+    d.linked(credit=0)
+    with d.on_their_way():
+        d.server.close(error="amqp:not-allowed")
+        d.client.transfer()
+    d.client.close()
+    (finding,) = found(d, "amqp10/L-CREDIT-INIT")
+    assert finding.peer == CLIENT
+    assert finding.reaction == ""
+
+
+def test_an_error_on_its_way_is_no_answer_in_amqp091() -> None:
+    d = acknowledged()
+    d.channel(1)
+    with d.on_their_way():
+        d.client.ack(7)
+        d.server.close_channel(406, "unknown delivery tag", "basic.ack")
+    (finding,) = found(d, "amqp091/B-ACK-KNOWN")
+    assert (finding.reaction, finding.other_error) == ("", True)
+
+
+def test_the_error_of_another_link_is_no_answer_to_how_a_session_was_begun() -> None:
+    d = Dialogue()
+    d.opened()
+    d.client.begin(channel=5)
+    d.server.begin(channel=0, remote_channel=5)
+    d.client.attach(name="other", handle=0, role=False, channel=5)
+    d.server.attach(name="other", handle=0, role=True)
+    d.server.detach(handle=0, error="amqp:link:stolen")
+    (finding,) = found(d, "amqp10/S-CH-LOWEST")
+    assert finding.reaction == ""
+
+
+def test_what_asks_for_no_error_and_was_processed_is_not_answered_later() -> None:
+    d = Dialogue()
+    d.opened()
+    d.client.begin(channel=5)
+    d.server.begin(channel=0, remote_channel=5)
+    d.client.attach(name="other", handle=0, role=False, channel=5)
+    d.server.attach(name="other", handle=0, role=True)
+    d.server.close("amqp:connection:forced")
+    (finding,) = found(d, "amqp10/S-CH-LOWEST")
+    assert (finding.reaction, finding.other_error) == ("", True)
+
+
+def test_what_a_server_answers_wrongly_is_not_said_to_be_let_pass() -> None:
+    path = ROOT / "rules" / "amqp091" / "X-DECL-EQUIV" / "violating.pcap"
+    (finding,) = findings_of(path, "amqp091/X-DECL-EQUIV")
+    assert answer(finding).startswith("the client's answer was not looked for: this shows only when all is")
+    assert finding.around

@@ -14,8 +14,22 @@ _SHOWN = 60
 def about_request(
     rule: str, certainty: i64, message: str, deed: Deed, earlier: Deed | None = None
 ) -> Finding:
-    """The client is at fault: it asked for this. earlier: what was known by."""
-    return _finding(rule, certainty, message, deed, deed.spot, earlier)
+    """The client is at fault: it asked for this. earlier: what was known by.
+
+    The reaction is how the server answered: by a close, or by no error.
+    """
+    finding = _finding(rule, certainty, message, deed, deed.spot, earlier)
+    answer = deed.answer
+    if deed.outcome == "closed" and answer is not None:
+        finding.reaction = answer.name
+        finding.reaction_condition = str(int(deed.code))
+        finding.reaction_after = answer.time - deed.spot.time
+        finding.reaction_packet = answer.packet
+    elif deed.outcome:
+        finding.other_error = True
+    finding.around = deed.around
+    finding.around_whole = len(deed.around)
+    return finding
 
 
 def about_answer(rule: str, certainty: i64, message: str, deed: Deed, earlier: Deed | None = None) -> Finding:
@@ -26,6 +40,8 @@ def about_answer(rule: str, certainty: i64, message: str, deed: Deed, earlier: D
     finding = _finding(rule, certainty, message, deed, spot, earlier)
     if deed.spot.packet not in finding.others:
         finding.others.insert(0, int(deed.spot.packet))
+    finding.around = deed.answer_around
+    finding.around_whole = len(deed.answer_around)
     return finding
 
 

@@ -39,6 +39,7 @@ def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) ->
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
         [int(case.view.tune_ok_packet)],
+        case.now() - silence + delay * _SECOND,
     )
 
 
@@ -55,6 +56,7 @@ def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
         [int(case.view.tune_ok_packet)],
+        case.now() - silence + delay * _SECOND,
     )
 
 

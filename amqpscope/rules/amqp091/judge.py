@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from amqpscope.finding import Finding
+from amqpscope.limits import MAX_KEPT_EXCERPTS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.amqp091 import (
     basic,
@@ -32,14 +33,17 @@ from amqpscope.rules.amqp091 import (
 )
 from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.rules.catalogue import severity
+from amqpscope.rules.catalogue import rule, severity
+from amqpscope.rules.context import Context
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
+from amqpscope.rules.peer_error import FIN, RST, PeerError
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.chronicle import Chronicle
 from amqpscope.tracking.amqp091.conversation import PeerProperties
+from amqpscope.tracking.amqp091.deeds import Deed
 from amqpscope.tracking.amqp091.endpoint import Endpoint, obscure
 from amqpscope.tracking.amqp091.portrait import portray
 from amqpscope.tracking.amqp091.summary import Summary
@@ -103,6 +107,7 @@ class Judge(AnyJudge):
         else:
             me = self.server
             peer = self.client
+        processed = me.knowledge.must
         me.catch_up(record.acknowledged, peer.sent_end)
         me.prove(record)
         case.pace.saw(record.time)
@@ -119,55 +124,85 @@ class Judge(AnyJudge):
             # What is missing, or is not understood, lies before this frame, whenever the capture says so.
             me.lost()
         me.view.blind = blind
-        if self.made:
-            self.react(record, 0)
+        error: PeerError | None = None
+        if isinstance(frame.body, (ConnectionClose, ChannelClose)):
+            error = self.error(me, record, processed)
+            if error is not None:
+                self.answered(error)
         self.judge(case, record)
         if case.found > 0:
             closing.note_framing(case)
-            # What a close itself shows of what came before, it is the answer to.
-            self.react(record, case.found)
+            self.found_of(case.found, error)
         self.saw(record, case.found)
         self.chronicle.take(record)
+        if self.context is not None and self.chronicle.settled is not None:
+            self.surround(self.context, self.chronicle.settled)
         publish = me.published(record)
         me.send(record, publish)
         peer.deliver(record, publish)
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
-    def react(self, record: FrameRecord, shown: i64) -> None:
-        """A close with a code is this peer's reaction to what the other one did before.
+    def surround(self, context: Context, deed: Deed) -> None:
+        """Give a request that is answered the frames around it, and around its answer, for findings later.
 
-        shown: see `answered`.
+        Half of what may be kept is for those that are refused: most findings are about these.
+        """
+        allowance = self.chronicle.allowance
+        least: i64 = 0 if deed.outcome == "closed" else MAX_KEPT_EXCERPTS // 2
+        if allowance.excerpts > least:
+            allowance.excerpts -= 1
+            deed.around = context.around(deed.spot)[0]
+            if deed.answer is not None:
+                deed.answer_around = context.around(deed.answer)[0]
+
+    def error(self, me: Endpoint, record: FrameRecord, processed: i64) -> PeerError | None:
+        """The error that a close has, and what it is for; None if it has none.
+
+        processed: octets of the other peer's that its sender had shown to have processed before.
         """
         body = record.frame.body
-        if isinstance(body, (ConnectionClose, ChannelClose)) and body.reply_code not in (0, 200):
-            self.answered(record, str(body.reply_code), shown)
+        if not isinstance(body, (ConnectionClose, ChannelClose)) or body.reply_code in (0, 200):
+            return None
+        read = record.acknowledged if record.acknowledged < 0 else me.knowledge.could
+        code = str(body.reply_code)
+        error = PeerError(record.peer, record.frame.name, code, record.packet, record.time, read, processed)
+        if isinstance(body, ChannelClose):
+            error.channel = record.frame.channel
+        named = new_method(body.class_id, body.method_id)
+        if named is not None:
+            error.method = named.definition().name
+        return error
 
-    def answers(self, finding: Finding, record: FrameRecord) -> bool:
+    def answers(self, finding: Finding, error: PeerError) -> bool:
         """A close of a channel is for what was said there; one that names a method is for that method.
 
         What is no method may be part of what the method began: a content. That a frame was not expected
         (505) is told of the method whose content was. A note is answered only by what names its frame:
-        peers do not mind.
+        peers do not mind. Nothing is for what its sender cannot have had yet. For a silence the connection is
+        closed, or the stream just ends: so it may be for what the specification asks that for.
         """
-        body = record.frame.body
-        if isinstance(body, ChannelClose):
-            if 0 <= finding.channel != record.frame.channel:
+        silence = finding.since < finding.time
+        if error.name == FIN or error.name == RST:
+            if error.processed > finding.offset and not silence:
                 return False
-            code, class_id, method_id = body.reply_code, body.class_id, body.method_id
-        elif isinstance(body, ConnectionClose):
-            code, class_id, method_id = body.reply_code, body.class_id, body.method_id
-        else:
-            return True
+            due = rule(finding.rule).condition
+            return (due.startswith("socket") or "or socket" in due) and "this is the reaction" not in due
+        if silence:
+            return error.name == "connection.close" and not error.method
+        if 0 <= error.read <= finding.offset and finding.frame != _END:
+            return False
+        if error.name == "channel.close" and 0 <= finding.channel != error.channel:
+            return False
         is_note = severity(finding.rule, finding.edition) == "note"
-        named = new_method(class_id, method_id)
-        if named is None:
+        if not error.method:
             return not is_note
-        if finding.frame == named.definition().name:
+        if finding.frame == error.method or finding.frame == error.method + "-ok":
+            # RabbitMQ names connection.tune when it refuses tune-ok.
             return True
         if finding.frame == "header" or "." in finding.frame:
-            return code == _UNEXPECTED_FRAME and not is_note
-        return True
+            return error.condition == _UNEXPECTED_FRAME and not is_note
+        return finding.frame != _END
 
     def judge(self, case: Case, record: FrameRecord) -> None:
         """Bring the frame before the rules."""
@@ -351,8 +386,8 @@ class Judge(AnyJudge):
         me.catch_up(acknowledged, peer.sent_end)
         if reason == "fin" or reason == "rst":
             self.over = True
-        case.spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
-        spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
+        case.spot = Spot(direction, packet, time, me.sent_end, _END, -1)
+        spot = Spot(direction, packet, time, me.sent_end, _END, -1)
         case.spot = spot
         case.me = me
         case.peer = peer
@@ -374,6 +409,10 @@ class Judge(AnyJudge):
         self.ends.append(spot if ended else None)
         if len(self.ends) == 2:
             self.given_up(case, self.ends[0], self.ends[1])
+        if ended and not after_peer and me.view.closing == "OPEN" and peer.view.closing == "OPEN":
+            name = FIN if reason == "fin" else RST
+            self.answered(PeerError(me.peer, name, "", packet, time, acknowledged, me.knowledge.must))
+        self.found_of(case.found, None)
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
@@ -426,12 +465,13 @@ class Judge(AnyJudge):
             tuple(finding.dump() for finding in self.made),
             tuple(sorted(self.case.told)),
             (self.chronicle.dump(), self.over),
+            tuple(error.dump() for error in self.errors),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, pace, made, told, (chronicle, over) = state
+        client, server, pace, made, told, (chronicle, over), errors = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
@@ -440,10 +480,15 @@ class Judge(AnyJudge):
         judge.case.told = set(told)
         judge.chronicle = Chronicle.load(chronicle, connection, Allowance())
         judge.over = over
+        judge.errors = [PeerError.load(error) for error in errors]
         return judge
 
 
-_UNEXPECTED_FRAME: Final = 505
+# The reply-code of a frame that was not expected.
+_UNEXPECTED_FRAME: Final = "505"
+
+# What stands for a frame in a finding about the end of a stream.
+_END: Final = "end of stream"
 
 # Octets of a frame without payload.
 _EMPTY: Final = 8

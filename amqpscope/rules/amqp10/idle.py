@@ -43,6 +43,7 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
         [int(me.last_packet), int(me.peer_open_packet)],
+        max(me.last_time, me.peer_open_time) + time_out * _MILLISECOND,
     )
 
 

@@ -41,9 +41,11 @@ from amqpscope.rules.amqp10 import (
     window,
 )
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.catalogue import rule
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
+from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.control import Transaction
@@ -105,6 +107,7 @@ class Judge(AnyJudge):
         else:
             me = self.server
             peer = self.client
+        processed = me.knowledge.must
         me.catch_up(record.acknowledged, peer.sent_end)
         me.prove(record)
         case.pace.saw(record.time)
@@ -123,16 +126,18 @@ class Judge(AnyJudge):
         if frame.missing > 0 and frame.payload_size == 0:
             # Fields may be among what was not captured: what it set up is not known.
             me.lost()
-        if self.made:
-            self.react(record, 0)
+        error: PeerError | None = None
+        if isinstance(frame.body, (Close, End, Detach)):
+            error = self.error(me, record, processed)
+            if error is not None:
+                self.answered(error)
         if me.offences:
             reaction.judge_answers(case)
         self.judge(case, record)
         if case.found > 0:
             for finding in self.made[len(self.made) - case.found :]:
                 reaction.owe_for(case, finding)
-            # What an error itself shows of what came before, it is the answer to.
-            self.react(record, case.found)
+            self.found_of(case.found, error)
         self.saw(record, case.found)
         if case.ledger.active or attaches_control(frame.body):
             if not case.ledger.active:
@@ -147,38 +152,61 @@ class Judge(AnyJudge):
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
-    def react(self, record: FrameRecord, shown: i64) -> None:
-        """A frame with an error is this peer's reaction to what the other one did before.
+    def error(self, me: Endpoint, record: FrameRecord, processed: i64) -> PeerError | None:
+        """The error that a frame has, and what it is for; None if it has none.
 
-        shown: see `answered`.
+        A close without an error is taken for one: it may be the reaction to a fault all the same. processed:
+        octets of the other peer's that its sender had shown to have processed before.
         """
         body = record.frame.body
         if not isinstance(body, (Close, End, Detach)):
-            return
-        error = body.error
-        if error is None and not isinstance(body, Close):
-            return
-        condition = "" if error is None or error.condition is None else str(error.condition)
-        self.answered(record, condition, shown)
+            return None
+        said = body.error
+        if said is None and not isinstance(body, Close):
+            return None
+        condition = "" if said is None or said.condition is None else str(said.condition)
+        read = record.acknowledged if record.acknowledged < 0 else me.knowledge.could
+        error = PeerError(
+            record.peer, record.frame.name, condition, record.packet, record.time, read, processed
+        )
+        if isinstance(body, Close):
+            return error
+        session = me.session_on(record.frame.channel)
+        if session is None or session.peer_channel == UNKNOWN:
+            return error
+        error.channel = session.peer_channel
+        if isinstance(body, Detach) and body.handle is not None:
+            link = session.handles.get(body.handle)
+            if link is not None:
+                error.link = link.name
+                error.link_sender = me.peer if link.sender else self.connection.peer(1 - record.direction)
+        return error
 
-    def answers(self, finding: Finding, record: FrameRecord) -> bool:
-        """An end is for its session, a detach for its link and for what was said of none on its session."""
-        body = record.frame.body
-        if not isinstance(body, (End, Detach)):
+    def answers(self, finding: Finding, error: PeerError) -> bool:
+        """An end is for its session, a detach for its link and for what was said of none on its session.
+
+        Nothing is for what its sender cannot have had yet. A silence is answered by a close for it. What
+        asks for no error, and was processed, as what was said since shows, was let pass.
+        """
+        if finding.since < finding.time:
+            return error.name == "close" and error.condition in _OF_SILENCE
+        if 0 <= error.read <= finding.offset and finding.frame != _END:
+            return False
+        if error.processed > finding.offset and rule(finding.rule).condition in _NO_ERROR:
+            return False
+        if error.name == "close":
             return True
         if finding.frame in ("header", "open") or finding.frame.startswith("sasl-"):
             return False
-        me = self.client if record.direction == self.connection.client else self.server
-        session = me.session_on(record.frame.channel)
-        if session is None or session.peer_channel == UNKNOWN:
-            return True
-        if 0 <= finding.channel != session.peer_channel:
+        if 0 <= finding.channel != error.channel >= 0:
             return False
-        if isinstance(body, Detach) and body.handle is not None and finding.link:
-            link = session.handles.get(body.handle)
-            if link is not None:
-                sender = me.peer if link.sender else self.connection.peer(1 - record.direction)
-                return finding.link == link.name and finding.link_sender == sender
+        if error.name == "detach":
+            if error.condition in _OF_A_LINK and not finding.link and finding.frame != "attach":
+                return False
+            if finding.frame == "begin":
+                return False
+            if finding.link and error.link_sender:
+                return finding.link == error.link and finding.link_sender == error.link_sender
         return True
 
     def end(
@@ -192,7 +220,7 @@ class Judge(AnyJudge):
             me = self.server
             peer = self.client
         me.catch_up(acknowledged, peer.sent_end)
-        case.spot = Spot(direction, packet, time, me.sent_end, "end of stream", -1)
+        case.spot = Spot(direction, packet, time, me.sent_end, _END, -1)
         case.me = me
         case.peer = peer
         case.session = None
@@ -202,6 +230,7 @@ class Judge(AnyJudge):
         content.judge_ids(case)
         transactional_work.judge_end(case, reason)
         outcome.judge_end(case, reason)
+        self.found_of(case.found, None)
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
@@ -264,12 +293,13 @@ class Judge(AnyJudge):
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
             tuple(sorted(self.case.told)),
+            tuple(error.dump() for error in self.errors),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, ledger, pace, made, told = state
+        client, server, ledger, pace, made, told, errors = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
@@ -278,6 +308,7 @@ class Judge(AnyJudge):
         judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         judge.case.told = set(told)
+        judge.errors = [PeerError.load(error) for error in errors]
         return judge
 
     def judge(self, case: Case, record: FrameRecord) -> None:
@@ -476,6 +507,18 @@ class Judge(AnyJudge):
         if body.error is not None:
             condition.judge_error(case, body.error)
 
+
+# What stands for a frame in a finding about the end of a stream.
+_END: Final = "end of stream"
+
+# The conditions of a close that may be for a silence; without one it may be, too.
+_OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:forced")
+
+# Conditions of a detach that tell of its link, whatever else was said on the session.
+_OF_A_LINK: Final = ("amqp:link:stolen", "amqp:link:detach-forced", "amqp:link:redirect")
+
+# What the catalogue says of a fault for which no error is due.
+_NO_ERROR: Final = ("", "none")
 
 # What the dissectors prove, by the problem's code.
 _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {

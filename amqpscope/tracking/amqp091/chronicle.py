@@ -98,7 +98,7 @@ _ANSWERS: Final = {request + "-ok": request for request in (*_REQUESTS, *_WAITED
 class Chronicle:
     """The deeds of one connection, in the order of the client's stream.
 
-    whole: none that was said is missing. cancels_told: the client wants to be told when the server cancels.
+    whole: none that was said is missing. settled: the deed that the newest frame is the answer to.
     """
 
     def __init__(self, connection: Connection, allowance: Allowance) -> None:
@@ -106,6 +106,7 @@ class Chronicle:
         self.allowance: Allowance = allowance
         self.whole: bool = True
         self.deeds: list[Deed] = []
+        self.settled: Deed | None = None
         # Of each channel: those without an outcome, oldest first; and the queue declared last.
         self._open: dict[int, list[Deed]] = {}
         self._queues: dict[int, str] = {}
@@ -123,6 +124,7 @@ class Chronicle:
         frame = record.frame
         body = frame.body
         satchel = self.satchel
+        self.settled = None
         if not isinstance(body, Method):
             satchel.part(record)
             return
@@ -280,6 +282,8 @@ class Chronicle:
         deed.answer = answer
         deed.answer_end = end
         deed.over = time
+        if answer is not None:
+            self.settled = deed
 
     def _told(self, record: FrameRecord, name: str, method: Method) -> None:
         channel = int(record.frame.channel)

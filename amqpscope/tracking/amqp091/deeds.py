@@ -10,7 +10,7 @@ answered: a server takes them in turn.
 
 from typing import Any, Final
 
-from amqpscope.model import Connection, Spot
+from amqpscope.model import Connection, FrameRecord, Spot
 from dissectors.wire import i64
 
 __all__ = [
@@ -51,7 +51,8 @@ class Deed:
     outcome: "" while there is none, `ok`, `empty` (basic.get), `closed` with code and text; count: of
     messages, or -1. answer: where that was said, None of what needs no answer. answer_end: offset behind it
     in the server's stream, -1 if there is none. over: when a later answer shows that it was done, or (ns) its
-    own did; -1 while none does.
+    own did; -1 while none does. around, answer_around: the frames around the request and around its answer,
+    if they are asked for; like those around a finding they are not dumped.
     """
 
     def __init__(self, connection: Connection, number: int, method: str, spot: Spot, known: i64) -> None:
@@ -76,6 +77,8 @@ class Deed:
         self.answer: Spot | None = None
         self.answer_end: i64 = -1
         self.over: i64 = -1
+        self.around: list[FrameRecord] = []
+        self.answer_around: list[FrameRecord] = []
 
     def has(self, flag: i64) -> bool:
         """Whether a flag is set."""

@@ -1,0 +1,58 @@
+"""An error that a peer sends, or the end of its stream: what it may be the reaction to."""
+
+from typing import Any, Final
+
+from dissectors.wire import i64
+
+__all__ = ["FIN", "RST", "PeerError"]
+
+FIN: Final = "FIN"
+RST: Final = "RST"
+"""What ends a stream, by the name that it has as a reaction."""
+
+
+class PeerError:
+    """A frame with an error, or the end of a stream, as the reaction to what the other peer did before.
+
+    peer: who sent it. name: of the frame, or FIN, RST. condition: its condition, or its reply-code; "" if
+    it has none. packet, time (ns). read: octets of the other peer's stream that its sender can have had, -1
+    unknown. processed: those that the frames before it prove to have been processed.
+
+    What it is for, as far as it says: channel (the other peer's number for it, -1 for any); link, with who
+    sends on it; method: the one that it names.
+    """
+
+    def __init__(
+        self, peer: str, name: str, condition: str, packet: i64, time: i64, read: i64, processed: i64
+    ) -> None:
+        self.peer: str = peer
+        self.name: str = name
+        self.condition: str = condition
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.read: i64 = read
+        self.processed: i64 = processed
+        self.channel: i64 = -1
+        self.link: str = ""
+        self.link_sender: str = ""
+        self.method: str = ""
+
+    def is_error(self) -> bool:
+        """Whether it says that something is wrong: a close may say nothing, and the end of a stream does."""
+        return self.condition != "" or self.name == "detach" or self.name == "end"
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            (self.peer, self.name, self.condition),
+            (int(self.packet), int(self.time), int(self.read), int(self.processed)),
+            (int(self.channel), self.link, self.link_sender, self.method),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "PeerError":
+        """What `dump` gave, as an object again."""
+        (peer, name, condition), (packet, time, read, processed), what = state
+        error = PeerError(peer, name, condition, packet, time, read, processed)
+        error.channel, error.link, error.link_sender, error.method = what
+        return error
