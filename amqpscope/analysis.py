@@ -92,6 +92,8 @@ class ConnectionAnalysis(FrameSink):
         self.ignored: bool = False
         # The table does not keep it.
         self.forgotten: bool = False
+        # How many connections of its table began before it. The table's, too.
+        self.order: i64 = 0
         # Which directions have sent FIN (1 and 2), both for RST. The table's; see there.
         self.closing: i64 = 0
         # Records that wait until it is known who the client is.

@@ -17,6 +17,7 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.correlation.correlate import correlate
 from amqpscope.finding import Finding
 from amqpscope.limits import (
+    ENDED_AT_ONCE,
     LIVE_ENDED,
     LIVE_NEVER_SPOKE,
     LIVE_SILENT,
@@ -87,8 +88,9 @@ class ConnectionTable(SegmentSink):
     capture: the name that connections carry. messages: put messages together. records: gather frame
     records, else only count. judge: make findings; context: with the frames around them.
     `connections` has every connection seen, in the order in which they began, if `keep` is set; otherwise
-    they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set. Of those
-    that were no AMQP only the first `MAX_OTHER_CONNECTIONS` are kept; `not_kept` counts the others.
+    they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set; `order` of
+    each says when it began. Of those that were no AMQP only the first `MAX_OTHER_CONNECTIONS` are kept, or
+    gathered if `few_others` is set; `not_kept` counts the others.
     `protocols` counts the connections that are over by protocol.
     """
 
@@ -129,6 +131,8 @@ class ConnectionTable(SegmentSink):
         self.not_kept: i64 = 0
         self._others: i64 = 0
         self.gather_ended: bool = False
+        # Of connections without AMQP keep, or gather, only the first.
+        self.few_others: bool = keep
         self._ended: list[ConnectionAnalysis] = []
         self.protocols: dict[str, int] = {}
         # Of connections that are over: those that had frames, how many, and when the first frame was.
@@ -137,6 +141,7 @@ class ConnectionTable(SegmentSink):
         self._began: i64 = 0
         self.streams: i64 = 0
         self._opened: i64 = 0  # since it was looked for silent ones
+        self._begun: i64 = 0
         self._forward: dict[bytes, ConnectionAnalysis] = {}
         self._backward: dict[bytes, ConnectionAnalysis] = {}
         self._pairs: PairNumbers = PairNumbers(MAX_PAIRS)
@@ -184,6 +189,17 @@ class ConnectionTable(SegmentSink):
     def dropped(self, packet: i64, time: i64, count: i64) -> None:
         """The capturing machine lost packets: whole connections may be among them."""
         self._whole = False
+
+    def finish_some(self) -> bool:
+        """The capture ended, and some of what is open is brought to its end. False if few enough are left.
+
+        What that gives is to be taken before the next ones, so that not all of it is there at once.
+        """
+        if len(self._forward) <= ENDED_AT_ONCE:
+            return False
+        for analysis in list(self._forward.values())[:ENDED_AT_ONCE]:
+            self._close(analysis, "capture")
+        return True
 
     def finish(self) -> None:
         """The capture ended: whatever is still open is brought to its end."""
@@ -315,6 +331,8 @@ class ConnectionTable(SegmentSink):
         analysis = ConnectionAnalysis(
             connection, out, self.notes, self.messages, findings, self.context, self._allowance, self.counter
         )
+        analysis.order = self._begun
+        self._begun += 1
         if self.live:
             analysis.fresh = self.fresh
             analysis.amended = self.amended
@@ -349,16 +367,16 @@ class ConnectionTable(SegmentSink):
                 self.summaries = []
                 self._links = 0
                 self._whole = False
-        if self.gather_ended:
-            self._ended.append(analysis)
         protocol = connection.protocol
-        if self.keep and connection.frames == 0 and not protocol.startswith("amqp"):
+        if self.few_others and connection.frames == 0 and not protocol.startswith("amqp"):
             self._others += 1
             if self._others > MAX_OTHER_CONNECTIONS:
                 analysis.forgotten = True
                 self.not_kept += 1
                 if self.not_kept % MAX_OTHER_CONNECTIONS == 0:
                     self._sweep()
+        if self.gather_ended and not analysis.forgotten:
+            self._ended.append(analysis)
         self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
         if connection.frames > 0:
             self._spoken += 1

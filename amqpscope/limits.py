@@ -205,6 +205,9 @@ MAX_OPEN_CONNECTIONS: Final = 32_768
 """Connections followed at a time; each takes some 3.5 KiB before it says anything, 112 MiB in all. Beyond it
 those that were silent longest are given up: mostly ends that were not captured."""
 
+ENDED_AT_ONCE: Final = 1024
+"""Connections that the end of a capture ends before what is found on them is given out."""
+
 MAX_SILENT_CONNECTIONS: Final = 8192
 """Of them those that never said anything, of which nothing would be lost but where they began: 28 MiB. They
 are attempts that nobody answered, by the million where somebody floods; a host lets fewer of them wait."""
@@ -488,6 +491,14 @@ MAX_DIAGNOSED: Final = 64
 MAX_LATEST_METHODS: Final = 64
 """Methods of a peer on a channel among which the one is looked for that a close names."""
 
+BACKLOG_OCTETS: Final = 4 * 1024 * 1024
+"""Octets of text that wait in memory for the end of a capture, to be written in the order of its connections:
+those of some 5,000. More waits in a temporary file."""
+
+MAX_SHOWN_FINDINGS: Final = 10_000
+"""Findings of a capture that a report for people shows, with the frames around them: some 100 MiB, 250 if all
+of these frames are long. The others are counted; forms for programs have all."""
+
 MAX_CASE_FINDINGS: Final = 1000
 """Findings of one rule by one peer of a connection that a case of a JUnit report has in words; the rest is
 counted. A server shows a case on one page, and keeps it for as many runs as it keeps."""
@@ -507,6 +518,10 @@ MAX_REMEMBERED_FRAMES: Final = 100_000
 MAX_ENDINGS: Final = 1000
 """Ends of sessions, links and channels of a connection that `why --end` tells: the first. Who asks has one in
 mind, and a connection with more of them is told by its first errors."""
+
+MAX_ENDED_CONNECTIONS: Final = 10_000
+"""Connections of a capture whose ends `why --end` tells, the first: some 80 MiB. Of the others the number is
+told, and `--connection` tells of any one."""
 
 MAX_QUESTIONS: Final = 100
 """Frames of one packet that `why` explains. A packet of a TCP without offload holds fewer than 200."""

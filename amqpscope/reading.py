@@ -39,7 +39,8 @@ class Capture:
 
     source: a path, `-` for standard input, or an open binary file, which stays open; or several of these,
     which are read as one (see `amqpscope.capture.merging`). messages: put messages together over their
-    transfers. keep: remember all connections for `connections`, also those that ended. records: gather them;
+    transfers. keep: remember all connections for `connections`, also those that ended. ended: give those that
+    are over by `take_ended`, so that none needs to be remembered. records: gather them;
     else only count frames. judge: make findings (needs messages), which `take_findings` gives; context: with
     the frames around them. profile: which products' habits are notes only, `auto`, `none` or names (see
     `amqpscope.rules.profiles.under`). spec: the edition of the specification whose text they follow, `final`,
@@ -55,6 +56,7 @@ class Capture:
         *,
         messages: bool = True,
         keep: bool = True,
+        ended: bool = False,
         records: bool = True,
         judge: bool = False,
         context: bool = False,
@@ -78,6 +80,10 @@ class Capture:
             self.name = self._sources[0].name
         self.notes: list[Note] = []
         self._table = ConnectionTable(self.name, messages, keep, records, judge, context, counter)
+        self._table.gather_ended = ended
+        self._table.few_others = keep or ended
+        # Connections that were still open when the reading was broken off in the middle of a block.
+        self._cut_off: list[ConnectionAnalysis] = []
         self._begun = False
         self._closed = False
         # In the middle of a block, where nothing can be said to be complete.
@@ -102,6 +108,16 @@ class Capture:
         Of very many without AMQP only the first: `connections_not_kept` says how many are missing.
         """
         return self._table.connections
+
+    def take_ended(self) -> list[ConnectionAnalysis]:
+        """The connections that are over since the last call, if that was asked for; `order` of each says
+        how many began before it. All have come once all was read, and none has a frame after that.
+
+        Of very many without AMQP only the first: `connections_not_kept` says how many are missing.
+        """
+        taken = self._table.take_ended() + self._cut_off
+        self._cut_off = []
+        return taken
 
     def open_connections(self) -> list[ConnectionAnalysis]:
         """The TCP connections that are not over yet, in the order in which they began."""
@@ -170,9 +186,7 @@ class Capture:
             table.note("capture/growing", reader.number, 0, source.growing)
         if source.damage:
             table.note(source.damage_code, reader.number, 0, source.damage)
-        table.finish()
-        self.notes += table.take_notes()
-        yield table.take_records()
+        yield from self._end()
 
     def _through_tshark(self) -> Iterator[list[FrameRecord]]:
         """`blocks` of a file that tshark takes apart."""
@@ -186,6 +200,14 @@ class Capture:
         for _ in segments_through_tshark(self._sources[0].path, self.name, table):
             self.notes += table.take_notes()
             yield table.take_records()
+        yield from self._end()
+
+    def _end(self) -> Iterator[list[FrameRecord]]:
+        """The last of `blocks`, when all was read."""
+        table = self._table
+        while table.finish_some():
+            self.notes += table.take_notes()
+            yield table.take_records()
         table.finish()
         self.notes += table.take_notes()
         yield table.take_records()
@@ -195,19 +217,20 @@ class Capture:
         table = self._table
         self._merge = Merge(self._sources, table)
         self._merge.begin()
-        more = True
-        while more:
-            more = self._merge.advance()
-            if not more:
-                table.finish()
+        while self._merge.advance():
             self.notes += table.take_notes()
             yield table.take_records()
+        yield from self._end()
 
     def stop(self) -> None:
         """The capture is not read to its end: what is open ends here, and all its findings are complete."""
-        if not (self._feeding or (self._merge is not None and self._merge.delivering)):
-            self._table.finish()
-            self.notes += self._table.take_notes()
+        if self._feeding or (self._merge is not None and self._merge.delivering):
+            # Nothing that is in the middle of a packet can be brought to its end.
+            if self._table.gather_ended:
+                self._cut_off = self._table.open()
+            return
+        self._table.finish()
+        self.notes += self._table.take_notes()
 
     def __iter__(self) -> Iterator[FrameRecord]:
         for records in self.blocks():

@@ -87,13 +87,14 @@ class Rereadable:
         for _ in segments_through_tshark(self._paths[0], self.name, tap):
             yield 0
 
-    def capture(self, judge: bool, keep: bool = False) -> Capture:
-        """Its frames, from the beginning, judged or not. keep: with its connections."""
+    def capture(self, judge: bool, ended: bool = False) -> Capture:
+        """Its frames, from the beginning, judged or not. ended: with the connections that are over."""
         files = [self._file(path) for path in self._paths]
         return Capture(
             files[0] if len(files) == 1 else files,
             judge=judge,
-            keep=keep,
+            keep=False,
+            ended=ended,
             name=self.name,
             profile=self._profile,
             spec=self._spec,

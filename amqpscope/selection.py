@@ -127,7 +127,8 @@ class Selection:
             check_connection(connection)
         self._connections: dict[Connection, bool] = {}
         # Channels whose last frame with a name of its own was of the address asked for.
-        self._going_on: set[tuple[Connection, int, int]] = set()
+        self._going_on: dict[Connection, set[tuple[int, int]]] = {}
+        self._channels_going_on = 0
         self._channels = channels
         self._link = _pattern(link)
         self._address = _pattern(address)
@@ -146,7 +147,8 @@ class Selection:
     def restart(self) -> None:
         """Another capture begins."""
         self._connections = {}
-        self._going_on = set()
+        self._going_on = {}
+        self._channels_going_on = 0
         self._origin = 0
 
     def start(self, time: int) -> None:
@@ -156,8 +158,7 @@ class Selection:
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
         self._connections.pop(connection, None)
-        if self._going_on:
-            self._going_on = {place for place in self._going_on if place[0] is not connection}
+        self._channels_going_on -= len(self._going_on.pop(connection, ()))
 
     def takes(self, record: FrameRecord, link: LinkOf | None) -> bool:
         """Whether this frame, of this link, is asked for."""
@@ -197,14 +198,18 @@ class Selection:
             return any(self._address.match(name) for name in ends)
         frame = record.frame
         names = FORMS.of(frame).addresses(frame)
-        place = (record.connection, int(record.direction), int(frame.channel))
+        place = (int(record.direction), int(frame.channel))
+        going_on = self._going_on.get(record.connection)
+        before = going_on is not None and place in going_on
         if names is None:
-            return place in self._going_on
+            return before
         taken = any(self._address.match(name) for name in names)
-        if not taken:
-            self._going_on.discard(place)
-        elif len(self._going_on) < _MOST_CHANNELS:
-            self._going_on.add(place)
+        if taken and not before and self._channels_going_on < _MOST_CHANNELS:
+            self._going_on.setdefault(record.connection, set()).add(place)
+            self._channels_going_on += 1
+        elif before and not taken and going_on is not None:
+            going_on.discard(place)
+            self._channels_going_on -= 1
         return taken
 
     def _connected(self, connection: Connection) -> bool:

@@ -64,7 +64,7 @@ class Input:
         self,
         *,
         messages: bool = True,
-        keep: bool = True,
+        ended: bool = False,
         records: bool = True,
         judge: bool = False,
         context: bool = False,
@@ -79,7 +79,8 @@ class Input:
         return Capture(
             source,
             messages=messages,
-            keep=keep,
+            keep=False,
+            ended=ended,
             records=records,
             judge=judge,
             context=context,

@@ -252,7 +252,7 @@ def _read_one(
         counter = None
     messages = writer.messages or selection.messages
     try:
-        with one.open(messages=messages, keep=False, counter=counter) as capture:
+        with one.open(messages=messages, ended=True, counter=counter) as capture:
             name = capture.name
             writer.begin(capture, names)
             with _told_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:
@@ -276,6 +276,10 @@ def _read_one(
                                     if left == 0:
                                         break
                         writer.flush()
+                    for analysis in capture.take_ended():
+                        names.forget(analysis.connection)
+                        selection.forget(analysis.connection)
+                        writer.forget(analysis.connection)
                     meter.update()
                     if left == 0:
                         break

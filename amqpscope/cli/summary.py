@@ -1,7 +1,9 @@
 """`amqpscope summary`: what happened on each connection."""
 
 import enum
+import json
 import sys
+from abc import ABC, abstractmethod
 from typing import Annotated
 
 import typer
@@ -13,9 +15,11 @@ from amqpscope.cli.read import capture_status
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.reading import Capture
+from amqpscope.report.backlog import Backlog
+from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
-from amqpscope.report.summary import Summary, summary_json
+from amqpscope.report.summary import Summary, connection_object, summary_json
 from amqpscope.report.summary_text import connection_lines, count
 from amqpscope.selection import check_connection, is_connection
 
@@ -83,30 +87,36 @@ def summary(
 
 def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, allow_empty: bool) -> Status:
     gathered = Summary()
-    with one.open() as capture:
+    with one.open(ended=True) as capture:
+        writer = _JsonWriter() if form is Format.json else _TextWriter()
+
+        def over() -> None:
+            for analysis in capture.take_ended():
+                connection = analysis.connection
+                known = gathered.take(connection)
+                if (wanted is None or is_connection(connection, wanted)) and (
+                    everything or connection.frames or connection.protocol.startswith("amqp")
+                ):
+                    writer.add(analysis, known)
+                else:
+                    writer.others += 1
+
         broken: BaseException | None = None
         try:
             with progress(capture, streaming=False) as meter:
                 for records in capture.blocks():
                     for record in records:
                         gathered.add(record)
+                    over()
                     meter.update()
         except (KeyboardInterrupt, CaptureError) as error:
             # What was read so far is worth having, above all of a live capture.
             capture.stop()
-            if not capture.connections:
+            over()
+            if not (len(writer.told) or writer.others):
                 raise
             broken = error
-        analyses = [
-            analysis
-            for analysis in capture.connections
-            if (wanted is None or is_connection(analysis.connection, wanted))
-            and (everything or analysis.connection.frames or analysis.connection.protocol.startswith("amqp"))
-        ]
-        if form is Format.json:
-            print(summary_json(capture.name, analyses, gathered, capture.notes, capture.connections_not_kept))
-        else:
-            _show(capture, analyses, gathered)
+        writer.write(capture)
         if broken is not None:
             if isinstance(broken, KeyboardInterrupt):
                 sys.stdout.flush()
@@ -115,16 +125,58 @@ def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, a
         return capture_status(capture, allow_empty)
 
 
-def _show(capture: Capture, analyses: list[ConnectionAnalysis], gathered: Summary) -> None:
-    paint, width = painter()
-    others = len(capture.connections) - len(analyses) + capture.connections_not_kept
-    head = f"{printable(capture.name)}: {count(len(analyses), 'connection')}"
-    if others:
-        head += f", {count(others, 'other')} not shown"
-    print(paint.paint([("rule", head)], 2))
-    for analysis in analyses:
-        print()
-        for line in connection_lines(analysis, gathered.connections.get(analysis.connection), width):
-            print(paint.paint(line, 6))
-    for text in note_lines(capture.notes):
-        print(paint.paint([("note", f"note: {printable(text)}")], 6))
+class _Writer(ABC):
+    """Writes the summary of a capture when all is read.
+
+    told: what is written of each connection, by their order. others: connections that are not shown.
+    """
+
+    def __init__(self) -> None:
+        self.told = Backlog()
+        self.others = 0
+
+    @abstractmethod
+    def add(self, analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> None:
+        """One connection, which is over. known: what its frames said, None if it had none."""
+
+    @abstractmethod
+    def write(self, capture: Capture) -> None:
+        """All of it."""
+
+
+class _JsonWriter(_Writer):
+    """One object, in one line."""
+
+    def add(self, analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> None:
+        self.told.put(int(analysis.order), json.dumps(connection_object(analysis, known)))
+
+    def write(self, capture: Capture) -> None:
+        connections = (text for _, text in self.told)
+        for part in summary_json(capture.name, connections, capture.notes, capture.connections_not_kept):
+            sys.stdout.write(part)
+        sys.stdout.write("\n")
+        self.told.close()
+
+
+class _TextWriter(_Writer):
+    """For people: a few lines a connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._painter, self._width = painter()
+
+    def add(self, analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> None:
+        lines = [self._painter.paint(line, 6) for line in connection_lines(analysis, known, self._width)]
+        self.told.put(int(analysis.order), "\n".join(lines))
+
+    def write(self, capture: Capture) -> None:
+        others = self.others + capture.connections_not_kept
+        head = f"{printable(capture.name)}: {count(len(self.told), 'connection')}"
+        if others:
+            head += f", {count(others, 'other')} not shown"
+        print(self._painter.paint([("rule", head)], 2))
+        for _, text in self.told:
+            print(f"\n{text}")
+        for text in note_lines(capture.notes):
+            print(self._painter.paint([("note", f"note: {printable(text)}")], 6))
+        self.told.close()

@@ -4,6 +4,7 @@ import json
 import sys
 from typing import Any, TextIO
 
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.cli.output import notes_to_stderr, painter, plain_painter, say
 from amqpscope.finding import Finding
 from amqpscope.note import Note
@@ -11,6 +12,7 @@ from amqpscope.policy.baseline import known_object
 from amqpscope.policy.judging import PARTIAL
 from amqpscope.policy.remark import Closing
 from amqpscope.reading import Capture
+from amqpscope.report.backlog import Backlog
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json, remark_object
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
@@ -124,7 +126,7 @@ class JsonWriter(Writer):
         self._whole = whole
         self.connections = whole
         self._first = True
-        self._connections: list[dict[str, Any]] = []
+        self._connections = Backlog()
         self._captures: list[dict[str, Any]] = []
         self._fixed: list[dict[str, Any]] = []
         self._begun = False
@@ -143,6 +145,14 @@ class JsonWriter(Writer):
     def add(self, finding: Finding) -> None:
         # One by one: a peer can make hundreds of thousands of faults in one block of a file.
         self._write(finding_json(finding, self.name))
+
+    def over(self, analyses: list[ConnectionAnalysis]) -> None:
+        if not self._whole:
+            return
+        for analysis in analyses:
+            if analysis.connection.frames:
+                told = {"capture": self.name, **connection_object(analysis, None)}
+                self._connections.put(len(self._captures) << 32 | analysis.order, json.dumps(told))
 
     def conclude(self, closing: Closing) -> None:
         for remark in closing.remarks:
@@ -172,12 +182,6 @@ class JsonWriter(Writer):
             partial = next((note for note in self.notes if note.code in PARTIAL), None)
             if partial is not None:
                 status, reason = "partial", f"{partial.code}: {partial.detail}"
-        if capture is not None:
-            self._connections += [
-                {"capture": self.name, **connection_object(analysis, None)}
-                for analysis in capture.connections
-                if analysis.connection.frames
-            ]
         self._captures.append(
             {
                 "capture": self.name,
@@ -192,11 +196,15 @@ class JsonWriter(Writer):
 
     def end(self) -> None:
         if self._whole:
-            connections = ",\n".join(json.dumps(one) for one in self._connections)
             captures = ",\n".join(json.dumps(one) for one in self._captures)
             fixed = ",\n".join(json.dumps(one) for one in self._fixed)
-            self._out.write(f'\n], "connections": [\n{connections}\n], "captures": [\n{captures}\n]')
-            self._out.write(f', "fixed": [\n{fixed}\n]}}\n')
+            self._out.write('\n], "connections": [\n')
+            between = ""
+            for _, connection in self._connections:
+                self._out.write(between + connection)
+                between = ",\n"
+            self._connections.close()
+            self._out.write(f'\n], "captures": [\n{captures}\n], "fixed": [\n{fixed}\n]}}\n')
             self._out.flush()
 
 

@@ -222,19 +222,19 @@ def _ends(material: Rereadable, which: str | None, form: Format, below: bool) ->
     def wanted(connection: Connection) -> bool:
         return which is None or is_connection(connection, which)
 
-    found = endings_of(material, wanted, follower)
+    found, more = endings_of(material, wanted, follower)
     as_data = form is Format.json
     scenes = Scenes.of_several(material, wanted_of(found), as_data)
     if as_data:
-        print(json.dumps(endings_object(material.name, found, scenes)))
+        print(json.dumps(endings_object(material.name, found, scenes, more)))
     else:
         paint = painter()[0].paint
         if below:
             print()
-        for line, hang in endings_lines(material.name, found, scenes):
+        for line, hang in endings_lines(material.name, found, scenes, more):
             print(paint(line, hang))
     if not found:
-        with material.capture(judge=False, keep=False) as capture:
+        with material.capture(judge=False) as capture:
             for _ in capture.blocks():
                 pass
             nothing = nothing_to(capture, "explain")

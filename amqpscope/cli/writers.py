@@ -43,6 +43,9 @@ class Writer:
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
         """One frame."""
 
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+
     def flush(self) -> None:
         """What was written is to be seen."""
 
@@ -88,6 +91,9 @@ class TimelineWriter(Writer):
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
         for line, hang in self._timeline.lines(record, link):
             self._lines.append(self._painter.paint(line, hang))
+
+    def forget(self, connection: Connection) -> None:
+        self._timeline.forget(connection)
 
     def flush(self) -> None:
         if self._lines:
@@ -175,7 +181,9 @@ class CensusWriter(Writer):
         self._json = as_json
         self._capture: Capture | None = None
         self._census = Census()
+        # Connections of which frames were selected: those that are over are only counted.
         self._selected: set[Connection] = set()
+        self._over = 0
 
     def counter(self) -> Counter | None:
         self._census = Census()
@@ -184,6 +192,7 @@ class CensusWriter(Writer):
     def begin(self, capture: Capture, names: LinkNames) -> None:
         self._capture = capture
         self._selected = set()
+        self._over = 0
 
     def block(self, records: list[FrameRecord]) -> None:
         self._census.add(records)
@@ -191,6 +200,11 @@ class CensusWriter(Writer):
     def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
         self._census.add([record])
         self._selected.add(record.connection)
+
+    def forget(self, connection: Connection) -> None:
+        if connection in self._selected:
+            self._selected.discard(connection)
+            self._over += 1
 
     def fail(self, name: str, reason: str) -> None:
         if self._capture is not None and self._census.frames:
@@ -200,7 +214,7 @@ class CensusWriter(Writer):
     def finish(self, capture: Capture) -> None:
         self._capture = None
         census = self._census
-        connections = len(self._selected) or int(capture.spoken)
+        connections = self._over + len(self._selected) or int(capture.spoken)
         if self._json:
             counted = {
                 "schema": "amqpscope/census/1",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
 from amqpscope.policy.policy import Policy, Rulings
@@ -46,7 +47,7 @@ class Readable(Protocol):
     name: str
 
     def open(
-        self, *, keep: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
+        self, *, ended: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
     ) -> Capture:
         """The capture. Raises CaptureError."""
 
@@ -72,10 +73,17 @@ class _File:
         self.name = os.fspath(path)
 
     def open(
-        self, *, keep: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
+        self, *, ended: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
     ) -> Capture:
         return Capture(
-            self.name, keep=keep, records=records, judge=judge, context=context, profile=profile, spec=spec
+            self.name,
+            keep=False,
+            ended=ended,
+            records=records,
+            judge=judge,
+            context=context,
+            profile=profile,
+            spec=spec,
         )
 
 
@@ -99,8 +107,8 @@ class Judged:
 class Hearer:
     """Is told what becomes of captures, one after the other.
 
-    context: wants the frames around each finding. connections: wants all connections at the end, not only
-    their number.
+    context: wants the frames around each finding. connections: wants each connection when it is over, by
+    `over`, not only their number.
     """
 
     context = False
@@ -114,6 +122,10 @@ class Hearer:
 
     def take(self, findings: list[Finding]) -> None:
         """The next findings that are complete and to be shown."""
+
+    def over(self, analyses: list[ConnectionAnalysis]) -> None:
+        """These connections are over, if they are wanted. What they are held against others for may still
+        come; all else that is found on them has come."""
 
     def ignore(self, count: int) -> None:
         """So many others are not to be shown."""
@@ -180,7 +192,7 @@ def judge(
         listening.begin(source.name)
         try:
             with source.open(
-                keep=listening.connections,
+                ended=listening.connections,
                 records=False,
                 judge=True,
                 context=context or listening.context,
@@ -221,6 +233,9 @@ def _judge_one(
                     judged.ignored += len(findings) - len(shown)
                     hearer.ignore(len(findings) - len(shown))
                 hearer.take(shown)
+                over = capture.take_ended() if hearer.connections else []
+                if over:
+                    hearer.over(over)
                 if gather:
                     judged.findings += shown
                 failed = failed or any(policy.counts(finding) for finding in shown)

@@ -9,20 +9,25 @@ Servers compare cases by their names from run to run: so a connection is told by
 ports only in the text. Class names have dots for folders, and no other: servers take what is before the last
 one for a package.
 
-All is kept until the end, for the counts stand first. All text is visible characters, and what XML has no
-ASCII for is written as a reference, so that the octets are the same in any encoding.
+All is written at the end, for the counts stand first; until then it waits in a `Backlog`. All text is visible
+characters, and what XML has no ASCII for is written as a reference, so that the octets are the same in any
+encoding.
 """
 
 import io
-from typing import TextIO
+import itertools
+import json
+from typing import Any, TextIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, SystemOut, TestCase, TestSuite
 
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_CASE_FINDINGS
 from amqpscope.model import Connection
 from amqpscope.policy.remark import Closing
 from amqpscope.policy.terms import Terms
+from amqpscope.report.backlog import Backlog
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, headline, kind, remarks
@@ -35,42 +40,66 @@ _SECONDS = len("2026-01-31T00:00:00")
 
 
 class _Case:
-    """One rule broken by one peer of a connection. failed: a finding of them counts."""
+    """One rule broken by one peer of a connection, from what is kept of each finding.
 
-    def __init__(self, first: Finding) -> None:
-        self.first = first
+    failed: a finding of them counts; head, kind: of the first that does, or of the first of all.
+    """
+
+    def __init__(self, rule: str, peer: str) -> None:
+        self.rule = rule
+        self.peer = peer
         self.count = 0
         self.failed = False
-        self.kind = kind(first)
-        self.lines: list[str] = []
+        self.edition = self.head = self.kind = ""
+        self._lines: list[str] = []
 
-    def add(self, finding: Finding, counts: bool) -> None:
+    def add(self, told: dict[str, Any]) -> None:
         """One more finding."""
         self.count += 1
-        if counts and not self.failed:
+        if self.count == 1 or (told["counts"] and not self.failed):
             # Whatever came before it, this is what the case fails for.
-            self.failed = True
-            self.first = finding
-            self.kind = kind(finding)
+            self.failed = told["counts"]
+            self.edition, self.head, self.kind = told["edition"], told["head"], told["kind"]
         if self.count <= MAX_CASE_FINDINGS:
-            self.lines.append(_head(finding))
-            self.lines += [f"    {text}" for text in remarks(finding)]
-            self.lines.append(f"    Answer: {answer(finding)}.")
+            self._lines += told["lines"]
 
-    def text(self) -> str:
-        """All of it."""
-        row = rule(self.first.rule, self.first.edition)
+    def text(self, connection: str) -> str:
+        """All of it. connection: its id."""
+        row = rule(self.rule, self.edition)
         more = self.count - MAX_CASE_FINDINGS
         lines = [
-            f"Connection {self.first.connection.id}",
+            f"Connection {connection}",
             f"Rule: {row.text} ({row.requirement})",
             f"Source: {row.source}",
             "",
-            *self.lines,
+            *self._lines,
         ]
         if more > 0:
             lines.append(f"and {more} more")
         return "\n".join(printable(line) for line in lines) + "\n"
+
+
+class _Suite:
+    """A suite but for its cases, which wait in a backlog; they are counted here."""
+
+    def __init__(self, name: str) -> None:
+        self.head = TestSuite(printable(name))
+        self.tests = self.failures = self.errors = self.skipped = 0
+
+    def count(self, result: object) -> None:
+        """One more case, with this result."""
+        self.tests += 1
+        self.failures += isinstance(result, Failure)
+        self.errors += isinstance(result, Error)
+        self.skipped += isinstance(result, Skipped)
+
+    def close(self) -> None:
+        """No more cases come: say how many there are."""
+        self.head.update_statistics()
+        self.head.tests, self.head.errors = self.tests, self.errors
+        self.head.failures, self.head.skipped = self.failures, self.skipped
+        if self.tests:
+            self.head.time = 0.0  # as for cases, which take none
 
 
 class JunitWriter(Writer):
@@ -82,99 +111,151 @@ class JunitWriter(Writer):
         super().__init__()
         self._out = out
         self._terms = terms
-        self._suites: list[TestSuite] = []
-        self._cases: dict[tuple[Connection, str, str], _Case] = {}
+        self._suites: list[_Suite] = []
+        # XML of cases, by the number of their suite.
+        self._cases = Backlog()
+        # What is to be told of the connections of a capture, and of the findings on them.
+        self._told = Backlog()
+        # Of connections that are not over: findings of each rule by each peer.
+        self._counts: dict[Connection, dict[tuple[str, str], int]] = {}
 
     def begin(self, path: str) -> None:
         super().begin(path)
-        self._cases = {}
+        self._told.close()
+        self._told = Backlog()
+        self._counts = {}
 
     def add(self, finding: Finding) -> None:
-        key = (finding.connection, finding.rule, finding.peer)
-        case = self._cases.get(key)
-        if case is None:
-            case = self._cases[key] = _Case(finding)
-        case.add(finding, self._terms.counts(finding))
+        connection = finding.connection
+        counts = self._counts.setdefault(connection, {})
+        key = (finding.rule, finding.peer)
+        number = counts[key] = counts.get(key, 0) + 1
+        lines: list[str] = []
+        if number <= MAX_CASE_FINDINGS:
+            lines = [_head(finding), *(f"    {text}" for text in remarks(finding))]
+            lines.append(f"    Answer: {answer(finding)}.")
+        told = {
+            "rule": finding.rule,
+            "peer": finding.peer,
+            "edition": finding.edition,
+            "counts": self._terms.counts(finding),
+            "head": _head(finding),
+            "kind": kind(finding),
+            "lines": lines,
+        }
+        self._tell(connection, told)
+
+    def over(self, analyses: list[ConnectionAnalysis]) -> None:
+        for analysis in analyses:
+            self._counts.pop(analysis.connection, None)
+            if analysis.connection.frames:
+                self._tell(analysis.connection, {})
+
+    def _tell(self, connection: Connection, told: dict[str, Any]) -> None:
+        """Keep what is told of a connection: a finding, or that there is nothing more."""
+        number = connection.stream << 32 | connection.instance
+        self._told.put(number, json.dumps([connection.id, _number(connection), told]))
 
     def close(self, nothing: str, reason: str) -> None:
-        cases = self._judged()
+        suite = _Suite(self.name)
+        capture = self.capture
+        if capture is not None and capture.began:
+            suite.head.timestamp = iso(capture.began)[:_SECONDS]
+        for _, pieces in itertools.groupby(self._told, lambda one: one[0]):
+            self._connection(suite, [json.loads(piece) for _, piece in pieces])
         if nothing:
             nothing = printable(nothing)
             how = Skipped(nothing) if self._terms.allow_empty else Error(nothing, "nothing to check")
-            cases.append(self._case("has AMQP to check", how))
+            self._case(suite, "has AMQP to check", how)
         if reason:
-            cases.append(self._case("can be read to its end", Error(printable(reason), "unreadable")))
-        self._suite(cases, reason)
+            self._case(suite, "can be read to its end", Error(printable(reason), "unreadable"))
+        suite.close()
+        told = [self.outcome(reason), *self.remarks()]
+        suite.head.append(SystemOut("".join(f"{printable(line)}\n" for line in told)))
+        self._suites.append(suite)
 
     def conclude(self, closing: Closing) -> None:
-        suites: dict[str, TestSuite] = {}
-        for remark in closing.remarks:
-            self.name = remark.file
-            suite = suites.setdefault(remark.file, TestSuite(printable(remark.file)))
-            message = f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}"
-            if remark.counts:
-                result = Failure(printable(message), remark.severity)
-                result.text = printable(message) + "\n"
-            else:
-                result = SystemOut(printable(message) + "\n")
-            suite.append(self._case(f"entry {remark.evidence['entry']}: {remark.rule}", result))
-        for suite in suites.values():
-            suite.update_statistics()
+        for file in dict.fromkeys(remark.file for remark in closing.remarks):
+            self.name = file
+            suite = _Suite(file)
+            for remark in closing.remarks:
+                if remark.file != file:
+                    continue
+                message = f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}"
+                if remark.counts:
+                    result = Failure(printable(message), remark.severity)
+                    result.text = printable(message) + "\n"
+                else:
+                    result = SystemOut(printable(message) + "\n")
+                self._case(suite, f"entry {remark.evidence['entry']}: {remark.rule}", result)
+            suite.close()
             self._suites.append(suite)
 
     def end(self) -> None:
         report = JUnitXml("amqpscope")
-        for suite in self._suites:
-            report.append(suite)
         report.tests = sum(suite.tests for suite in self._suites)
         report.failures = sum(suite.failures for suite in self._suites)
         report.errors = sum(suite.errors for suite in self._suites)
         octets = io.BytesIO()
         report.write(octets)
-        text = octets.getvalue().decode().encode("ascii", "xmlcharrefreplace").decode()
-        self._out.write(f"{text}\n")
+        start, end = _parts(octets.getvalue(), "testsuites")
+        if not self._suites:
+            self._out.write(f"{start[:-1]}/>\n")
+            return
+        self._out.write(start)
+        cases = iter(self._cases)
+        following = next(cases, None)
+        for number, suite in enumerate(self._suites):
+            before, after = _parts(suite.head.tostring(), "testsuite")
+            self._out.write(before)
+            while following is not None and following[0] == number:
+                self._out.write(following[1])
+                following = next(cases, None)
+            self._out.write(after)
+        self._out.write(f"{end}\n")
+        self._cases.close()
         self._out.flush()
 
-    def _judged(self) -> list[TestCase]:
-        """The cases of all connections, by their numbers."""
-        found = []
-        faulty = set()
-        for (connection, broken, peer), case in self._cases.items():
-            faulty.add(connection)
-            name = f"{_number(connection)}: {broken} by the {peer}"
+    def _connection(self, suite: _Suite, told: list[Any]) -> None:
+        """The cases of one connection."""
+        cases: dict[tuple[str, str], _Case] = {}
+        for _, _, finding in told:
+            if finding:
+                key = (finding["rule"], finding["peer"])
+                cases.setdefault(key, _Case(*key)).add(finding)
+        connection, name, _ = told[-1]
+        for (broken, peer), case in cases.items():
             if case.failed:
-                message = _head(case.first) + (f" (and {case.count - 1} more)" if case.count > 1 else "")
+                message = case.head + (f" (and {case.count - 1} more)" if case.count > 1 else "")
                 result = Failure(printable(message), case.kind)
-                result.text = case.text()
-                found.append((connection, self._case(name, result)))
+                result.text = case.text(connection)
             else:
-                found.append((connection, self._case(name, SystemOut(case.text()))))
-        for analysis in self.capture.connections if self.capture is not None else []:
-            connection = analysis.connection
-            if connection.frames and connection not in faulty:
-                output = SystemOut(f"Connection {connection.id}: nothing wrong found\n")
-                found.append((connection, self._case(_number(connection), output)))
-        found.sort(key=lambda one: (one[0].stream, one[0].instance))
-        return [case for _, case in found]
+                result = SystemOut(case.text(connection))
+            self._case(suite, f"{name}: {broken} by the {peer}", result)
+        if not cases:
+            self._case(suite, name, SystemOut(f"Connection {connection}: nothing wrong found\n"))
 
-    def _case(self, name: str, result: object) -> TestCase:
+    def _case(self, suite: _Suite, name: str, result: object) -> None:
+        """One case of a suite, which is not closed yet."""
         folders = (part.replace(".", "_") for part in printable(self.name).split("/"))
         case = TestCase(name, ".".join(part for part in folders if part) or "-", 0)
         case.append(result)
-        return case
+        suite.count(result)
+        self._cases.put(len(self._suites), _ascii(case.tostring()))
 
-    def _suite(self, cases: list[TestCase], reason: str) -> None:
-        """The capture is done. reason: why it was not read to its end, or ""."""
-        capture = self.capture
-        suite = TestSuite(printable(self.name))
-        if capture is not None and capture.began:
-            suite.timestamp = iso(capture.began)[:_SECONDS]
-        for case in cases:
-            suite.append(case)
-        suite.update_statistics()
-        told = [self.outcome(reason), *self.remarks()]
-        suite.append(SystemOut("".join(f"{printable(line)}\n" for line in told)))
-        self._suites.append(suite)
+
+def _parts(octets: bytes, name: str) -> tuple[str, str]:
+    """An element up to where its first child stands, and the rest. octets: with children or without."""
+    text = _ascii(octets)
+    start, _, rest = text.partition(f"<{name} ")
+    # In an attribute this sign is written as a reference.
+    attributes, _, rest = rest.partition(">")
+    return f"{start}<{name} {attributes.removesuffix('/')}>", rest or f"</{name}>"
+
+
+def _ascii(octets: bytes) -> str:
+    """XML in UTF-8 as text that is the same in any encoding."""
+    return octets.decode().encode("ascii", "xmlcharrefreplace").decode()
 
 
 def _number(connection: Connection) -> str:

@@ -15,10 +15,11 @@ from typing import TextIO
 from amqpscope.finding import Finding
 from amqpscope.model import Connection
 from amqpscope.policy.remark import Closing
+from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.printable import printable
 from amqpscope.report.set_aside import fixed_lines
 from amqpscope.report.summary_text import count
-from amqpscope.report.verdict import Tally, answer, kind, remarks, short_message
+from amqpscope.report.verdict import Tally, answer, kind, left_out, remarks, short_message
 from amqpscope.report.writer import Writer
 from amqpscope.rules.catalogue import rule
 
@@ -38,14 +39,6 @@ _TICKS = re.compile("`+")
 _HEAD = "| finding | by | packet | what was seen |\n|---|---|---|---|\n"
 
 
-class _Case:
-    """The findings of one rule by one peer of a connection: the first ones, and how many there are."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.count = 0
-
-
 class MarkdownWriter(Writer):
     """A section a capture, when it has ended. most: findings of one rule by one peer that are shown."""
 
@@ -55,23 +48,18 @@ class MarkdownWriter(Writer):
         super().__init__()
         self._out = out
         self._most = most
-        self._cases: dict[Connection, dict[tuple[str, str], _Case]] = {}
+        self._cases = Cases(most)
         # Over all captures.
         self._captures = 0
         self._total = Tally()
 
     def begin(self, path: str) -> None:
         super().begin(path)
-        self._cases = {}
+        self._cases = Cases(self._most)
 
     def add(self, finding: Finding) -> None:
-        if finding.suppressed_by:
-            return
-        cases = self._cases.setdefault(finding.connection, {})
-        case = cases.setdefault((finding.rule, finding.peer), _Case())
-        case.count += 1
-        if case.count <= self._most:
-            case.findings.append(finding)
+        if not finding.suppressed_by:
+            self._cases.add(finding)
 
     def end(self) -> None:
         if self._captures > 1:
@@ -84,8 +72,10 @@ class MarkdownWriter(Writer):
         self._total.merge(self.tally)
         what = f"nothing to check ({nothing})" if nothing else self.outcome(reason)
         self._out.write(f"### {inline(self.name)}\n\n{inline(what)}\n\n")
-        for connection in sorted(self._cases, key=lambda one: (one.stream, one.instance)):
-            self._connection(connection)
+        for connection, shown in self._cases.connections():
+            self._connection(connection, shown)
+        if self._cases.left_out:
+            self._out.write(f"{inline(left_out(self._cases.left_out))}\n\n")
         self._list(self.remarks())
         self._out.flush()
 
@@ -106,14 +96,10 @@ class MarkdownWriter(Writer):
         told = "".join(f"- {inline(line)}\n" for line in lines)
         self._out.write(told + "\n" * bool(told))
 
-    def _connection(self, connection: Connection) -> None:
+    def _connection(self, connection: Connection, shown: list[Shown]) -> None:
         self._out.write(f"Connection {connection.stream}, {inline(connection.id)}\n\n{_HEAD}")
-        cases = self._cases[connection].values()
-        shown = [(finding, case) for case in cases for finding in case.findings]
-        shown.sort(key=lambda one: int(one[0].time))
-        for finding, case in shown:
+        for finding, _, more in shown:
             parts = [f"{short_message(finding)}.", *remarks(finding), f"Answer: {answer(finding)}."]
-            more = case.count - len(case.findings) if finding is case.findings[-1] else 0
             if more:
                 parts.append(f"And {more} more of this rule.")
             cells = [
@@ -123,7 +109,7 @@ class MarkdownWriter(Writer):
                 " ".join(inline(part) for part in parts),
             ]
             self._out.write(f"| {' | '.join(cells)} |\n")
-        told = dict.fromkeys((finding.rule, finding.edition) for finding, _ in shown)
+        told = dict.fromkeys((one.finding.rule, one.finding.edition) for one in shown)
         rows = [rule(broken, edition) for broken, edition in told]
         lines = [
             f"- {inline(row.id)}: {inline(row.text)} ({inline(row.requirement)}; {inline(row.source)})\n"

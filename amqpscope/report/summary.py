@@ -1,6 +1,7 @@
 """What happened on each connection: peers, sessions, links, messages, octets, how it ended and why."""
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from amqpscope.analysis import ConnectionAnalysis
@@ -14,7 +15,7 @@ from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
 from amqpscope.report.protocols import FORMS
 
-__all__ = ["Summary", "add_frame", "protocol_name", "summary_json"]
+__all__ = ["Summary", "add_frame", "connection_object", "protocol_name", "summary_json"]
 
 _PROTOCOLS = {
     "amqp10": "AMQP 1.0",
@@ -54,7 +55,7 @@ def add_frame(summary: ConnectionSummary, record: FrameRecord, link: LinkOf | No
 
 
 class Summary:
-    """Gathers what the frames of a capture say, connection by connection."""
+    """Gathers what the frames of a capture say, connection by connection, until it is taken."""
 
     def __init__(self) -> None:
         self._names = LinkNames()
@@ -67,6 +68,11 @@ class Summary:
             summary = ConnectionSummary(record.connection)
             self.connections[record.connection] = summary
         add_frame(summary, record, self._names.of(record))
+
+    def take(self, connection: Connection) -> ConnectionSummary | None:
+        """What the frames of a connection said, None if it had none. It is over: nothing is kept of it."""
+        self._names.forget(connection)
+        return self.connections.pop(connection, None)
 
 
 def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
@@ -161,20 +167,16 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary |
 
 
 def summary_json(
-    capture: str, analyses: list[ConnectionAnalysis], summary: Summary, notes: list[Note], not_kept: int = 0
-) -> str:
-    """A capture's summary as one line of JSON. not_kept: connections without AMQP that are only counted."""
-    return json.dumps(
-        {
-            "schema": "amqpscope/summary/1",
-            "capture": capture,
-            "connections": [
-                connection_object(analysis, summary.connections.get(analysis.connection))
-                for analysis in analyses
-            ],
-            "connections_not_listed": not_kept,
-            "notes": [
-                {"code": note.code, "packet": int(note.packet), "detail": note.detail} for note in notes
-            ],
-        }
-    )
+    capture: str, connections: Iterable[str], notes: list[Note], not_kept: int = 0
+) -> Iterator[str]:
+    """A capture's summary as one line of JSON, in parts.
+
+    connections: each as JSON, one after the other. not_kept: those without AMQP that are only counted.
+    """
+    yield f'{{"schema": "amqpscope/summary/1", "capture": {json.dumps(capture)}, "connections": ['
+    between = ""
+    for connection in connections:
+        yield between + connection
+        between = ", "
+    told = [{"code": note.code, "packet": int(note.packet), "detail": note.detail} for note in notes]
+    yield f'], "connections_not_listed": {not_kept}, "notes": {json.dumps(told)}}}'

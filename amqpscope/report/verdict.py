@@ -15,9 +15,11 @@ will be shown are kept.
 """
 
 import re
+from collections.abc import Iterator
 
 from amqpscope.finding import Finding
-from amqpscope.model import CLIENT, SERVER, Connection
+from amqpscope.model import CLIENT, SERVER
+from amqpscope.report.cases import Cases
 from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
@@ -36,6 +38,7 @@ __all__ = [
     "answer",
     "headline",
     "kind",
+    "left_out",
     "remarks",
     "short_message",
     "why_possible",
@@ -199,14 +202,6 @@ class Tally:
         )
 
 
-class _Case:
-    """The findings of one rule by one peer on one connection: the first ones, and how many there are."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.count = 0
-
-
 class Verdicts:
     """Takes the findings of one capture; gives lines for them, connection by connection.
 
@@ -216,35 +211,27 @@ class Verdicts:
     def __init__(self, clock: Clock, most: int) -> None:
         self.tally = Tally()
         self._clock = clock
-        self._most = most
-        self._cases: dict[Connection, dict[tuple[str, str], _Case]] = {}
+        self._cases = Cases(most)
 
     def add(self, finding: Finding) -> None:
         """One more finding."""
         self.tally.add(finding)
-        cases = self._cases.setdefault(finding.connection, {})
-        case = cases.setdefault((finding.rule, finding.peer), _Case())
-        case.count += 1
-        if case.count <= self._most:
-            case.findings.append(finding)
+        self._cases.add(finding)
 
-    def lines(self) -> list[tuple[Line, int]]:
+    def lines(self) -> Iterator[tuple[Line, int]]:
         """Everything to be shown: lines, each with the columns before its continuation."""
-        shown: list[tuple[Line, int]] = []
-        for connection in sorted(self._cases, key=lambda one: one.stream):
-            shown += [([], -1), (heading(connection), 4)]
+        for connection, shown in self._cases.connections():
+            yield [], -1
+            yield heading(connection), 4
             timeline = Timeline(self._clock, 0, LinkNames())
-            cases = self._cases[connection]
-            kept = [(finding, case) for case in cases.values() for finding in case.findings]
-            # Those that are about the end of a stream come last in their rule, but belong behind all.
-            kept.sort(key=lambda one: int(one[0].time))
-            for finding, case in kept:
-                shown += self._finding(finding, timeline, finding is not case.findings[0])
-                if finding is case.findings[-1] and case.count > len(case.findings):
-                    more = case.count - len(case.findings)
+            for finding, again, more in shown:
+                yield from self._finding(finding, timeline, again)
+                if more:
                     text = f"and {more} more of {finding.rule} by the {finding.peer} (--max-per-rule)"
-                    shown.append(([("note", _INDENT + text)], 4))
-        return shown
+                    yield [("note", _INDENT + text)], 4
+        if self._cases.left_out:
+            yield [], -1
+            yield [("note", left_out(self._cases.left_out))], 4
 
     def _finding(self, finding: Finding, timeline: Timeline, again: bool) -> list[tuple[Line, int]]:
         """One finding. again: the rule is explained already."""
@@ -293,6 +280,11 @@ def headline(finding: Finding) -> Line:
         (finding.peer, finding.peer),
         ("", f" in packet {finding.packet}: {short_message(finding)}"),
     ]
+
+
+def left_out(number: int) -> str:
+    """What a report for people says of findings that are too many to be shown."""
+    return f"{number} more findings are counted only (--format ndjson has all)"
 
 
 def short_message(finding: Finding) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.finding import Finding
 from amqpscope.note import Note
 from amqpscope.policy.judging import Hearer
@@ -112,6 +113,9 @@ class Writers(Hearer):
 
     def take(self, findings: list[Finding]) -> None:
         self._each(lambda hearer: hearer.take(findings))
+
+    def over(self, analyses: list[ConnectionAnalysis]) -> None:
+        self._each(lambda hearer: hearer.over(analyses))
 
     def ignore(self, count: int) -> None:
         self._each(lambda hearer: hearer.ignore(count))

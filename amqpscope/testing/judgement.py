@@ -74,11 +74,12 @@ class _Together:
         self.name = together(list(paths)) if paths else "no files"
 
     def open(
-        self, *, keep: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
+        self, *, ended: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
     ) -> Capture:
         return Capture(
             self._paths,
-            keep=keep,
+            keep=False,
+            ended=ended,
             records=records,
             judge=judge,
             context=context,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.finding import Finding
-from amqpscope.limits import MAX_ENDINGS
+from amqpscope.limits import MAX_ENDED_CONNECTIONS, MAX_ENDINGS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
@@ -31,7 +31,7 @@ from amqpscope.rereadable import Rereadable
 from amqpscope.rules.profiles import weight
 from amqpscope.why.place import Mark
 
-__all__ = ["Ended", "Ending", "Following", "Step", "Thing", "Tracing", "endings_of"]
+__all__ = ["Ended", "Ending", "Following", "Step", "StreamEnd", "Thing", "Tracing", "endings_of"]
 
 _NEWEST = 64
 """Frames of a peer that are remembered, to tell the last that had reached the other one."""
@@ -102,6 +102,15 @@ class Ending(NamedTuple):
     steps: list[Step]
 
 
+class StreamEnd(NamedTuple):
+    """The end of the stream that ended first: its time (ns), the peer, `fin` or `rst`, and the packet."""
+
+    time: int
+    peer: str
+    how: str
+    packet: int
+
+
 class Following(ABC):
     """Follows one connection for what begins and ends."""
 
@@ -110,6 +119,8 @@ class Following(ABC):
         self.whole = Thing("connection", None, None)
         self.things: list[Thing] = []
         self.more = 0
+        # Of the connection, once it is over; None if the capture ended before.
+        self.stream_end: StreamEnd | None = None
         # The errors that each peer has told of, the newest, while the other one has sent no message since.
         self.told: dict[str, Ended] = {}
         self._errors: dict[str, Mark] = {}
@@ -174,23 +185,25 @@ class Following(ABC):
 
 def endings_of(
     material: Rereadable, wanted: Callable[[Connection], bool], follower: Callable[[Connection], Following]
-) -> list[tuple[Following, list[Ending]]]:
+) -> tuple[list[tuple[Following, list[Ending]]], int]:
     """Of each connection that is wanted and spoke: what ended on it, the connection first.
 
-    follower: gives what follows a connection of its protocol.
+    follower: gives what follows a connection of its protocol. Of more than `MAX_ENDED_CONNECTIONS` these are
+    the first; also gives how many others there are.
 
     Raises CaptureError for what cannot be read.
     """
     followed: dict[Connection, Following] = {}
     diagnosed: dict[Connection, Diagnosis] = {}
     findings: dict[Connection, list[Finding]] = {}
-    with material.capture(judge=True, keep=True) as capture:
+    spoke = 0
+    with material.capture(judge=True, ended=True) as capture:
         for records in capture.blocks():
             for record in records:
                 connection = record.connection
                 following = followed.get(connection)
                 if following is None:
-                    if not wanted(connection):
+                    if len(followed) >= MAX_ENDED_CONNECTIONS or not wanted(connection):
                         continue
                     following = follower(connection)
                     followed[connection] = following
@@ -202,13 +215,30 @@ def endings_of(
                     kept = findings.setdefault(finding.connection, [])
                     if len(kept) < _FINDINGS:
                         kept.append(finding)
-        analyses = {analysis.connection: analysis for analysis in capture.connections}
+            for analysis in capture.take_ended():
+                connection = analysis.connection
+                if connection.frames and wanted(connection):
+                    spoke += 1
+                    if connection in followed:
+                        followed[connection].stream_end = _stream_end(analysis)
     found = []
     for connection, following in followed.items():
         told = diagnosed[connection].told()
-        tracing = Tracing(following, findings.get(connection, []), told, analyses.get(connection))
+        tracing = Tracing(following, findings.get(connection, []), told)
         found.append((following, tracing.endings()))
-    return found
+    return found, spoke - len(found)
+
+
+def _stream_end(analysis: ConnectionAnalysis) -> StreamEnd | None:
+    """Which stream of a connection that is over ended first; None if neither did before the capture."""
+    first: StreamEnd | None = None
+    for direction, side in ((0, analysis.first), (1, analysis.second)):
+        reason = analysis.tcp.facts(direction).ended
+        if reason in ("fin", "rst"):
+            peer = analysis.connection.peer(direction)
+            one = StreamEnd(int(side.end_time), peer, reason, int(side.end_packet))
+            first = one if first is None else min(first, one)
+    return first
 
 
 class Tracing:
@@ -219,12 +249,10 @@ class Tracing:
         following: Following,
         findings: list[Finding],
         diagnosed: list[Diagnosed],
-        analysis: ConnectionAnalysis | None,
     ) -> None:
         self._following = following
         self._findings = findings
         self._diagnosed = diagnosed
-        self._analysis = analysis
 
     def endings(self) -> list[Ending]:
         """The connection, then what ended on it by its own, then what ended with it."""
@@ -256,15 +284,7 @@ class Tracing:
             return Ending(
                 "connection", ended.how, ended.peer, ended.mark, ended.condition, self._causes(ended)
             )
-        analysis = self._analysis
-        connection = self._following.connection
-        first: tuple[int, str, str, int] | None = None
-        if analysis is not None:
-            for direction, side in ((0, analysis.first), (1, analysis.second)):
-                reason = analysis.tcp.facts(direction).ended
-                if reason in ("fin", "rst"):
-                    one = (int(side.end_time), connection.peer(direction), reason, int(side.end_packet))
-                    first = one if first is None else min(first, one)
+        first = self._following.stream_end
         if first is None:
             return Ending("connection", "had not ended when the capture did", "", None, "", [])
         time, peer, reason, packet = first

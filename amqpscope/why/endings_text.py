@@ -8,6 +8,8 @@
 A cause that is not sure begins with `perhaps`.
 """
 
+from collections.abc import Iterator
+
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary_text import count
@@ -44,13 +46,16 @@ def wanted_of(found: list[tuple[Following, list[Ending]]]) -> dict[int, Wanted]:
 
 
 def endings_lines(
-    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes]
-) -> list[tuple[Line, int]]:
-    """All of it: lines, each with the columns before its continuation, -1 for one that may be cut."""
-    shown: list[tuple[Line, int]] = [([("rule", f"{printable(name)}: {count(len(found), 'connection')}")], 4)]
+    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes], more: int
+) -> Iterator[tuple[Line, int]]:
+    """All of it: lines, each with the columns before its continuation, -1 for one that may be cut.
+
+    more: connections beyond those that were found.
+    """
+    yield [("rule", f"{printable(name)}: {count(len(found) + more, 'connection')}")], 4
     for following, endings in found:
         connection = following.connection
-        shown += [([], -1), (heading(connection), 4)]
+        shown: list[tuple[Line, int]] = [([], -1), (heading(connection), 4)]
         of = scenes[int(connection.stream)]
         told: set[tuple[int, int]] = set()
         listed = _listed(endings)
@@ -59,10 +64,14 @@ def endings_lines(
         still = len([ending for ending in endings[1:] if not ending.peer])
         if still:
             shown.append(([("dim", f"{still} others had not ended")], 4))
-        more = len(endings) - len(listed) - still + following.more
-        if more:
-            shown.append(([("dim", f"and {more} more, without an error (--format json)")], 4))
-    return shown
+        left = len(endings) - len(listed) - still + following.more
+        if left:
+            shown.append(([("dim", f"and {left} more, without an error (--format json)")], 4))
+        yield from shown
+    if more:
+        yield [], -1
+        text = f"and {count(more, 'connection')} more, not told here (--connection tells of one)"
+        yield [("note", text)], 4
 
 
 def _listed(endings: list[Ending]) -> list[Ending]:

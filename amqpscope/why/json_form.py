@@ -94,10 +94,10 @@ def _ground(ground: Ground, question: Question, scenes: Scenes) -> dict[str, Any
 
 
 def endings_object(
-    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes]
+    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes], more: int
 ) -> dict[str, Any]:
-    """Why things ended, of each connection."""
-    return {
+    """Why things ended, of each connection. more: connections beyond these."""
+    told: dict[str, Any] = {
         "schema": SCHEMA,
         "capture": name,
         "connections": [
@@ -112,6 +112,9 @@ def endings_object(
             for following, endings in found
         ],
     }
+    if more:
+        told["connections_not_told"] = more
+    return told
 
 
 def _ending(ending: Ending, capture: str, scenes: Scenes) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.findings import finding_json
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
-from amqpscope.report.summary import Summary, summary_json
+from amqpscope.report.summary import Summary, connection_object, summary_json
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.verdict import Verdicts
@@ -390,10 +390,11 @@ def _judged(octets: bytes, frame_of: Callable[[Program, int], bytes]) -> None:
     for finding in findings:
         verdicts.add(finding)
         _visible(finding_json(finding, "capture"))
-    _lines(verdicts.lines())
+    _lines(list(verdicts.lines()))
     for line in connection_lines(analysis, summary.connections.get(analysis.connection), 80):
         assert "".join(text for _, text in line).isprintable()
-    _visible(summary_json("capture", [analysis], summary, []))
+    told = json.dumps(connection_object(analysis, summary.take(analysis.connection)))
+    _visible("".join(summary_json("capture", [told], [])))
 
 
 _HEADERS = (

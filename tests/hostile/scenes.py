@@ -183,6 +183,39 @@ def half_open_million(path: Path) -> None:
     half_open(path, 1_000_000)
 
 
+def many_connections(path: Path, connections: int = 20_000, faulty: bool = False, whole: bool = True) -> None:
+    """Connections of which a header and an open is all that was captured.
+
+    faulty: the open has no container-id. whole: each begins with a SYN and ends with an RST, so that it
+    is over before the capture is.
+    """
+    octets = amqp.AMQP_HEADER + amqp.frame(amqp.open_() if faulty else amqp.open_(container_id="c"))
+    with path.open("wb") as file:
+        file.write(pcap_header(link_type=101))
+        for number in range(connections):
+            source = {"source_port": 1024 + number % 60_000}
+            segments = [tcp(octets, seq=1000, ack=0, flags=8, **source)]
+            if whole:
+                segments.insert(0, tcp(seq=999, ack=0, flags=2, **source))
+                segments.append(tcp(seq=1000 + len(octets), ack=0, flags=4, **source))
+            for segment in segments:
+                data = ipv4(segment, source=f"11.{number // 60_000}.0.1")
+                seconds = START // 1_000_000_000 + number // 1000
+                file.write(struct.pack("<IIII", seconds, number % 1000, len(data), len(data)) + data)
+
+
+def many_faulty_connections(path: Path) -> None:
+    many_connections(path, 10_000, faulty=True)
+
+
+def many_connections_by_hand(path: Path) -> None:
+    many_connections(path, 300_000, whole=False)
+
+
+def many_faulty_connections_by_hand(path: Path) -> None:
+    many_connections(path, 60_000, faulty=True, whole=False)
+
+
 def overlapping(path: Path) -> None:
     """Segments upon one another, in order and out of it, none of which says what another says."""
     chance = Random(3)
@@ -308,6 +341,10 @@ SCENES: dict[str, Callable[[Path], None]] = {
         frames_of_4_gib,
         half_open,
         half_open_million,
+        many_connections,
+        many_faulty_connections,
+        many_connections_by_hand,
+        many_faulty_connections_by_hand,
         overlapping,
         gaps_of_a_billion,
         many_sessions_and_links,

@@ -72,7 +72,7 @@ def test_a_finding_that_another_error_was_for_is_no_cause() -> None:
         mark = Mark(1, 50, 60, 30, 0, "close", 0)
         following = Following10(connection)
         following.whole.ended = Ended("server", "was closed", mark, condition, None, 0, answered, None, None)
-        (ending,) = Tracing(following, [finding], [], None).endings()
+        (ending,) = Tracing(following, [finding], []).endings()
         assert [step.finding for step in ending.steps if step.finding is not None] == causes
 
 

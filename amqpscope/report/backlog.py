@@ -1,0 +1,60 @@
+"""Texts that are written in another order than the one in which they come, or behind what is known last.
+
+A report lists the connections of a capture in the order in which they began, and connections are over in any
+order; a head says how many there are. To wait for the end of the capture with all of them in memory takes
+gigabytes for some 100,000 connections. So their texts wait in a temporary file.
+"""
+
+import tempfile
+from collections.abc import Iterator
+
+from amqpscope.limits import BACKLOG_OCTETS
+
+__all__ = ["Backlog"]
+
+# A place in the file is the lower part of an entry, the number by which texts are ordered the upper one.
+_PLACE_BITS = 48
+_SIZE_OCTETS = 6
+
+
+class Backlog:
+    """Texts with numbers, given back in the order of their numbers, those of one number as they came.
+
+    Up to `BACKLOG_OCTETS` of text stay in memory. Of more all are in a temporary file, which has no name and
+    goes with the process. Each text takes some 50 octets of memory besides. Raises OSError with the name of
+    the folder for temporary files when that is full.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=BACKLOG_OCTETS)  # noqa: SIM115  closed by `close`
+        self._end = 0
+        self._places: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def put(self, number: int, text: str) -> None:
+        """One more text. number: not negative."""
+        octets = text.encode("utf-8", "surrogatepass")
+        try:
+            self._file.write(len(octets).to_bytes(_SIZE_OCTETS, "big") + octets)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, tempfile.gettempdir()) from error
+        self._places.append(number << _PLACE_BITS | self._end)
+        self._end += _SIZE_OCTETS + len(octets)
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """All texts with their numbers. No more may be put in after that."""
+        self._places.sort()
+        at = -1
+        for place in self._places:
+            number, offset = place >> _PLACE_BITS, place & (1 << _PLACE_BITS) - 1
+            if offset != at:
+                self._file.seek(offset)
+            size = int.from_bytes(self._file.read(_SIZE_OCTETS), "big")
+            at = offset + _SIZE_OCTETS + size
+            yield number, self._file.read(size).decode("utf-8", "surrogatepass")
+
+    def close(self) -> None:
+        """Nothing of it is wanted any more."""
+        self._file.close()

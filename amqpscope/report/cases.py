@@ -1,0 +1,69 @@
+"""The findings of a capture that a report for people shows: of each connection, the first of a rule."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from amqpscope.finding import Finding
+from amqpscope.limits import MAX_SHOWN_FINDINGS
+from amqpscope.model import Connection
+
+__all__ = ["Cases", "Shown"]
+
+
+class _Case:
+    """The findings of one rule by one peer on one connection: the first ones, and how many there are."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.count = 0
+
+
+class Shown(NamedTuple):
+    """A finding to be shown. again: not the first of its case; more: how many of its case follow unshown."""
+
+    finding: Finding
+    again: bool
+    more: int
+
+
+class Cases:
+    """Takes the findings of one capture.
+
+    most: findings of one rule by one peer of a connection that are shown; the others are counted. Of the
+    whole capture `MAX_SHOWN_FINDINGS` are kept; `left_out` counts those of further rules, peers and
+    connections.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.left_out = 0
+        self._most = most
+        self._kept = 0
+        self._cases: dict[Connection, dict[tuple[str, str], _Case]] = {}
+
+    def add(self, finding: Finding) -> None:
+        """One more finding."""
+        key = (finding.rule, finding.peer)
+        cases = self._cases.get(finding.connection)
+        case = None if cases is None else cases.get(key)
+        room = self._kept < MAX_SHOWN_FINDINGS
+        if case is None:
+            if not room:
+                self.left_out += 1
+                return
+            case = self._cases.setdefault(finding.connection, {})[key] = _Case()
+        case.count += 1
+        if room and case.count <= self._most:
+            case.findings.append(finding)
+            self._kept += 1
+
+    def connections(self) -> Iterator[tuple[Connection, list[Shown]]]:
+        """Each connection with findings, by its number, with what is to be shown of it by time."""
+        for connection in sorted(self._cases, key=lambda one: (one.stream, one.instance)):
+            shown = []
+            for case in self._cases[connection].values():
+                last = len(case.findings) - 1
+                for at, finding in enumerate(case.findings):
+                    shown.append(Shown(finding, at > 0, case.count - last - 1 if at == last else 0))
+            # Those that are about the end of a stream come last in their rule, but belong behind all.
+            shown.sort(key=lambda one: int(one.finding.time))
+            yield connection, shown
