@@ -45,7 +45,9 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 12
+_DUMP_VERSION = 13
+
+_NO_DOUBTS: Final = (-1, -1)
 
 
 class ConnectionAnalysis(FrameSink):
@@ -98,6 +100,8 @@ class ConnectionAnalysis(FrameSink):
         self.closing: i64 = 0
         # Records that wait until it is known who the client is.
         self.waiting: list[FrameRecord] = []
+        # Of each direction, the offset of the RST that its receiver may have taken, -1: of none.
+        self.doubts: tuple[int, int] = (-1, -1)
         self.tcp: TcpConnection = TcpConnection(self)
         self.first: Side = Side(self, self.tcp.stream(0))
         self.second: Side = Side(self, self.tcp.stream(1))
@@ -193,6 +197,8 @@ class ConnectionAnalysis(FrameSink):
         if judge is None:
             return
         client = self.connection.client
+        if self.doubts != _NO_DOUBTS:
+            judge.doubt(self.settle_doubts(self.tcp.stream(0).acked, self.tcp.stream(1).acked))
         for direction in (client, 1 - client):
             stream = self.tcp.stream(direction)
             side = self.first if direction == 0 else self.second
@@ -214,6 +220,19 @@ class ConnectionAnalysis(FrameSink):
         judge.finish()
         self.left = judge.left()
         self.judge = None
+
+    def doubt(self, direction: i64, offset: i64) -> None:
+        self.doubts = (int(offset), self.doubts[1]) if direction == 0 else (self.doubts[0], int(offset))
+
+    def settle_doubts(self, first: i64, second: i64) -> bool:
+        """So many octets of each stream are acknowledged: whether a peer may still have taken an RST."""
+        in_first, in_second = self.doubts
+        if first > in_first:
+            in_first = -1
+        if second > in_second:
+            in_second = -1
+        self.doubts = (in_first, in_second)
+        return self.doubts != _NO_DOUBTS
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
         self.notes.add(code, packet, time, detail)
@@ -354,6 +373,10 @@ class ConnectionAnalysis(FrameSink):
                 judge.fresh = self.fresh
                 judge.amended = self.amended
                 self.judge = judge
+            if self.doubts != _NO_DOUBTS:
+                known = record.acknowledged
+                by_first = record.direction == 0
+                judge.doubt(self.settle_doubts(-1 if by_first else known, known if by_first else -1))
             judge.take(record)
 
     # Between processes
@@ -376,6 +399,7 @@ class ConnectionAnalysis(FrameSink):
             self.second.dump(),
             None if self.findings is None else () if self.judge is None else self.judge.dump(),
             (self.concluded, None if self.left is None else self.left.dump()),
+            self.doubts,
         )
 
     @staticmethod
@@ -391,7 +415,7 @@ class ConnectionAnalysis(FrameSink):
         """
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, messages, ignored, closing, waiting, noted, tcp, first, second, judge, over = state
+        _, about, messages, ignored, closing, waiting, noted, tcp, first, second, judge, over, doubts = state
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
@@ -407,6 +431,8 @@ class ConnectionAnalysis(FrameSink):
         analysis.second.stream = analysis.tcp.stream(1)
         analysis.first.restore(first)
         analysis.second.restore(second)
+        assert isinstance(doubts, tuple)
+        analysis.doubts = doubts
         concluded, left = over
         analysis.concluded = bool(concluded)
         analysis.left = None if left is None else load_summary(left)

@@ -1,8 +1,10 @@
 """All connections of one capture: which segment belongs to which, and how they are numbered.
 
 A connection is found by its addresses and ports. The same ports used again are another connection: after a
-SYN with a new sequence number, or without one after a jump in sequence and a silence. One that has ended
-(both ends sent FIN, or one RST) needs no silence. It is remembered for a while, so that a late retransmission
+SYN with a new sequence number; or without one after a jump in sequence and a silence. One that has ended
+(both ends sent FIN, or one RST) needs no silence. A connection under way ignores a SYN (RFC 9293, section
+3.10.7.4): so what a SYN on its ports begins is another one only when it is answered, or its sender goes on
+behind it, and not where the connection went on. It is remembered for a while, so that a late retransmission
 is not taken for a new connection, and then forgotten; so is the one that was silent longest when there are
 too many, or too many that never said anything. What the next connection between the same ends needs of a
 forgotten one is its numbers.
@@ -47,6 +49,10 @@ _FLAG_ACK = 0x10
 _FLAGS_FIN_RST = 0x05
 _FLAGS_SYN_ACK = 0x12
 
+# The first octet of every protocol header, and those that are known.
+_A = 0x41
+_HEADERS = (b"AMQP\0\1\0\0", b"AMQP\2\1\0\0", b"AMQP\3\1\0\0", b"AMQP\0\0\x09\1")
+
 # `ConnectionAnalysis.closing` when both directions are over.
 _CLOSED = 3
 
@@ -77,6 +83,36 @@ class PairNumbers:
         """(instance, stream) of the last connection of `pair`, which is then forgotten."""
         numbers = self._numbers.pop(pair, -1)
         return None if numbers < 0 else (numbers >> 32, numbers & 0xFFFFFFFF)
+
+
+class _Knock:
+    """A SYN on the ports of a connection under way, as it was captured. stream: the number it would have."""
+
+    def __init__(
+        self,
+        key: bytes,
+        reverse: bytes,
+        packet: i64,
+        time: i64,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        octets: bytes,
+        cut: i64,
+        identification: i64,
+        stream: int,
+    ) -> None:
+        self.key: bytes = key
+        self.reverse: bytes = reverse
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.seq: i64 = seq
+        self.ack: i64 = ack
+        self.flags: i64 = flags
+        self.octets: bytes = octets
+        self.cut: i64 = cut
+        self.identification: i64 = identification
+        self.stream: int = stream
 
 
 class ConnectionTable(SegmentSink):
@@ -144,6 +180,8 @@ class ConnectionTable(SegmentSink):
         self._begun: i64 = 0
         self._forward: dict[bytes, ConnectionAnalysis] = {}
         self._backward: dict[bytes, ConnectionAnalysis] = {}
+        # By the key of a connection under way: a SYN on its ports that nothing has answered yet.
+        self._knocks: dict[bytes, _Knock] = {}
         self._pairs: PairNumbers = PairNumbers(MAX_PAIRS)
         self._lingering: list[tuple[ConnectionAnalysis, int]] = []
         self._noted: dict[str, int] = {}
@@ -168,17 +206,44 @@ class ConnectionTable(SegmentSink):
         if analysis is None:
             analysis = self._backward.get(key)
             direction = 1
+        if self._knocks and analysis is not None:
+            knock = self._knocks.get(analysis.connection.key)
+            if knock is not None and self._heed(analysis, knock, key, seq, ack, flags):
+                analysis = self._forward.get(key)
+                direction = 0
+                if analysis is None:
+                    analysis = self._backward.get(key)
+                    direction = 1
         if analysis is None:
             analysis = self._open(key, reverse, flags)
             direction = 0
-        elif self._is_another(analysis, direction, seq, flags, time):
+        elif self._is_another(analysis, direction, seq, flags, time, _is_header(buf, start, end)):
+            if flags & _FLAG_SYN and analysis.closing != _CLOSED:
+                self._knocks[analysis.connection.key] = _Knock(
+                    key,
+                    reverse,
+                    packet,
+                    time,
+                    seq,
+                    ack,
+                    flags,
+                    buf[start:end],
+                    cut,
+                    self.identification,
+                    self.streams,
+                )
+                if flags & _FLAGS_SYN_ACK == _FLAG_SYN:
+                    self.streams += 1
+                return
             self._close(analysis, "reused")
             analysis = self._open(key, reverse, flags)
             direction = 0
         analysis.tcp.identification = self.identification
         analysis.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
         if flags & _FLAGS_FIN_RST and analysis.closing != _CLOSED:
-            closing: i64 = _CLOSED if flags & _FLAG_RST else direction + 1
+            closing: i64 = direction + 1
+            if flags & _FLAG_RST:
+                closing = _CLOSED if analysis.tcp.stream(direction).has_end() else 0
             analysis.closing |= closing
             if analysis.closing == _CLOSED:
                 self._linger(analysis)
@@ -203,8 +268,10 @@ class ConnectionTable(SegmentSink):
 
     def finish(self) -> None:
         """The capture ended: whatever is still open is brought to its end."""
-        for analysis in list(self._forward.values()):
-            self._close(analysis, "capture")
+        while self._forward:
+            # One that closes may let in the one that a SYN began on the same ports.
+            for analysis in list(self._forward.values()):
+                self._close(analysis, "capture")
         self._lingering.clear()
         self._sweep()
         if self.correlates:
@@ -308,17 +375,59 @@ class ConnectionTable(SegmentSink):
         return taken
 
     def _is_another(
-        self, analysis: ConnectionAnalysis, direction: i64, seq: i64, flags: i64, time: i64
+        self, analysis: ConnectionAnalysis, direction: i64, seq: i64, flags: i64, time: i64, header: bool
     ) -> bool:
         """Whether a segment with the ports of a known connection belongs to a new one."""
         if analysis.closing == _CLOSED:
             time += NEW_CONNECTION_SILENCE
-        return analysis.tcp.starts_new(direction, seq, flags, time)
+        return analysis.tcp.starts_new(direction, seq, flags, time, header)
 
-    def _open(self, key: bytes, reverse: bytes, flags: i64) -> ConnectionAnalysis:
+    def _heed(
+        self, analysis: ConnectionAnalysis, knock: "_Knock", key: bytes, seq: i64, ack: i64, flags: i64
+    ) -> bool:
+        """A segment that may tell whether a SYN began another connection. Returns whether it has."""
+        behind: i64 = (knock.seq + 1) & 0xFFFFFFFF
+        if key != knock.key:
+            if ack != behind:
+                return False
+        elif seq != behind and not flags & _FLAG_SYN:
+            direction: i64 = 0 if key == analysis.connection.key else 1
+            if analysis.tcp.continues(direction, seq):
+                if not flags & _FLAG_RST:
+                    del self._knocks[analysis.connection.key]
+                    analysis.note(
+                        direction,
+                        "capture/ignored",
+                        knock.packet,
+                        knock.time,
+                        "a SYN began no other connection: its sender went on with this one",
+                    )
+                return False
+        self._close(analysis, "reused")
+        return True
+
+    def _let_in(self, knock: "_Knock") -> None:
+        """What a SYN began is a connection."""
+        analysis = self._open(knock.key, knock.reverse, knock.flags, knock.stream)
+        analysis.tcp.identification = knock.identification
+        analysis.tcp.segment(
+            0,
+            knock.time,
+            knock.packet,
+            knock.seq,
+            knock.ack,
+            knock.flags,
+            knock.octets,
+            0,
+            len(knock.octets),
+            knock.cut,
+        )
+
+    def _open(self, key: bytes, reverse: bytes, flags: i64, reserved: int = -1) -> ConnectionAnalysis:
+        """A new connection. reserved: its number, if it has one already."""
         last = self._pairs.take(_pair(key, reverse))
         instance = 0
-        stream: int = self.streams
+        stream: int = self.streams if reserved < 0 else reserved
         if last is not None:
             instance = last[0] + 1
             if flags & _FLAGS_SYN_ACK != _FLAG_SYN:
@@ -356,6 +465,9 @@ class ConnectionTable(SegmentSink):
         del self._forward[key]
         del self._backward[reverse]
         self._pairs.put(_pair(key, reverse), connection.instance, connection.stream)
+        knock = self._knocks.pop(key, None)
+        if knock is not None:
+            self._let_in(knock)
         summary = analysis.left
         analysis.left = None
         if summary is not None and self._links < MAX_CORRELATED_LINKS:
@@ -424,6 +536,11 @@ class ConnectionTable(SegmentSink):
         analyses.sort(key=_last_time)
         for analysis in analyses[:count]:
             self._close(analysis, "evicted")
+
+
+def _is_header(buf: bytes, start: i64, end: i64) -> bool:
+    """Whether a segment's payload begins with a protocol header that is known."""
+    return end - start >= 8 and buf[start] == _A and buf[start : start + 8] in _HEADERS
 
 
 def _patience(analysis: ConnectionAnalysis) -> i64:

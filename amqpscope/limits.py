@@ -187,6 +187,11 @@ NEW_CONNECTION_JUMP: Final = 16 * 1024 * 1024
 """Octets that jump must have. After a silence nothing is in flight, so the same connection continues
 at the expected place; what is further away than reassembly could bridge is as well begun anew."""
 
+NEW_CONNECTION_HEADER: Final = 65_536
+"""Octets from a stream's begin, and from where it is, beyond which a protocol header is that of another
+connection on the same ports. What comes before a second header on one connection is a handful of SASL frames
+of 512 octets at most, or a TLS handshake."""
+
 # analysis
 
 MAX_UNDECIDED: Final = 64 * 1024

@@ -228,6 +228,7 @@ def test_a_direction_that_ended_before_the_other_told(ended_by: int) -> None:
     drive.send(0, b"AMQP\0")
     drive.end(0, ended_by)
     drive.send(1, AMQP_HEADER)
+    drive.finish()
     own = [one for one in drive.out if one.direction == 0]
     assert [(one.frame.name, int(one.frame.size)) for one in own] == [("skipped", 5)]
     assert [problem.code for problem in own[0].frame.problems] == ["incomplete"]

@@ -9,9 +9,9 @@ says what its sender had received: its acknowledgement. So a segment is passed o
 its own direction before it, and (2) all octets of the other direction that it acknowledges, were passed on or
 told as a gap. Until then it waits, as a piece in its direction's list (`Direction.waiting`), which holds both
 what came out of order and what came too early, sorted by offset. The first piece of a list is the only
-candidate; whenever something moved, both lists are looked at again, until nothing moves. FIN and RST are
-pieces too, for the end of a stream is bound by causes just like its octets; and so is the bare sequence
-number of an empty segment that shows that octets before it were sent.
+candidate; whenever something moved, both lists are looked at again, until nothing moves. FIN is a piece too,
+for the end of a stream is bound by causes just like its octets; and so is the bare sequence number of an
+empty segment that shows that octets before it were sent.
 
 The acknowledgement that goes along with octets is that of the segment which showed them *first*; what a
 retransmission acknowledges says nothing about when its octets were said.
@@ -32,7 +32,6 @@ can be true to the original order; the one captured first goes first.
   was seen of this direction, it lags: then a retransmission that the acknowledgement is for may still be
   far away, and `REASSEMBLY_LAG_SEGMENTS` and `REASSEMBLY_LAG_TIME` count instead.
 * Not acknowledged: the peer misses them too and they will be sent again. The list's bounds limit the wait.
-* After RST nothing is sent again: the hole is a gap at once.
 
 **A direction that lags.** A acknowledges octets of B, and of B nothing later was seen: B lost nothing, it has
 just not arrived. A's pieces wait, limited by amount only (`REASSEMBLY_WAITING_OCTETS`,
@@ -61,9 +60,18 @@ direction shows, the other side's data wait for it (they could not be given an o
 empty first segment can be a keep-alive, one before the next octet; if data follow one octet further, the
 stream begins there.
 
-**Where it ends.** At FIN, or at RST once all captured before it was passed on. Acknowledgements cover the
-FIN: they are cut to the end of the octets. A FIN that was not captured leaves an acknowledged octet that
-never existed; so a hole of one octet at the very end of a stream is not told.
+**Where it ends.** At FIN, or at RST. Acknowledgements cover the FIN: they are cut to the end of the octets. A
+FIN that was not captured leaves an acknowledged octet that never existed; so a hole of one octet at the very
+end of a stream is not told.
+
+**RST** is judged by its sequence number, as its receiver does (RFC 9293, section 3.10.7.4; RFC 5961, section
+3). One that lies outside the receive window ends nothing: before what the receiver has acknowledged, or
+behind what its window allows. Any other one has its place in the stream, as a FIN does: it may be captured
+before octets that were sent before it. It ends the stream when the connection is over and its sender has said
+nothing more. Who sent RST says nothing more; so if new octets or a FIN lie behind it, it was not the
+sender's (a middlebox, an attacker, an older connection on the same ports), they are read, and a note tells
+it. Its receiver may have taken it all the same: until the receiver acknowledges what lies behind, that is
+in doubt (`StreamSink.doubt`).
 
 **Numbers outside any window** (`SEQUENCE_WINDOW`) are not believed: such a segment is ignored, such an
 acknowledgement is unknown. Only when several such segments follow one another is the stream taken up there,
@@ -75,6 +83,7 @@ This module puts segments in their place; `amqpscope.reassembly.order` decides w
 from typing import Any, Final
 
 from amqpscope.limits import (
+    NEW_CONNECTION_HEADER,
     NEW_CONNECTION_JUMP,
     NEW_CONNECTION_SILENCE,
     REASSEMBLY_LIVE_WAIT,
@@ -84,7 +93,7 @@ from amqpscope.limits import (
     REASSEMBLY_WAITING_PIECES,
     SEQUENCE_WINDOW,
 )
-from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction
+from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
 from amqpscope.reassembly.stream import StreamFacts, StreamSink
@@ -92,7 +101,7 @@ from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
 
-_VERSION: Final = 5
+_VERSION: Final = 6
 
 _NOWHERE: Final = StreamSink()
 
@@ -156,6 +165,7 @@ class TcpConnection:
                 own.segments += 1
                 own.time = time
                 own.packet = packet
+                other.acked = acknowledged
                 if self.identification > 0:
                     own.copies.identify(self.identification)
                 if start < end:
@@ -174,7 +184,12 @@ class TcpConnection:
         """No segment follows (end of the capture, eviction): passes on all that waits, holes as gaps."""
         if self._finished:
             return
+        for own, other in ((self._first, self._second), (self._second, self._first)):
+            if own.reset_at != UNKNOWN and own.end_acknowledgement >= 0:
+                other.acknowledged(own.end_acknowledgement)
         self._order.finish()
+        self._end_by_reset(self._first)
+        self._end_by_reset(self._second)
         self._finished = True
         self._order.tell_copies(self._first)
         self._order.tell_copies(self._second)
@@ -193,12 +208,13 @@ class TcpConnection:
             self._order.force_older(self._first, self._second, now - REASSEMBLY_LIVE_WAIT)
             self._order.force_older(self._second, self._first, now - REASSEMBLY_LIVE_WAIT)
 
-    def starts_new(self, direction: i64, seq: i64, flags: i64, time: i64) -> bool:
+    def starts_new(self, direction: i64, seq: i64, flags: i64, time: i64, header: bool) -> bool:
         """Whether a segment belongs to a new connection between the same ports. To be asked before `segment`.
 
         With SYN: its initial sequence number is not this connection's. Without: nothing was captured for
         `NEW_CONNECTION_SILENCE`, and the sequence number is further than `NEW_CONNECTION_JUMP` from the
-        expected one.
+        expected one; or its payload begins with a protocol header, further than `NEW_CONNECTION_HEADER`
+        from there.
         """
         own = self._first if direction == 0 else self._second
         other = self._second if direction == 0 else self._first
@@ -208,8 +224,14 @@ class TcpConnection:
             if not own.known:
                 # Only SYN can come before anything was acknowledged; an answering SYN is no new connection.
                 return not (flags & _FLAG_ACK) and other.seen and other.syn == 0
-            # The first octet after SYN is offset 0, also when SYN comes late or only acknowledged yet.
-            return ((own.origin - seq - 1) & SEQUENCE_MASK) != 0
+            # The first octet after SYN is offset 0, also when SYN comes late or only acknowledged yet. What
+            # would begin just where the stream goes on is not told from it: it is none, by any odds.
+            return 0 != unwrap(seq + 1, own.origin, own.next) != own.next
+        if header and own.known and seq != own.expected:
+            # No header stands far behind the begin of a stream: a layer of security before it is short.
+            place: i64 = unwrap(seq, own.origin, own.next)
+            if place < -NEW_CONNECTION_HEADER or place > max(own.high, 0) + NEW_CONNECTION_HEADER:
+                return True
         if not own.known or time - max(own.time, other.time) < NEW_CONNECTION_SILENCE:
             return False
         # The next segment of this connection lies where the stream is, or where its acknowledgements are.
@@ -218,6 +240,12 @@ class TcpConnection:
             return False
         ahead = unwrap(seq, own.origin, own.high) - own.high
         return ahead > NEW_CONNECTION_JUMP or ahead < -NEW_CONNECTION_JUMP
+
+    def continues(self, direction: i64, seq: i64) -> bool:
+        """Whether a sequence number lies where this direction of the connection is, or has been."""
+        own = self._first if direction == 0 else self._second
+        ahead: i64 = unwrap(seq, own.origin, own.next) - own.next
+        return own.known and -SEQUENCE_WINDOW <= ahead <= own.high - own.next + NEW_CONNECTION_HEADER
 
     def opener(self) -> i64:
         """The direction that opened the connection: it sent SYN, or the other answered one; -1 unknown."""
@@ -241,9 +269,11 @@ class TcpConnection:
 
     def is_over(self) -> bool:
         """Whether all was passed on up to the end: both directions ended, or one was reset."""
-        first = self._first.ended
-        second = self._second.ended
-        return first == "rst" or second == "rst" or (first != "" and second != "")
+        first = self._first
+        second = self._second
+        if first.stands_reset() or second.stands_reset():
+            return True
+        return first.ended != "" and second.ended != ""
 
     def delivered(self) -> i64:
         """Octets of both directions that were passed on."""
@@ -333,13 +363,15 @@ class TcpConnection:
                 own.midstream = False
         offset: i64 = unwrap(seq, own.origin, own.next)
         size: i64 = end - start + cut
-        if not begins or not flags & _FLAG_RST:
-            distance: i64 = offset - own.next
-            if distance > SEQUENCE_WINDOW or distance + SEQUENCE_WINDOW < 0 or size > SEQUENCE_WINDOW:
-                own.stray += 1
-                if not self._take_up(own, other, seq, size):
-                    return
-                offset = own.next
+        if flags & _FLAG_RST:
+            self._reset(own, other, time, packet, offset, ack)
+            return
+        distance: i64 = offset - own.next
+        if distance > SEQUENCE_WINDOW or distance + SEQUENCE_WINDOW < 0 or size > SEQUENCE_WINDOW:
+            own.stray += 1
+            if not self._take_up(own, other, seq, size):
+                return
+            offset = own.next
         acknowledged: i64 = UNKNOWN
         if ack >= 0:
             if not other.known:
@@ -347,17 +379,16 @@ class TcpConnection:
             acknowledged = other.acknowledged(ack)
         if own.midstream and own.next == 0 and offset != 0 and not own.ended:
             offset = self._unsettled(own, other, offset, size)
+        if own.reset_at != UNKNOWN and (size > 0 or flags & _FLAG_FIN):
+            self._hold_against_reset(own, offset + size, flags & _FLAG_FIN != 0)
         if size > 0:
             self._octets(own, other, time, packet, offset, acknowledged, buf, start, end, cut)
         elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.limit < 0:
             self._order.wait_end(own, MARK, offset, time, packet, UNKNOWN)
-        if flags & (_FLAG_RST | _FLAG_FIN) and own.end_acknowledgement < 0:
-            own.end_acknowledgement = ack
-            if flags & _FLAG_FIN:
+        if flags & _FLAG_FIN:
+            if own.end_acknowledgement < 0:
+                own.end_acknowledgement = ack
                 own.end_sequence = (seq + size + 1) & SEQUENCE_MASK
-        if flags & _FLAG_RST:
-            self._reset(own, time, packet, acknowledged)
-        elif flags & _FLAG_FIN:
             self._fin(own, time, packet, offset + size, acknowledged)
         self._order.pump()
         while (
@@ -481,6 +512,15 @@ class TcpConnection:
                 return
         stop: i64 = offset + size
         last: i64 = stop + cut
+        if own.limit >= 0 and last > own.limit and own.drop_last(FIN, own.limit):
+            # While it waits for octets before it, a FIN ends nothing: its receiver drops it for these.
+            self._order.waiting -= 1
+            self._order.sink.note(
+                own.index, "capture/ignored", packet, time, "a FIN ended nothing: more of its sender follows"
+            )
+            own.limit = -1
+            own.end_acknowledgement = -1
+            own.end_sequence = -1
         if own.limit >= 0 and last > own.limit:
             own.late += max(stop - max(own.limit, offset), 0)
             last = own.limit
@@ -505,23 +545,62 @@ class TcpConnection:
         """A FIN behind the octet at `offset - 1`."""
         if own.limit >= 0 or own.ended:
             return
-        if offset == own.next - 1:
+        if offset == own.next - 1 and own.gaps and own.gaps[-1] == (offset, own.next):
             offset += 1  # it was taken for an octet that is missing
-        if own.drop_mark(offset + 1):
+        if own.drop_last(MARK, offset + 1):
             self._order.waiting -= 1  # an empty segment that counts this FIN came before it
         if offset < own.waiting_end():
             return  # octets behind it were captured: it is an old connection's, or damaged
         own.limit = offset
         self._order.wait_end(own, FIN, offset, time, packet, acknowledged)
 
-    def _reset(self, own: Direction, time: i64, packet: i64, acknowledged: i64) -> None:
-        """RST: nothing is sent again. What the other side has of this stream reached it."""
-        if own.reset or own.ended:
+    def _reset(self, own: Direction, other: Direction, time: i64, packet: i64, offset: i64, ack: i64) -> None:
+        """RST at `offset`, that acknowledges `ack`."""
+        if own.ended or own.limit >= 0 or own.reset_at != UNKNOWN:
+            return  # it only says again that the stream is over
+        behind: i64 = offset - own.acked
+        if behind == -1 and offset >= own.waiting_end():
+            behind = 0  # what was acknowledged in between may be a FIN, which some stacks do not count
+        if behind < 0 or behind > SEQUENCE_WINDOW:
+            where = f"{-behind} octets before" if behind < 0 else f"{behind} octets behind"
+            own.stray += 1
+            self._tell_ignored(own, packet, time, f"its number lies {where} what its receiver has")
             return
-        own.reset = True
-        if own.limit >= 0:
-            return  # FIN waits for its turn
-        self._order.imply_fin(own)
-        if own.limit < 0:
-            own.limit = max(own.waiting_end(), own.high)
-        self._order.wait_end(own, RST, own.limit, time, packet, acknowledged)
+        own.reset_at = offset
+        own.reset_packet = packet
+        own.reset_time = time
+        own.reset_next = own.waiting_end()
+        own.end_acknowledgement = ack
+        own.aim()
+
+    def _hold_against_reset(self, own: Direction, end: i64, fin: bool) -> None:
+        """Octets up to `end` come, and perhaps a FIN, from a sender of whom an RST was captured before."""
+        if fin and end < own.reset_at - 1:
+            self._withdraw_reset(own, own.reset_next, "its sender's FIN has a lower number")
+        elif end > own.reset_at if fin else end > max(own.reset_at, own.reset_next):
+            self._withdraw_reset(own, own.reset_at, "more of its sender follows")
+
+    def _withdraw_reset(self, own: Direction, offset: i64, reason: str) -> None:
+        """The RST of `own` did not end its stream: who acknowledges more than `offset` has not taken it."""
+        self._tell_ignored(own, own.reset_packet, own.reset_time, reason)
+        self._order.sink.doubt(own.index, offset)
+        own.reset_at = UNKNOWN
+        own.end_acknowledgement = -1
+        own.aim()
+
+    def _tell_ignored(self, own: Direction, packet: i64, time: i64, reason: str) -> None:
+        """An RST ended nothing."""
+        self._order.sink.note(own.index, "capture/ignored", packet, time, f"an RST ended nothing: {reason}")
+
+    def _end_by_reset(self, own: Direction) -> None:
+        """Nothing more comes: the RST of `own`, if one stands, ends its stream."""
+        if own.reset_at == UNKNOWN:
+            return
+        if own.ended:
+            own.reset_at = UNKNOWN
+        elif own.next < own.reset_at and own.next > own.reset_next and own.limit < 0:
+            self._withdraw_reset(own, own.reset_next, "what follows it does not reach its number")
+        else:
+            if own.next < own.reset_at and own.limit < 0:
+                self._order.gap(own, own.reset_at, own.reset_packet, own.reset_time)
+            self._order.end(own, "rst", own.reset_packet, own.reset_time)

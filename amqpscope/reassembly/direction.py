@@ -18,7 +18,7 @@ from amqpscope.reassembly.sequence import SEQUENCE_MASK, sequence_number, unwrap
 from amqpscope.reassembly.stream import StreamFacts
 from dissectors.wire import i64
 
-__all__ = ["CUT", "DATA", "FIN", "MARK", "RST", "UNKNOWN", "Direction", "Piece"]
+__all__ = ["CUT", "DATA", "FIN", "MARK", "UNKNOWN", "Direction", "Piece"]
 
 UNKNOWN: Final = -0x4000000000000000
 """Stands for an acknowledgement that a segment did not carry. Real offsets may be below 0, never here."""
@@ -27,8 +27,7 @@ UNKNOWN: Final = -0x4000000000000000
 DATA: Final = 0
 CUT: Final = 1  # octets that were on the wire and are not in the capture (snaplen)
 FIN: Final = 2
-RST: Final = 3
-MARK: Final = 4  # nothing: the sequence number of an empty segment, which says that all before it was sent
+MARK: Final = 3  # nothing: the sequence number of an empty segment, which says that all before it was sent
 
 
 class Piece:
@@ -72,14 +71,20 @@ class Direction:
         # How far it is. next <= high.
         self.next: i64 = 0  # the offset passed on next
         self.high: i64 = 0  # the highest offset passed on or acknowledged
+        self.acked: i64 = 0  # the offset that the other side's newest acknowledgement means
         self.expected: i64 = -1  # the sequence number of `next`; -1: no segment is to be passed on at once
         self.limit: i64 = -1  # the offset at which the stream ends, once known
         self.ended: str = ""
-        # Of the first FIN or RST captured: what it acknowledged, as in its header, and the sequence number
-        # behind the FIN. -1: none.
+        # Of the FIN or RST that ends the stream: what it acknowledged, as in its header, and the sequence
+        # number behind the FIN. -1: none.
         self.end_acknowledgement: i64 = -1
         self.end_sequence: i64 = -1
-        self.reset: bool = False
+        # Of the RST that ends the stream unless more of it follows: its offset, UNKNOWN while there is none,
+        # its packet and time, and what `next` was when it came.
+        self.reset_at: i64 = UNKNOWN
+        self.reset_packet: i64 = 0
+        self.reset_time: i64 = 0
+        self.reset_next: i64 = 0
         self.alone: bool = False  # the other side never shows: it is no longer waited for
         # What waits: waiting[head:], sorted by offset, without overlaps.
         self.waiting: list[Piece] = []
@@ -118,6 +123,9 @@ class Direction:
         """What was offset `by` becomes offset 0. The other direction's waiting `ack`s are to be moved too."""
         self.origin = (self.origin + by) & SEQUENCE_MASK
         self.high = max(self.high - by, 0)
+        self.acked = max(self.acked - by, 0)
+        if self.reset_at != UNKNOWN:
+            self.reset_at -= by
         if self.limit >= 0:
             self.limit -= by
         at: i64 = self.head
@@ -138,7 +146,7 @@ class Direction:
 
     def aim(self) -> None:
         """Sets `expected` from `next`."""
-        if self.ended or not self.seen:
+        if self.ended or not self.seen or self.reset_at != UNKNOWN:
             self.expected = -1
         else:
             self.expected = sequence_number(self.next, self.origin)
@@ -155,6 +163,8 @@ class Direction:
         offset: i64 = unwrap(raw, self.origin, self.high)
         if offset - self.high > SEQUENCE_WINDOW or self.high - offset > SEQUENCE_WINDOW:
             return UNKNOWN
+        if offset > self.acked:
+            self.acked = offset
         if offset > self.high:
             self.high = offset
             self.cover()
@@ -240,13 +250,13 @@ class Direction:
             self.covered -= self.head
             self.head = 0
 
-    def drop_mark(self, offset: i64) -> bool:
-        """Takes the last piece away if it is an empty segment's `offset`. Returns whether it was."""
+    def drop_last(self, kind: i64, offset: i64) -> bool:
+        """Takes the last piece away if it is of this kind and at `offset`. Returns whether it was."""
         last: i64 = len(self.waiting) - 1
         if last < self.head:
             return False
         piece = self.waiting[last]
-        if piece.kind != MARK or piece.offset != offset:
+        if piece.kind != kind or piece.offset != offset:
             return False
         self.waiting.pop()
         self.covered = min(self.covered, last)
@@ -255,6 +265,14 @@ class Direction:
             self.head = 0
             self.covered = 0
         return True
+
+    def stands_reset(self) -> bool:
+        """Whether an RST ended the stream, or will unless more of it follows."""
+        return self.ended == "rst" or (self.ended == "" and self.limit < 0 and self.reset_at != UNKNOWN)
+
+    def has_end(self) -> bool:
+        """Whether a FIN, or an RST that stands, was captured."""
+        return self.ended != "" or self.limit >= 0 or self.reset_at != UNKNOWN
 
     def waiting_end(self) -> i64:
         """The offset behind the last piece that waits, `next` if none does."""
@@ -327,7 +345,7 @@ class Direction:
             first_time=self.first_time,
             last_packet=self.packet,
             last_time=self.time,
-            ended=self.ended,
+            ended="rst" if self.stands_reset() else self.ended,
         )
 
     def dump(self) -> tuple[Any, ...]:
@@ -354,8 +372,9 @@ class Direction:
         return (
             (self.index, self.origin, self.known, self.opened, self.seen, self.syn),
             (self.midstream, self.empty_start),
-            (self.next, self.high, self.limit, self.ended, self.reset, self.alone),
+            (self.next, self.high, self.acked, self.limit, self.ended, self.alone),
             (self.end_acknowledgement, self.end_sequence),
+            (self.reset_at, self.reset_packet, self.reset_time, self.reset_next),
             tuple(pieces),
             self.recent.dump(),
             tuple(self.gaps),
@@ -368,12 +387,13 @@ class Direction:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Direction":
         """What `dump` gave, as an object again."""
-        start, start_of_stream, place, end, pieces, recent, gaps, strays, counts, copies, times = state
+        start, start_of_stream, place, end, reset, pieces, recent, gaps, strays, counts, copies, times = state
         own = Direction(start[0])
         own.origin, own.known, own.opened, own.seen, own.syn = start[1:]
         own.midstream, own.empty_start = start_of_stream
-        own.next, own.high, own.limit, own.ended, own.reset, own.alone = place
+        own.next, own.high, own.acked, own.limit, own.ended, own.alone = place
         own.end_acknowledgement, own.end_sequence = end
+        own.reset_at, own.reset_packet, own.reset_time, own.reset_next = reset
         for kind, offset, upto, octets, packet, time, ack, came_at, covered_at, covered_time in pieces:
             piece = Piece(kind, offset, upto, octets, packet, time, ack)
             piece.came_at = came_at

@@ -12,7 +12,7 @@ from amqpscope.limits import (
     REASSEMBLY_REORDER_SEGMENTS,
     REASSEMBLY_REORDER_TIME,
 )
-from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, RST, UNKNOWN, Direction, Piece
+from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction, Piece
 from amqpscope.reassembly.sequence import SEQUENCE_MASK
 from amqpscope.reassembly.stream import StreamSink
 from dissectors.wire import i64
@@ -102,7 +102,8 @@ class CausalOrder:
             own.high = upto
         self.sink.gap(own.index, offset, upto - offset, packet, time)
 
-    def _end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
+    def end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
+        """The stream of `own` is over: `fin` or `rst`."""
         own.ended = reason  # nothing waits behind: `limit` kept it out
         own.aim()
         self.sink.end(own.index, reason, packet, time)
@@ -183,8 +184,6 @@ class CausalOrder:
 
     def _given_up(self, own: Direction, piece: Piece) -> bool:
         """Whether the hole before the first piece will not be filled any more."""
-        if own.reset:
-            return True
         if piece.offset > own.high or self._may_be_fin(own, piece):
             return False
         if piece.covered_at >= 0 and (
@@ -206,9 +205,7 @@ class CausalOrder:
         own.pop()
         self.waiting -= 1
         if piece.kind == FIN:
-            self._end(own, "fin", piece.packet, piece.time)
-        elif piece.kind == RST:
-            self._end(own, "rst", piece.packet, piece.time)
+            self.end(own, "fin", piece.packet, piece.time)
         elif piece.end > own.next:
             if piece.kind == CUT:
                 self.gap(own, piece.end, piece.packet, piece.time)
@@ -275,7 +272,7 @@ class CausalOrder:
         if own.limit >= 0 or own.high > own.next + 1:
             return
         shown: bool = own.high > own.next
-        if own.drop_mark(own.next + 1):
+        if own.drop_last(MARK, own.next + 1):
             self.waiting -= 1
             shown = True
         if shown and own.waiting_pieces() == 0:

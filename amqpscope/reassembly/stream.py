@@ -39,6 +39,12 @@ class StreamSink:
     def end(self, direction: i64, reason: str, packet: i64, time: i64) -> None:
         """Nothing follows in this direction: it ended with `reason` "fin" or "rst". At most once."""
 
+    def doubt(self, direction: i64, offset: i64) -> None:
+        """The stream went on behind an RST at `offset` that was not its sender's.
+
+        Whether its receiver took it is not known until that acknowledges what lies behind `offset`.
+        """
+
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
         """Something about the capture of this direction ("capture/..."), in words without its octets."""
 

@@ -68,6 +68,12 @@ CAPTURE_NOTES: Final = (
         "the first copy counts, as it does for most receivers",
     ),
     CaptureNote(
+        ("capture/ignored",),
+        "an RST, FIN or SYN that its receiver does not take: its number lies outside the receive window, or "
+        "its sender went on (a middlebox, or an older connection on the same ports)",
+        "what follows is read; unless the receiver of an RST is seen to go on, what follows is possible",
+    ),
+    CaptureNote(
         ("capture/duplicate",),
         "packets were captured twice, by two taps",
         "nothing: they are no retransmissions",

@@ -69,6 +69,10 @@ _NOT_READ = (
     "It is no fault if the {peer} had not yet read what the {other} sent before: "
     "that had reached its host, but nothing it sent shows that it had read it."
 )
+_RST_IN_DOUBT = (
+    "An RST was captured that one peer may have taken and the other had not sent: "
+    "the two may not have meant the same connection from there on."
+)
 _STREAM_END = "No capture shows what the {peer} would still have said when its stream, or the capture, ended."
 _UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text leaves that open."
 _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
@@ -164,6 +168,8 @@ _WHY_POSSIBLE = {
 
 def why_possible(finding: Finding) -> str:
     """Why a finding is not certain, in one sentence."""
+    if "rst_in_doubt" in finding.evidence:
+        return _RST_IN_DOUBT
     own = "" if finding.rule in _WHY_POSSIBLE else _never_more(finding.rule)
     return own or _WHY_POSSIBLE.get(finding.rule, _NOT_READ).format(peer=finding.peer, other=_other(finding))
 

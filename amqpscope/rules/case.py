@@ -8,7 +8,7 @@ directly, file by file, for the frames they are about: they run for every frame,
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.judge import NO_RECORD
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL
+from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.pace import Pace
 from dissectors.wire import i64
 
@@ -20,7 +20,8 @@ class Case:
 
     connection: where it is. record: the frame; at the end of a stream there is none. spot: what findings
     point at if not at that frame. findings: what was found; found: how many since the frame came. pace: how
-    time went on so far.
+    time went on so far. doubtful: one peer may have taken an RST that was not the other's, so that nothing is
+    certain.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -32,6 +33,7 @@ class Case:
         # What was reported by `report_once`: peer and rule.
         self.told: set[tuple[str, str]] = set()
         self.found: i64 = 0
+        self.doubtful: bool = False
 
     def now(self) -> i64:
         """The time (ns) of what findings point at."""
@@ -56,6 +58,9 @@ class Case:
         """
         if certainty == LEGAL:
             return
+        if self.doubtful:
+            certainty = POSSIBLE
+            evidence = {**(evidence or {}), "rst_in_doubt": True}
         spot = self.spot
         if spot is None:
             spot = Spot.of(self.record)

@@ -52,6 +52,10 @@ class Judge(ABC):
         """The next frame of the connection, in the order of the analysis."""
 
     @abstractmethod
+    def doubt(self, doubtful: bool) -> None:
+        """Whether, of what is judged next, one peer may have taken an RST that was not the other's."""
+
+    @abstractmethod
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
     ) -> None:

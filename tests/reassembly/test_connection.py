@@ -18,6 +18,7 @@ from support.streams import (
 )
 
 from amqpscope.limits import (
+    NEW_CONNECTION_HEADER,
     NEW_CONNECTION_JUMP,
     NEW_CONNECTION_SILENCE,
     REASSEMBLY_LAG_SEGMENTS,
@@ -748,11 +749,18 @@ def test_octets_behind_fin_are_dropped() -> None:
     recorder, connection = feed([*wire.segments, Segment(0, 2, b"abcdef", 0)])
     assert recorder.reached[0] == 4
     assert connection.facts(0).late == 4
-    # The same while FIN still waits.
-    recorder, connection = feed([*wire.segments[:3], wire.segments[4], Segment(0, 2, b"abcdef", 0)])
-    assert connection.facts(0).late == 4
+
+
+def test_octets_behind_fin_that_waits_for_octets_before_it_are_read_and_it_ends_nothing() -> None:
+    wire = opened()
+    first = wire.data(0, 4)
+    fin = wire.fin(0)
+    recorder, connection = feed([*without(wire.segments, first), Segment(0, 2, octets(0, 2, 8), 0), first])
+    assert connection.facts(0).late == 0
+    assert recorder.reached[0] == 8
+    assert recorder.codes() == ["capture/ignored"]
+    send(connection, replace(fin, offset=8))
     connection.finish()
-    assert recorder.reached[0] == 4
     assert recorder.ended[0] == "fin"
 
 
@@ -792,7 +800,7 @@ def test_a_fin_that_was_not_captured_and_only_acknowledged_is_no_octet() -> None
     wire.rst(0)
     recorder, connection = replay(without(wire.segments, fin))
     assert recorder.gaps(0) == []
-    assert connection.facts(0).ended == "rst"
+    assert recorder.ended[0] == connection.facts(0).ended == "rst"
 
 
 def test_a_fin_taken_for_a_missing_octet_still_ends_its_direction() -> None:
@@ -814,15 +822,82 @@ def test_rst_ends_a_direction_behind_what_was_captured() -> None:
     wire.data(0, 5)
     rst = wire.rst(0)
     recorder, connection = feed(without(wire.segments, gone))
-    assert recorder.stream(0) == octets(0, 0, 4) + b"?" * 6 + octets(0, 10, 15)
-    assert recorder.events[-1] == ("end", 0, "rst", rst.packet, rst.time)
     assert connection.facts(0).ended == "rst"
     assert connection.facts(1).ended == ""
     send(connection, rst)
-    send(connection, replace(rst, flags=FIN | ACK))
-    send(connection, wire.data(0, 3))
-    assert recorder.reached[0] == 15
-    assert recorder.events[-1][0] == "end"
+    connection.finish()
+    assert recorder.stream(0) == octets(0, 0, 4) + b"?" * 6 + octets(0, 10, 15)
+    assert recorder.events[-1] == ("end", 0, "rst", rst.packet, rst.time)
+    assert connection.facts(0).ended == "rst"
+
+
+def test_rst_captured_before_octets_that_were_sent_before_it_waits_for_its_place() -> None:
+    wire = opened()
+    wire.data(0, 4)
+    late = wire.data(0, 6)
+    rst = wire.rst(0)
+    recorder, _ = replay([*without(wire.segments, late, rst), rst, late])
+    assert recorder.stream(0) == octets(0, 0, 10)
+    assert recorder.events[-1] == ("end", 0, "rst", rst.packet, rst.time)
+    assert "capture/ignored" not in recorder.codes()
+
+
+@pytest.mark.parametrize("ahead", [0, 3, 500, 2**29])
+def test_octets_behind_an_rst_are_read_and_a_note_tells_of_it(ahead: int) -> None:
+    wire = opened()
+    wire.data(0, 4)
+    junk = Segment(0, 4 + ahead, b"", 0, RST)
+    segments = [*wire.segments, junk]
+    wire.data(0, 600)
+    wire.data(1, 3)
+    wire.fin(0)
+    recorder, connection = replay([*segments, *wire.segments[len(segments) - 1 :]])
+    assert recorder.stream(0) == octets(0, 0, 604)
+    assert recorder.gaps(0) == []
+    assert recorder.ended[0] == "fin"
+    assert recorder.codes().count("capture/ignored") == 1
+    assert connection.facts(0).ended == "fin"
+
+
+def test_rst_before_what_its_receiver_acknowledged_ends_nothing() -> None:
+    wire = opened()
+    wire.data(0, 100)
+    wire.ack(1)
+    recorder, connection = feed([*wire.segments, Segment(0, 99, b"", 0, RST)])
+    assert connection.facts(0).ended == ""
+    assert recorder.codes() == ["capture/ignored"]
+    send(connection, wire.data(0, 4))
+    connection.finish()
+    assert recorder.stream(0) == octets(0, 0, 104)
+    assert recorder.ended[0] == ""
+
+
+def test_rst_before_octets_that_its_receiver_may_not_have_ends_the_stream() -> None:
+    wire = opened()
+    wire.data(0, 100)
+    recorder, _ = replay([*wire.segments, Segment(0, 0, b"", 0, RST)])
+    assert recorder.ended[0] == "rst"
+    assert recorder.stream(0) == octets(0, 0, 100)
+
+
+def test_rst_that_octets_follow_and_do_not_reach_ends_nothing() -> None:
+    wire = opened()
+    wire.data(0, 100)
+    segments = [*wire.segments, Segment(0, 5000, b"", 0, RST)]
+    recorder, _ = replay([*segments, wire.data(0, 50)])
+    assert recorder.ended[0] == ""
+    assert recorder.gaps(0) == []
+    assert recorder.codes() == ["capture/ignored"]
+
+
+def test_fin_one_octet_before_the_next_one_ends_nothing() -> None:
+    wire = opened()
+    wire.data(0, 4)
+    recorder, connection = feed([*wire.segments, Segment(0, 3, b"", 0, FIN | ACK)])
+    send(connection, wire.data(0, 4))
+    connection.finish()
+    assert recorder.stream(0) == octets(0, 0, 8)
+    assert recorder.ended[0] == ""
 
 
 def test_rst_shows_the_loss_of_acknowledged_octets_before_it() -> None:
@@ -830,12 +905,12 @@ def test_rst_shows_the_loss_of_acknowledged_octets_before_it() -> None:
     gone = wire.data(0, 6)
     wire.ack(1)
     wire.rst(0)
-    recorder, _ = feed(without(wire.segments, gone))
+    recorder, _ = replay(without(wire.segments, gone))
     assert recorder.gaps(0) == [(0, 6)]
     assert recorder.ended[0] == "rst"
 
 
-def test_rst_waits_for_what_its_octets_wait_for() -> None:
+def test_rst_is_told_behind_what_its_octets_wait_for() -> None:
     wire = opened()
     answer = wire.data(1, 3)
     wire.data(0, 4)
@@ -843,21 +918,13 @@ def test_rst_waits_for_what_its_octets_wait_for() -> None:
     recorder, connection = feed(without(wire.segments, answer))
     assert recorder.events == []
     send(connection, answer)
+    connection.finish()
     assert [event[0] for event in recorder.events] == ["data", "data", "end"]
-
-
-def test_the_other_direction_does_not_wait_for_a_direction_that_was_reset() -> None:
-    wire = opened()
-    wire.data(0, 4)
-    wire.rst(0)
-    recorder, connection = feed([*wire.segments, Segment(1, 0, b"abc", 9, packet=30)])
-    assert recorder.acks[1] == [4] * 3
-    assert connection.waiting() == 0
 
 
 def test_a_refused_connection() -> None:
     wire = Wire()
-    recorder, connection = feed([wire.syn(0), Segment(1, -2001, b"", 0, RST | ACK, packet=2)])
+    recorder, connection = replay([wire.syn(0), Segment(1, -2001, b"", 0, RST | ACK, packet=2)])
     assert recorder.events == [("end", 1, "rst", 2, 0)]
     assert connection.opener() == 0
 
@@ -980,9 +1047,11 @@ def test_a_direction_that_lags_by_more_than_half_of_all_sequence_numbers() -> No
 # -- new connections on the same ports --------------------------------------------------------------
 
 
-def new(connection: TcpConnection, direction: int, offset: int, flags: int, time: int) -> bool:
+def new(
+    connection: TcpConnection, direction: int, offset: int, flags: int, time: int, header: bool = False
+) -> bool:
     isn = (1000, 2000)
-    return connection.starts_new(direction, (isn[direction] + 1 + offset) & 0xFFFFFFFF, flags, time)
+    return connection.starts_new(direction, (isn[direction] + 1 + offset) & 0xFFFFFFFF, flags, time, header)
 
 
 def test_syn_with_another_initial_sequence_number_starts_a_new_connection() -> None:
@@ -1004,7 +1073,7 @@ def test_syn_of_the_other_direction_is_no_new_connection() -> None:
     _, connection = feed([Segment(1, -1, b"", 0, SYN | ACK, packet=1)])  # the answer was shown first
     assert not new(connection, 0, -1, SYN, 0)
     assert new(connection, 0, 7, SYN, 0)
-    assert not TcpConnection(Recorder()).starts_new(0, 5, SYN, 0)
+    assert not TcpConnection(Recorder()).starts_new(0, 5, SYN, 0, False)
 
 
 def test_syn_after_a_connection_from_the_middle_starts_a_new_one() -> None:
@@ -1031,6 +1100,25 @@ def test_without_syn_it_takes_a_jump_and_a_silence() -> None:
     assert not new(connection, 0, far, ACK, later - 1)
     assert not new(connection, 0, 4, ACK, later)
     assert not new(connection, 0, 3, ACK, 100 * later)  # a keep-alive
+
+
+@pytest.mark.parametrize("offset", [-(2**31) + 1, -NEW_CONNECTION_HEADER - 1, 2**20, 2**30])
+def test_a_protocol_header_far_from_where_the_stream_is_starts_a_new_connection(offset: int) -> None:
+    wire = opened()
+    wire.data(0, 4)
+    last = wire.data(1, 8).time
+    _, connection = feed(wire.segments)
+    assert new(connection, 0, offset, ACK, last, True)
+    assert not new(connection, 0, offset, ACK, last)
+
+
+@pytest.mark.parametrize("offset", [-8, 0, 4, 600, NEW_CONNECTION_HEADER])
+def test_a_protocol_header_near_where_the_stream_is_belongs_to_it(offset: int) -> None:
+    wire = opened()
+    wire.data(0, 4)
+    last = wire.data(1, 8).time
+    _, connection = feed(wire.segments)
+    assert not new(connection, 0, offset, ACK, last, True)
 
 
 def test_without_syn_a_segment_where_the_acknowledgements_are_is_no_new_connection() -> None:

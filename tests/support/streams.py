@@ -100,6 +100,10 @@ class Recorder(StreamSink):
         self.notes.append((direction, code, packet, detail))
         self.events.append(("note", direction, code, packet, time, detail))
 
+    def codes(self) -> list[str]:
+        """The codes of all notes, in order."""
+        return [code for _, code, _, _ in self.notes]
+
     def stream(self, direction: int) -> bytes:
         """All octets, "?" for each missing one."""
         return b"".join(self.pieces[direction])

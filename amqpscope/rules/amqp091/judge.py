@@ -365,6 +365,9 @@ class Judge(AnyJudge):
                 if case.found > found:
                     reaction.note_offence(case, problem.code)
 
+    def doubt(self, doubtful: bool) -> None:
+        self.case.doubtful = doubtful
+
     def overdue(self, now: i64) -> list[Overdue]:
         found: list[Overdue] = []
         for me in (self.client, self.server):

@@ -235,6 +235,9 @@ class Judge(AnyJudge):
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
 
+    def doubt(self, doubtful: bool) -> None:
+        self.case.doubtful = doubtful
+
     def overdue(self, now: i64) -> list[Overdue]:
         found: list[Overdue] = []
         for me, peer in ((self.client, self.server), (self.server, self.client)):
