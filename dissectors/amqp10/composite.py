@@ -246,9 +246,13 @@ class Reader(ValueReader):
         self.path.append(definition.name if top else "")
         result: object = composite
         if code == 0x45:
+            # Nothing stands in it: what follows is not its own.
+            outer = self.end
+            self.end = self.pos
             composite.read(self, 0)
             if self.owed:
                 self.report_owed(self.pos, 0, False)
+            self.end = outer
         elif code == 0xC0 or code == 0xD0:
             outer = self.end
             cut = self.cut
@@ -313,10 +317,11 @@ class Reader(ValueReader):
                 extra.append(self.value())
                 self.path.pop()
             composite.extra = extra
+            self.fits("T-LIST-FIT", "list", defined + len(extra), count, start, found)
             return
         if self.short:
             self.short = False
-            if len(self.problems) == found and not self.cut:
+            if not self.cut and not self.blurred(found):
                 reason = f"the list counts {count} items, there is room for {self.room}"
                 self.problem("T-LIST-FIT", start, reason)
             return

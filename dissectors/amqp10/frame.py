@@ -15,6 +15,7 @@ from typing import Final
 from dissectors.amqp10.composite import Composite, Reader, TypeTable
 from dissectors.amqp10.performatives import Transfer
 from dissectors.amqp10.registry import FINAL
+from dissectors.amqp10.types import BLURRING, SIZE_FAULTS
 from dissectors.amqp10.values import Described, Raw, ULong
 from dissectors.interface import Frame, Problem
 from dissectors.limits import (
@@ -36,9 +37,6 @@ _MAGIC: Final = 0x414D5150  # "AMQP"
 
 # Empty frames in a row that are believed: what an idle connection is made of.
 _EMPTY_ROW: Final = 4
-
-# Faults after which it is unknown where a value ends.
-_SIZE_FAULTS = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT", "T-CODE-UNKNOWN")
 
 # Wrong headers whose size may be right, and at which octet they are wrong.
 _WRONG_AT = {"F-DOFF-MIN": 4, "F-DOFF-RANGE": 4, "F-TYPE-KNOWN": 5}
@@ -325,7 +323,7 @@ class FrameDecoder(StreamDecoder):
         """What the framing chapter demands of a frame's body. more: octets stand behind its value."""
         if more and frame.problems:
             for problem in frame.problems:
-                if problem.code in _SIZE_FAULTS:
+                if problem.code in SIZE_FAULTS:
                     # Where the value really ends is unknown then.
                     more = False
         behind = self.reader.pos - self.reader.origin
@@ -341,7 +339,7 @@ class FrameDecoder(StreamDecoder):
                 frame.add_problem(Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative"))
             elif more and not isinstance(body, Transfer):
                 frame.add_problem(Problem("F-BODY-PAYLOAD", behind, "", f"octets follow the {frame.name}"))
-        elif not frame.problems and frame.missing == 0:
+        elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):
             what = "a value without descriptor"
             if isinstance(body, Described):
                 what = "a described value that is none"
@@ -419,6 +417,11 @@ class FrameDecoder(StreamDecoder):
         own = decoder.restore(state)
         decoder.layer, decoder.framed, decoder.tls, decoder.hello, decoder.listening = own
         return decoder
+
+
+def _explains(problem: Problem) -> bool:
+    """Whether it may be why a frame's body is none: it is the body's own, or blurs what stands in it."""
+    return problem.path == "" or problem.code in BLURRING
 
 
 def _without_content(body: object) -> object:

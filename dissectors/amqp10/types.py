@@ -40,7 +40,17 @@ from dissectors.interface import Problem
 from dissectors.limits import MAX_DEPTH, MAX_EMPTY_ELEMENTS, MAX_PROBLEMS, MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
 
-__all__ = ["FORMAT_CODES", "ValueReader", "type_name"]
+__all__ = ["BLURRING", "FORMAT_CODES", "SIZE_FAULTS", "ValueReader", "type_name"]
+
+SIZE_FAULTS = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT", "T-CODE-UNKNOWN")
+"""Faults after which it is unknown where a value ends."""
+
+BLURRING = (
+    *SIZE_FAULTS,
+    *("T-CODE-EXT", "T-DESC-CTOR", "T-ARR-CTOR", "T-MAP-EVEN"),
+    *("T-COMP-TYPE", "T-COMP-LIST", "T-COMP-DESC", "T-COMP-MULT-ARRAY"),
+)
+"""Those, and faults that are what a value looks like where none begins."""
 
 # types.xml, section "encodings": every format code that is assigned, and its type.
 FORMAT_CODES: dict[int, str] = {
@@ -214,6 +224,16 @@ class ValueReader:
     def sound(self, found: i64) -> bool:
         """Whether what was read since there were `found` problems is whole and without another."""
         return len(self.problems) == found and not (self.cut and self.pos >= self.end)
+
+    def blurred(self, found: i64) -> bool:
+        """Whether one of the problems since there were `found` may be why a count or size does not fit."""
+        at = found
+        size: i64 = len(self.problems)
+        while at < size:
+            if self.problems[at].code in BLURRING:
+                return True
+            at += 1
+        return False
 
     def rest(self, start: i64) -> Raw:
         """Everything from `start` to the end of what is being read, undecoded."""
@@ -594,8 +614,8 @@ class ValueReader:
         return result
 
     def fits(self, code: str, what: str, read: i64, count: i64, start: i64, found: i64) -> None:
-        """After a compound: did its count of items use up its size? Silent after a problem inside."""
-        if len(self.problems) > found or self.budget < 0 or self.cut:
+        """After a compound: did its count of items use up its size? Silent if a fault inside explains it."""
+        if self.budget < 0 or self.cut or self.blurred(found):
             return
         if read < count:
             self.problem(code, start, f"the {what} counts {count} items, there is room for {read}")

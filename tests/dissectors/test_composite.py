@@ -572,6 +572,53 @@ def test_a_fault_in_an_element_beyond_has_its_place() -> None:
     assert problems(reader.problems) == [("T-COMP-EXTRA", 7, "end"), ("T-BOOL-OCTET", 8, "end[2]")]
 
 
+def miscounted(octets: bytes, by: int) -> bytes:
+    """A composite of list8 with another count of its items."""
+    assert octets[3] == 0xC0
+    return octets[:5] + bytes([octets[5] + by]) + octets[6:]
+
+
+WRONG_INSIDE = [
+    (amqp.target(address="q", extra=[None]), "T-COMP-EXTRA"),
+    (amqp.target(capabilities=amqp.raw("a3 01 c3")), "T-SYM-ASCII"),
+    (amqp.target(address="q", dynamic=amqp.raw("56 02")), "T-BOOL-OCTET"),
+    (amqp.target(dynamic_node_properties=amqp.map_([(amqp.string("k"), True)])), "T-FIELDS-KEY"),
+    (amqp.target(durable=9), "M-DURABLE-RANGE"),
+]
+
+
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize(("inner", "code"), WRONG_INSIDE, ids=[code for _, code in WRONG_INSIDE])
+def test_a_fault_inside_does_not_hide_a_wrong_count(inner: bytes, code: str, by: int) -> None:
+    octets = amqp.attach(
+        name="n",
+        handle=0,
+        role=False,
+        target=inner,
+        unsettled={},
+        initial_delivery_count=0,
+        max_message_size=1,
+    )
+    _, reader = read(miscounted(octets, by))
+    inside, outside = problems(reader.problems)
+    assert inside[2].startswith("attach.target")
+    assert outside == ("T-LIST-FIT", 0, "attach")
+
+
+@pytest.mark.parametrize("by", [1, -1])
+def test_elements_beyond_the_last_field_do_not_hide_a_wrong_count(by: int) -> None:
+    octets = amqp.end(error=amqp.error(condition="c"), extra=[amqp.uint(7), None, "more"])
+    _, reader = read(miscounted(octets, by))
+    assert [found[0] for found in problems(reader.problems)] == ["T-COMP-EXTRA", "T-LIST-FIT"]
+
+
+def test_what_follows_an_empty_list_is_not_counted_to_it() -> None:
+    outer = amqp.detach(handle=0, closed=True, error=amqp.raw("00 53 1d 45"))
+    for octets in (b"\x00\x53\x14\x45" + b"payload", outer, amqp.list_([outer, True])):
+        _, reader = read(octets)
+        assert [found[0] for found in problems(reader.problems)] in (["P-TRANSFER-MAND"], ["P-ERROR-MAND"])
+
+
 @pytest.mark.parametrize("width", [1, 4])
 class TestSizeAndCountOfTheList:
     """begin(null, 1, 2, 3) with a list that claims other numbers than it has."""

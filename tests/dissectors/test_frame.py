@@ -296,6 +296,15 @@ def test_body_that_is_none(body: bytes, type: int, code: str, at: int, name: str
     assert after.problems == []
 
 
+def test_a_fault_inside_does_not_hide_that_the_body_is_no_performative() -> None:
+    target = amqp.target(address="q", extra=[None])
+    (frame,) = decode(amqp.frame(amqp.described(amqp.ulong(0x19), amqp.list_([amqp.uint(0), target]))))
+    assert [found.code for found in frame.problems] == ["T-COMP-EXTRA", "F-BODY-PERF"]
+    # But one after which nobody knows what stands there does.
+    (frame,) = decode(amqp.frame(amqp.described(amqp.ulong(0x19), amqp.list_([amqp.raw("3f"), target]))))
+    assert "F-BODY-PERF" not in [found.code for found in frame.problems]
+
+
 @pytest.mark.parametrize("name", [name for name in PERFORMATIVES if name != "transfer"])
 def test_only_a_transfer_has_a_payload(name: str) -> None:
     body = PERFORMATIVES[name]

@@ -72,9 +72,9 @@ def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: 
 
     Why it matters: the receiver's delivery-count and credit say how much is left; who computes it otherwise
     stops too early.
-    Silent when: it tells of none at all, as many do that count nothing here, or octets of either peer since
-    the attach were not captured. Possible when deliveries were aborted, resumed or are under way: whether
-    these count nobody says.
+    Silent when: it tells of none at all and may have known of none, or octets of either peer since the attach
+    were not captured. Possible when deliveries were aborted, resumed or are under way: whether these count
+    nobody says.
     """
     case.report(
         "amqp10/L-CREDIT-FORMULA",
@@ -90,11 +90,12 @@ def judge_stated_credit(case: Case, link: LinkEnd, body: Flow) -> bool:
     limits = link.limits
     if body.link_credit is None or body.delivery_count is None or len(limits) == 0 or not link.whole:
         return False
-    if body.link_credit == 0:
-        return False  # said by many that count nothing here
     count = nearest(body.delivery_count, link.count)
     total = count + body.link_credit
     sure = link.uncounted == 0 and link.open is None
+    if body.link_credit == 0 and (not link.credit_read or count >= min(limits.bounds)):
+        # Credit is zero at first, and where a receiver takes back what was used already it is not below that.
+        return False
     if (
         sure
         and link.told_total != UNKNOWN

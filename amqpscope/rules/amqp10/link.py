@@ -408,25 +408,43 @@ def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
         case.report("amqp10/L-DRAIN-OWNER", "a sender's flow has drain, which the receiver has not set")
 
 
-def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow) -> None:
-    """A sender advances its delivery-count to drain the link, and says that it has credit left.
+def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool) -> None:
+    """A sender answers a request to drain: it has credit left, or none but for an advanced delivery-count.
 
-    Why it matters: drained means that all credit is used; the receiver waits for the rest.
+    Why it matters: drained means that delivery-count reaches the limit; the receiver waits for the rest.
     Silent when: octets since the attach were not captured. Possible when the receiver has granted other
-    credit than that: what is left may be of the other.
+    credit than that (what is left may be of the other), or when deliveries were aborted, resumed or are under
+    way: whether these count nobody says.
     """
-    if not link.sender or not link.whole or body.delivery_count is None or not body.link_credit:
+    if not link.sender or not link.whole or body.delivery_count is None or link.drain_end == UNKNOWN:
+        return
+    limits = link.limits
+    if len(limits) == 0:
         return
     count = nearest(body.delivery_count, link.count)
-    if link.drain_end != UNKNOWN and count > link.count and len(link.limits) > 0:
-        # An earlier credit used up, and a newer one left: to be told in one flow.
-        newer = link.limits.newest() > link.drain_limit or int(count) in link.limits.bounds
-        case.report(
-            "amqp10/L-DRAIN-STATE",
-            f"delivery-count advances to {body.delivery_count}, but link-credit {body.link_credit} is left",
-            POSSIBLE if newer else CERTAIN,
-            {"delivery_count": int(raw(link.count)), "drain": True},
-        )
+    evidence: dict[str, object] = {"delivery_count": int(raw(link.count)), "drain": True}
+    if body.link_credit:
+        if count > link.count:
+            # An earlier credit used up, and a newer one left: to be told in one flow.
+            newer = limits.newest() > link.drain_limit or int(count) in limits.bounds
+            case.report(
+                "amqp10/L-DRAIN-STATE",
+                f"delivery-count advances to {body.delivery_count}, but link-credit "
+                f"{body.link_credit} is left",
+                POSSIBLE if newer else CERTAIN,
+                evidence,
+            )
+    elif body.link_credit == 0 and body.drain and right and limits.ends[0] <= link.drain_end:
+        least = min(limits.bounds)
+        if count < least:
+            sure = link.uncounted == 0 and link.open is None
+            case.report(
+                "amqp10/L-DRAIN-STATE",
+                f"link-credit is 0, but delivery-count is {body.delivery_count}: to drain the link it has to "
+                f"advance to {raw(least)}",
+                CERTAIN if sure else POSSIBLE,
+                evidence,
+            )
 
 
 def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
@@ -436,7 +454,7 @@ def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
         before = case.found
         sender_with_other_delivery_count(case, link, body)
         found = case.found
-        drained_with_credit_left(case, link, body)
+        drained_with_credit_left(case, link, body, found == before)
         if case.found == found and (found > before or not counting.judge_stated_credit(case, link, body)):
             sender_with_credit_of_its_own(case, link, body)
         sender_with_drain_of_its_own(case, link, body)

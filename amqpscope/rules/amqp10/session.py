@@ -194,7 +194,7 @@ def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
         # A session that answers cannot have missed the begin that it answers.
         own = session.begin
-        read = own is not None and own.remote_channel is not None
+        read = session.begin_read or (own is not None and own.remote_channel is not None)
         certainty = CERTAIN if read else case.me.knowledge.certainty(session.peer_begin_end)
         case.report(
             "amqp10/S-FLOW-NEXTIN-SET",
@@ -227,21 +227,30 @@ def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: F
 
 
 def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body: Flow) -> None:
-    """A flow's next-incoming-id is beyond what the peer has sent.
+    """A flow's next-incoming-id is beyond what the peer has sent, or goes back.
 
-    Why it matters: the peer computes its window from it, and gets one that is too large, or none.
-    Silent when: the peer's begin was not captured, or octets since.
+    Why it matters: the peer computes its window from it, and gets one that is too large, too small, or none.
+    Silent when: the peer's begin was not captured, or octets since. That it goes back, also when the peer's
+    next-outgoing-id did.
     """
     value = body.next_incoming_id
     if value is None or session.peer_begin is None or not session.whole or not case.me.whole:
         return
-    ahead = nearest(value, session.peer_next_id) - session.peer_next_id
-    behind = nearest(value, session.peer_next_id) - session.peer_initial_id
-    if ahead > 0 or behind < 0:
+    count = nearest(value, session.peer_next_id)
+    first = session.peer_initial_id
+    sent = session.peer_next_id - first
+    wrong = ""
+    if count < first:
+        wrong = f"the peer's transfers begin with {raw(first)}"
+    elif count > session.peer_next_id:
+        wrong = f"the peer has sent {sent} transfers" if sent != 1 else "the peer has sent one transfer"
+        wrong = f"{wrong} and comes to {raw(session.peer_next_id)} next"
+    elif count < session.told_incoming and not session.set_back:
+        wrong = f"the flow before it had {raw(session.told_incoming)} already"
+    if wrong:
         case.report(
             "amqp10/S-FLOW-NEXTIN-VALUE",
-            f"next-incoming-id is {value}, the peer has sent {raw(session.peer_initial_id)} "
-            f"up to {raw(session.peer_next_id)}",
+            f"next-incoming-id is {value}, but {wrong}",
             CERTAIN,
             {"next_incoming_id": int(raw(session.peer_next_id))},
         )

@@ -12,6 +12,9 @@ for all:
     disposition     as receiver: the peer's deliveries it names
     transfer        credit or window that only one flow of the peer's gave: that flow
 
+Credit that it uses, or gives back to drain a link, proves no certain one of several flows, but that it has
+read one, and the begin before it (`credit_read`, `begin_read`).
+
 An attach, detach, end or close proves nothing: it may have crossed the peer's.
 
 Nothing here judges. What is illegal is taken in the most likely sense, so that one fault does not make
@@ -302,18 +305,27 @@ class Endpoint(Receiving):
         knowledge = self.knowledge
         if isinstance(body, Transfer):
             session = self.session_on(record.frame.channel)
-            if session is not None:
+            if session is not None and session.whole:
                 knowledge.prove(session.limits.proved_by(session.next_id))
                 if body.handle is not None:
                     link = session.handles.get(body.handle)
-                    if link is not None and link.open is None:
+                    if link is not None and link.open is None and link.whole:
                         knowledge.prove(link.limits.proved_by(link.count))
                         link.limits.settle(knowledge.must)
+                        if not link.credit_read and link.may_use(1):
+                            link.credit_read = True
+                            session.begin_read = True
                 session.limits.settle(knowledge.must)
         elif isinstance(body, Flow):
             session = self.session_on(record.frame.channel)
-            if session is not None and body.next_incoming_id is not None:
-                knowledge.prove(session.proved_by(body.next_incoming_id))
+            if session is not None:
+                if body.next_incoming_id is not None:
+                    knowledge.prove(session.proved_by(body.next_incoming_id))
+                if body.drain and body.handle is not None and session.whole:
+                    link = session.handles.get(body.handle)
+                    if link is not None and link.is_drained_by(body):
+                        link.credit_read = True
+                        session.begin_read = True
         elif isinstance(body, Disposition):
             session = self.session_on(record.frame.channel)
             if session is not None and body.role and body.first is not None:

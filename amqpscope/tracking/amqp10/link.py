@@ -152,6 +152,8 @@ class LinkEnd:
         self.initial_count: i64 = 0
         self.count: i64 = 0
         self.limits: Limits = Limits()
+        # It has used credit, or given some back: it has read that it was granted.
+        self.credit_read: bool = False
         self.drain: bool = False
         self.drain_end: i64 = UNKNOWN
         # The largest limit that a flow with drain has set: up to it the sender may advance its count.
@@ -280,6 +282,7 @@ class LinkEnd:
         self.limits = Limits()
         self.bare_limit = UNKNOWN
         self.told_total = UNKNOWN
+        self.credit_read = False
         self.drain = False
         self.drain_end = UNKNOWN
         self.drain_limit = UNKNOWN
@@ -317,6 +320,23 @@ class LinkEnd:
                     self.told_count = count
                     self.told_total = count + flow.link_credit
                     self.told_end = self.limits.ends[0]
+
+    def may_use(self, credit: i64) -> bool:
+        """Whether some grant that this end can have read allows so many deliveries more."""
+        at: i64 = 0
+        size: i64 = len(self.limits)
+        while at < size:
+            if self.count + credit <= self.limits.bounds[at]:
+                return True
+            at += 1
+        return False
+
+    def is_drained_by(self, flow: Flow) -> bool:
+        """Whether this end lawfully gives back credit with a flow of its own that has drain."""
+        if not self.sender or not self.whole or flow.delivery_count is None or self.drain_end == UNKNOWN:
+            return False
+        credit = nearest(flow.delivery_count, self.count) - self.count
+        return credit > 0 and self.may_use(credit)
 
     def receive_flow(self, flow: Flow, end: i64, packet: i64) -> None:
         """This end received the other end's flow for the link."""
@@ -426,7 +446,7 @@ class LinkEnd:
             (int(self.continued), int(self.bare_limit), int(self.available), int(self.offered)),
             (int(self.told_count), int(self.told_total), int(self.told_end)),
             (int(self.initial_count), int(self.count), self.limits.dump()),
-            (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted)),
+            (self.drain, int(self.drain_end), int(self.drain_limit), int(self.uncounted), self.credit_read),
             None if self.open is None else deliveries.number(self.open),
             tuple((tag, deliveries.number(delivery)) for tag, delivery in self.tags.items()),
             (tuple(sorted(self.resumed)), tuple(self.former.items()), int(self.anew)),
@@ -463,7 +483,7 @@ class LinkEnd:
         link.initial_count = count[0]
         link.count = count[1]
         link.limits = Limits.load(count[2])
-        link.drain, link.drain_end, link.drain_limit, link.uncounted = drain
+        link.drain, link.drain_end, link.drain_limit, link.uncounted, link.credit_read = drain
         link.resumed = set(resumed[0])
         link.former = dict(resumed[1])
         link.anew = resumed[2]

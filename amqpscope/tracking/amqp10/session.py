@@ -62,6 +62,8 @@ class SessionEnd:
         self.peer_begin: Begin | None = None
         self.peer_begin_end: i64 = UNKNOWN
         self.peer_begin_packet: i64 = 0
+        # It has used what only who has read the peer's begin can use.
+        self.begin_read: bool = False
         self.peer_end_end: i64 = UNKNOWN
         self.asked: i64 = 0
         # What this end sends: transfer-ids as counts, and the bound the peer's windows set.
@@ -87,6 +89,10 @@ class SessionEnd:
         # What it has received, at `could`: the peer's transfer-ids, and where they ended.
         self.peer_initial_id: i64 = 0
         self.peer_next_id: i64 = 0
+        # The last next-incoming-id that it told and that can be right, as a count; and whether the peer's
+        # next-outgoing-id went back, which it may follow.
+        self.told_incoming: i64 = UNKNOWN
+        self.set_back: bool = False
         self.received_ends: list[int] = []
         self.received_deliveries: list[int] = []
         self.received_delivery_ends: list[int] = []
@@ -182,6 +188,10 @@ class SessionEnd:
         """This end sends a flow. What it says of its next-outgoing-id is taken for its own counter."""
         if flow.next_outgoing_id is not None:
             self.next_id = nearest(flow.next_outgoing_id, self.next_id)
+        if flow.next_incoming_id is not None and self.peer_begin is not None:
+            told = nearest(flow.next_incoming_id, self.peer_next_id)
+            if told <= self.peer_next_id:
+                self.told_incoming = told
         self.echo_end = UNKNOWN
         if flow.outgoing_window is not None and not self.own_told:
             self.own_limit = self.next_id + flow.outgoing_window
@@ -214,6 +224,8 @@ class SessionEnd:
                 self.sync_end = end
                 self.sync_packet = packet
                 self.sync_id = following
+            elif following < self.peer_next_id:
+                self.set_back = True
 
     def receive_transfer(self, end: i64) -> None:
         """This end received a transfer frame, which ends at `end` of the peer's stream."""
@@ -390,6 +402,7 @@ class SessionEnd:
             (int(self.lowest), self.high_told),
             (int(self.own_limit), self.own_told, int(self.hasty_limit), self.hasty_bare, int(self.continued)),
             (int(self.sync_end), int(self.sync_packet), int(self.sync_id)),
+            (int(self.told_incoming), self.set_back, self.begin_read),
             (int(self.echo_end), int(self.echo_time), int(self.echo_packet)),
             tuple(dumped_links),
             tuple(dumped_deliveries),
@@ -399,7 +412,7 @@ class SessionEnd:
     def load(state: tuple[Any, ...]) -> "SessionEnd":
         """What `dump` gave, as an object again."""
         about, begin, peer_begin, ends, ids, peer_ids, received, sent = state[:8]
-        stated, aborted, tables, lowest, windows, sync, echo, links, deliveries = state[8:]
+        stated, aborted, tables, lowest, windows, sync, told, echo, links, deliveries = state[8:]
         session = SessionEnd(about[0])
         _, session.state, session.whole, session.channel, session.peer_channel = about
         value = load_value(begin[0])
@@ -439,5 +452,6 @@ class SessionEnd:
         session.own_limit, session.own_told, session.hasty_limit, session.hasty_bare = windows[:4]
         session.continued = windows[4]
         session.sync_end, session.sync_packet, session.sync_id = sync
+        session.told_incoming, session.set_back, session.begin_read = told
         session.echo_end, session.echo_time, session.echo_packet = echo
         return session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, without
+from scenarios.pairs import legal, pair, told, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -55,10 +55,39 @@ def credit_computed_otherwise(d: Dialogue) -> None:
     d.goodbye()
 
 
-@legal("a sender that tells of no credit at all")
+@legal("a sender that tells of no credit and may have read of none")
 def no_credit_told(d: Dialogue) -> None:
     d.linked(credit=10)
     d.client.flow(handle=0, delivery_count=0, link_credit=0)
+    d.goodbye()
+
+
+@told("a sender that tells of no credit and has used some")
+def no_credit_told_that_was_used(d: Dialogue) -> None:
+    d.linked(credit=10)
+    d.client.transfer()
+    d.client.flow(handle=0, delivery_count=1, link_credit=0).breaks("L-CREDIT-FORMULA")
+    d.goodbye()
+
+
+@legal("a sender that tells of no credit when more was taken back than it had left")
+def no_credit_left_by_the_receiver(d: Dialogue) -> None:
+    d.linked(credit=10)
+    d.client.transfer()
+    d.client.transfer()
+    d.server.flow(handle=0, delivery_count=0, link_credit=0)
+    d.client.flow(handle=0, delivery_count=2, link_credit=0)
+    d.goodbye()
+
+
+@legal("a sender that tells of no credit when all is used")
+def no_credit_left(d: Dialogue) -> None:
+    d.linked(credit=2)
+    d.client.transfer()
+    d.client.transfer()
+    d.client.flow(handle=0, delivery_count=2, link_credit=0)
+    d.server.flow(handle=0, delivery_count=2, link_credit=2)
+    d.client.flow(handle=0, delivery_count=2, link_credit=0)
     d.goodbye()
 
 

@@ -479,3 +479,10 @@ def suspended_and_resumed(d: Dialogue) -> None:
     d.server.disposition(3, 4)
     d.client.transfer(delivery_tag=b"a")
     d.goodbye()
+
+
+@told("a transfer without any field")
+def transfer_without_any_field(d: Dialogue) -> None:
+    d.linked()
+    d.client.frame(b"\x00\x53\x14\x45", amqp.amqp_value("x")).breaks("P-TRANSFER-MAND")
+    d.goodbye()

@@ -263,6 +263,25 @@ def drained_with_credit_left(d: Dialogue) -> None:
     d.goodbye()
 
 
+@told("drained without advancing delivery-count")
+def drained_without_advancing(d: Dialogue) -> None:
+    d.linked(credit=10)
+    d.client.transfer()
+    d.server.flow(handle=0, link_credit=9, drain=True)
+    d.client.flow(handle=0, delivery_count=1, link_credit=0, drain=True).breaks("L-DRAIN-STATE")
+    d.goodbye()
+
+
+@told("drained without advancing delivery-count far enough, inside a delivery")
+def drained_inside_a_delivery(d: Dialogue) -> None:
+    d.linked(credit=10)
+    d.client.transfer(amqp.amqp_value("x"), more=True)
+    d.server.flow(handle=0, delivery_count=0, link_credit=10, drain=True)
+    d.client.flow(handle=0, delivery_count=9, link_credit=0, drain=True).may_break("L-DRAIN-STATE")
+    d.client.transfer(b"")
+    d.goodbye()
+
+
 @told("drained, and credit granted since")
 def drained_and_credit_granted_since(d: Dialogue) -> None:
     d.linked(credit=5)

@@ -137,6 +137,46 @@ def next_incoming_id_before_the_first(d: Dialogue) -> None:
     d.goodbye()
 
 
+@told("next-incoming-id goes back")
+def next_incoming_id_goes_back(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.transfer()
+    d.server.flow(next_incoming_id=2)
+    d.server.flow(next_incoming_id=1).breaks("S-FLOW-NEXTIN-VALUE")
+    d.server.flow(next_incoming_id=2)
+    d.goodbye()
+
+
+@told("next-incoming-id goes back where the other peer's next-outgoing-id did")
+def next_incoming_id_follows_the_peer_back(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.transfer()
+    d.server.flow(next_incoming_id=2)
+    d.client.flow(next_outgoing_id=1).breaks("S-FLOW-NEXTOUT")
+    d.server.flow(next_incoming_id=2)
+    d.server.flow(next_incoming_id=1)
+    d.goodbye()
+
+
+@told("no next-incoming-id in a session whose credit was used")
+def no_next_incoming_id_after_credit_was_used(d: Dialogue) -> None:
+    d.linked(credit=10)
+    d.client.transfer()
+    d.client.flow(next_incoming_id=None).breaks("S-FLOW-NEXTIN-SET")
+    d.goodbye()
+
+
+@told("no next-incoming-id in the answer to a drain")
+def no_next_incoming_id_in_the_answer_to_a_drain(d: Dialogue) -> None:
+    d.linked(credit=10)
+    d.server.flow(handle=0, link_credit=10, drain=True)
+    answer = d.client.flow(handle=0, next_incoming_id=None, delivery_count=10, link_credit=0, drain=True)
+    answer.breaks("S-FLOW-NEXTIN-SET")
+    d.goodbye()
+
+
 @pair("S-FLOW-NOHANDLE-DC", then=SAME)
 def session_flow_with_delivery_count(d: Dialogue) -> None:
     _session_flow(d, "S-FLOW-NOHANDLE-DC", delivery_count=0)
