@@ -45,7 +45,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 13
+_DUMP_VERSION = 14
 
 _NO_DOUBTS: Final = (-1, -1)
 
@@ -128,6 +128,9 @@ class ConnectionAnalysis(FrameSink):
     def finish(self, reason: str) -> None:
         """No more segments will come: `capture` (it ended), `evicted`, `reused` (its ports were)."""
         self.tcp.finish()
+        if self.connection.failed:
+            self.tcp.release()
+            return
         if self.tcp.stream(0).ended == "rst" or self.tcp.stream(1).ended == "rst":
             reason = "rst"  # ends the other direction too
         self.first_entry.finish(reason)
@@ -148,6 +151,25 @@ class ConnectionAnalysis(FrameSink):
         self.tcp.release()
         self.first.sink = _NOBODY
         self.second.sink = _NOBODY
+
+    def give_up(self) -> None:
+        """An error of this program came up in here: nothing more is read of the connection.
+
+        What was found so far stands. Segments are still taken, for the connection's end has to be known.
+        """
+        self.ignored = True
+        self.concluded = True
+        self.left = None
+        self.waiting = []
+        judge = self.judge
+        self.judge = None
+        if judge is not None and self.findings is not None:
+            self.findings += judge.made
+        for side in (self.first, self.second):
+            side.release()
+            side.ended = "failed"
+            side.sink = _NOBODY
+        self.notes.finish()
 
     # From reassembly
 

@@ -33,7 +33,7 @@ from amqpscope.limits import (
     NEW_CONNECTION_SILENCE,
 )
 from amqpscope.model import Connection, Counter, FrameRecord
-from amqpscope.note import Note
+from amqpscope.note import Note, mishap
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.summary import ConnectionSummary
@@ -127,7 +127,8 @@ class ConnectionTable(SegmentSink):
     they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set; `order` of
     each says when it began. Of those that were no AMQP only the first `MAX_OTHER_CONNECTIONS` are kept, or
     gathered if `few_others` is set; `not_kept` counts the others.
-    `protocols` counts the connections that are over by protocol.
+    `protocols` counts the connections that are over by protocol. An error of this program ends the reading of
+    the connection in which it comes up, and no other one's; `failed` counts them.
     """
 
     def __init__(
@@ -171,6 +172,7 @@ class ConnectionTable(SegmentSink):
         self.few_others: bool = keep
         self._ended: list[ConnectionAnalysis] = []
         self.protocols: dict[str, int] = {}
+        self.failed: i64 = 0
         # Of connections that are over: those that had frames, how many, and when the first frame was.
         self._spoken: i64 = 0
         self._frames: i64 = 0
@@ -239,7 +241,10 @@ class ConnectionTable(SegmentSink):
             analysis = self._open(key, reverse, flags)
             direction = 0
         analysis.tcp.identification = self.identification
-        analysis.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
+        try:
+            analysis.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
+        except Exception as error:
+            self._abandon(analysis, error, packet, time)
         if flags & _FLAGS_FIN_RST and analysis.closing != _CLOSED:
             closing: i64 = direction + 1
             if flags & _FLAG_RST:
@@ -288,13 +293,14 @@ class ConnectionTable(SegmentSink):
         """
         overdue: list[Overdue] = []
         for analysis in list(self._forward.values()):
-            analysis.tcp.tick(now)
-            if now - analysis.tcp.last_time() > _patience(analysis):
-                self._close(analysis, "evicted")
-                continue
-            judge = analysis.judge
-            if judge is not None:
-                overdue += judge.overdue(now)
+            try:
+                analysis.tcp.tick(now)
+                if now - analysis.tcp.last_time() > _patience(analysis):
+                    self._close(analysis, "evicted")
+                elif analysis.judge is not None:
+                    overdue += analysis.judge.overdue(now)
+            except Exception as error:
+                self._abandon(analysis, error, 0, now)
         return overdue
 
     def open_connections(self) -> list[ConnectionAnalysis]:
@@ -460,7 +466,10 @@ class ConnectionTable(SegmentSink):
         key = connection.key
         if self._forward.get(key) is not analysis:
             return
-        analysis.finish(reason)
+        try:
+            analysis.finish(reason)
+        except Exception as error:
+            self._abandon(analysis, error, 0, analysis.tcp.last_time())
         reverse = reverse_key(key)
         del self._forward[key]
         del self._backward[reverse]
@@ -496,9 +505,30 @@ class ConnectionTable(SegmentSink):
             if self._began == 0 or connection.began < self._began:
                 self._began = connection.began
 
+    def fail(self, connection: Connection | None, error: Exception, packet: i64, time: i64) -> None:
+        """An error of this program came up when a connection was looked at, at a packet (0: at none) and time
+        (ns); None: when connections were held against each other. It is told once of each.
+
+        To be called where `error` is caught; an error for want of memory is raised again.
+        """
+        if isinstance(error, MemoryError):
+            raise error
+        if connection is None or not connection.failed:
+            what = "reading this connection" if connection else "holding connections against each other"
+            self.notes.append(mishap(error, packet, time, connection, what))
+            self.failed += 1
+
+    def _abandon(self, analysis: ConnectionAnalysis, error: Exception, packet: i64, time: i64) -> None:
+        self.fail(analysis.connection, error, packet, time)
+        self._whole = False
+        analysis.give_up()
+
     def _correlate(self) -> None:
         """Judge the connections that are over against each other."""
-        self.findings += correlate(self.summaries, self._whole)
+        try:
+            self.findings += correlate(self.summaries, self._whole)
+        except Exception as error:
+            self.fail(None, error, 0, 0)
 
     def _sweep(self) -> None:
         """Drop those that are not to be kept, many at a time."""

@@ -47,7 +47,7 @@ class Finding:
         self.session: i64 = -1
         self.link: str = ""
         self.link_sender: str = ""
-        self.delivery_id: i64 = -1
+        self.delivery_id: int = -1
         self.edition: str = "final"
         self.profile: str = ""
         # What the other peer did: the frame, its error condition, ns after, its packet.
@@ -107,7 +107,7 @@ class Finding:
             self.spot.dump(),
             tuple(self.evidence.items()),
             tuple(self.others),
-            (int(self.session), self.link, self.link_sender, int(self.delivery_id)),
+            (int(self.session), self.link, self.link_sender, self.delivery_id),
             (self.edition, self.profile),
             (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
             (self.other_error, self.watched, int(self.since)),

@@ -24,6 +24,7 @@ class Connection:
     protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
     encrypted: its octets are ciphertext (from the start, or after a TLS header).
     frames: how many were given out. began: the time (ns) of the first.
+    failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
     """
 
     def __init__(self, capture: str, stream: int, instance: int, key: bytes) -> None:
@@ -36,6 +37,7 @@ class Connection:
         self.encrypted: bool = False
         self.frames: i64 = 0
         self.began: i64 = 0
+        self.failed: bool = False
         self._name: str = ""
 
     def end(self, direction: int) -> tuple[str, int]:
@@ -78,6 +80,7 @@ class Connection:
             self.encrypted,
             int(self.frames),
             int(self.began),
+            self.failed,
         )
 
     @staticmethod
@@ -85,7 +88,7 @@ class Connection:
         """What `dump` gave, as an object again."""
         connection = Connection(state[0], state[1], state[2], state[3])
         connection.client, connection.protocol, connection.encrypted = state[4:7]
-        connection.frames, connection.began = state[7:]
+        connection.frames, connection.began, connection.failed = state[7:]
         return connection
 
     def peer(self, direction: i64) -> str:

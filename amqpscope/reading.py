@@ -11,7 +11,7 @@ does not grow with it. A list of files is one capture: their packets in the orde
 that was rotated. `Capture` also has the connections and the notes about the capture itself.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,8 +21,8 @@ from amqpscope.capture.source import Source
 from amqpscope.connections import ConnectionTable
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
-from amqpscope.model import Counter, FrameRecord
-from amqpscope.note import Note
+from amqpscope.model import Connection, Counter, FrameRecord
+from amqpscope.note import INTERNAL, Note
 from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 
@@ -147,6 +147,34 @@ class Capture:
     def began(self) -> int:
         """The time (ns since 1970) of the first frame so far, 0 while there is none."""
         return self._table.began()
+
+    @property
+    def failed(self) -> int:
+        """How often an error of amqpscope itself ended the reading of a connection: see its note."""
+        return int(self._table.failed)
+
+    @property
+    def mishaps(self) -> list[Note]:
+        """The notes that tell of it."""
+        return [note for note in self.notes if note.code == INTERNAL]
+
+    def each(self, records: Iterable[FrameRecord], take: Callable[[FrameRecord], None]) -> None:
+        """Hand records on, one by one. An error of amqpscope itself in `take` is told in a note, once of each
+        connection; one for want of memory is raised.
+        """
+        for record in records:
+            try:
+                take(record)
+            except Exception as error:
+                self.fail(record.connection, error, record.packet, record.time)
+
+    def fail(self, connection: Connection, error: Exception, packet: int = 0, time: int = 0) -> None:
+        """An error of amqpscope itself came up with a connection, at a packet and time (ns) or at its end.
+
+        To be called where `error` is caught, as `each` does.
+        """
+        self._table.fail(connection, error, packet, time)
+        self.notes += self._table.take_notes()
 
     def take_findings(self) -> list[Finding]:
         """The findings since the last call that are complete: the peer reacted, or its connection is over.

@@ -10,6 +10,7 @@ from amqpscope.capture.merging import Merge
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.source import Source
 from amqpscope.errors import CaptureError
+from amqpscope.note import Note
 from amqpscope.reading import BLOCK, Capture, together
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
@@ -36,6 +37,7 @@ class Rereadable:
     ) -> None:
         self._paths = [path] if isinstance(path, str) else list(path)
         self._copy: BinaryIO | None = None
+        self._captures: list[Capture] = []
         self._profile = profile
         self._spec = spec
         self._via = via
@@ -90,7 +92,7 @@ class Rereadable:
     def capture(self, judge: bool, ended: bool = False) -> Capture:
         """Its frames, from the beginning, judged or not. ended: with the connections that are over."""
         files = [self._file(path) for path in self._paths]
-        return Capture(
+        capture = Capture(
             files[0] if len(files) == 1 else files,
             judge=judge,
             keep=False,
@@ -100,6 +102,14 @@ class Rereadable:
             spec=self._spec,
             via=self._via,
         )
+        self._captures.append(capture)
+        return capture
+
+    @property
+    def mishaps(self) -> list[Note]:
+        """The notes on connections that amqpscope failed to read or to understand: one of each."""
+        found = [note for capture in self._captures for note in capture.mishaps]
+        return list({note.connection and note.connection.id: note for note in reversed(found)}.values())[::-1]
 
     def close(self) -> None:
         """No more is asked."""

@@ -3,7 +3,7 @@
 Not compiled, as the values of the protocols, which derive from these and from `int` and `str`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 __all__ = ["Moment", "Pairs", "Raw"]
 
@@ -48,6 +48,10 @@ class Pairs:
             if name == key:
                 return value
         return default
+
+    def without(self, names: Container[str]) -> list[tuple[object, object]]:
+        """The pairs whose key is none of these names. A key may be any value, also one that has no hash."""
+        return [(key, value) for key, value in self.pairs if not (isinstance(key, str) and key in names)]
 
     def __iter__(self) -> Iterator[tuple[object, object]]:
         return iter(self.pairs)

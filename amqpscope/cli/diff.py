@@ -135,6 +135,8 @@ def diff(
         sys.stdout.flush()
     except BrokenPipeError:
         leave_stdout()  # whoever looks has seen enough; the verdict stands
+    if a.mishaps or b.mishaps:
+        return Status.FAILURE
     return _status(comparison, policy.terms.allow_empty)
 
 

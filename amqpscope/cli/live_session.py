@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 from amqpscope.cli.audience import Audience
-from amqpscope.cli.output import say
+from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.recording import Recording
 from amqpscope.cli.status import Status
 from amqpscope.finding import Finding
 from amqpscope.limits import LIVE_BEHIND
+from amqpscope.note import INTERNAL, Note
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
@@ -81,6 +82,7 @@ class LiveSession:
         self._breach = 0  # when (by the clock that runs on) the finding waited for was made
         self._awaited = ""
         self._left_behind = False
+        self._mishaps: list[Note] = []
 
     def run(self) -> None:
         """Until it ends, and is told how. Raises CaptureError when the source fails."""
@@ -109,6 +111,8 @@ class LiveSession:
         if self._signal:
             return Status.TERMINATED
         if self._recording is not None and self._recording.failed:
+            return Status.FAILURE
+        if self.watch.table.failed:
             return Status.FAILURE
         if self.failed:
             return Status.FINDINGS
@@ -140,6 +144,7 @@ class LiveSession:
         for finding in batch.complete:
             self.counts.add(finding)
             self.failed = self.failed or self._policy.counts(finding)
+        self._mishaps += [note for note in batch.notes if note.code == INTERNAL]
         recording = self._recording
         if recording is not None:
             recording.remark(batch)
@@ -218,6 +223,7 @@ class LiveSession:
             say(f"ended by {self._awaited}")
         elif self._stop.rules and not self._signal:
             say("what --until waits for was not seen")
+        notes_to_stderr(self.watch.source.name, self._mishaps)
         if self._left_behind:
             say("packets that had come were not looked at: it takes more time than there was")
         if audience.left_out:

@@ -178,6 +178,13 @@ def run(arguments: list[str]) -> int:
         return _failed(str(error))
     except OSError as error:
         return _failed(f"{error.filename or 'output'}: {error.strerror or error}")
+    except MemoryError:
+        raise
+    except Exception as error:
+        from amqpscope.note import mishap
+
+        note = mishap(error, 0, 0, None, "this run")
+        return _failed(f"{note.code}: {note.detail}")
     return result if isinstance(result, int) else Status.FINE
 
 

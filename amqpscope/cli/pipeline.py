@@ -26,6 +26,7 @@ from amqpscope.cli.judging import (
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
+from amqpscope.note import INTERNAL
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.terms import Terms
 from amqpscope.report.printable import printable
@@ -57,7 +58,8 @@ be read at all, no Java, unknown option), 3 no AMQP 1.0 or 0-9-1 in any
 capture, 130 interrupted. 2 before 1 before 3 before 0; the tables have all
 there was.
 What is in a directory and is no capture is only told, and has its row in the
-table files; but a SOURCE without any capture is a failure.
+table files; but a SOURCE without any capture is a failure. If a SOURCE is
+missing, or nothing at all can be read, the lake stays as it was.
 """
 
 _SUMMARY_EPILOG = """\b
@@ -209,6 +211,14 @@ def run(
             help="Exit with 0 also without AMQP 1.0 or 0-9-1.",
         ),
     ] = False,
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing",
+            rich_help_panel=STATUS_PANEL,
+            help="Go on without a SOURCE that is missing; else nothing is replaced in the lake.",
+        ),
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", rich_help_panel=_HOW, help="Do not show how far it is.")
     ] = False,
@@ -249,7 +259,7 @@ def run(
                 return Status.FINE
             files = sum(len(one.files) for one in analysis.plan.sets)
             with progress(spark, files, quiet) as tally:
-                outcome = analysis.write(out, chosen, tally, policy.profile, policy.spec)
+                outcome = analysis.write(out, chosen, tally, policy.profile, policy.spec, allow_missing)
             troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:
@@ -263,6 +273,9 @@ def run(
         say(f"{capture}: {reason}: {detail}")
     if len(troubles) > _TROUBLES_SHOWN:
         say(f"{len(troubles) - _TROUBLES_SHOWN} more inputs not read, or not to the end (table files)")
+    for key in outcome.counts:
+        if key[0] == "mishap":
+            say(f"{key[1]}: {INTERNAL}: {key[2]}".removeprefix(": "))
     if skipped:
         say(f"{count(len(skipped), 'file')} in directories {'is' if len(skipped) == 1 else 'are'} no capture")
     outcome.counts["file", "skipped"] = len(skipped)
@@ -381,7 +394,7 @@ def _session(master: str | None, verbose: bool, configuration: list[str] | None)
 
 def _statuses(counts: Counter[tuple[str, ...]], terms: Terms) -> list[Status]:
     statuses = [Status.FINE]
-    if counts["file", "unreadable"]:
+    if counts["file", "unreadable"] or any(key[0] == "mishap" for key in counts):
         statuses.append(Status.FAILURE)
     for key, number in counts.items():
         certain = key[-1] == "certain" or terms.possible

@@ -285,7 +285,7 @@ def _read_one(
                         break
             writer.finish(capture)
             if left == 0:
-                return Status.FINE, left
+                return Status.FAILURE if capture.failed else Status.FINE, left
             status = capture_status(capture, allow_empty)
             if status is Status.FINE and seen and not shown:
                 say(f"{capture.name}: none of its {seen} frames is asked for")
@@ -311,6 +311,8 @@ def _told_if_interrupted(capture: Capture, writer: Writer) -> Iterator[None]:
 
 def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -> Status:
     """What a capture read to its end amounts to; says so if there was nothing to read, or to check."""
+    if capture.failed:
+        return Status.FAILURE
     nothing = nothing_to(capture, purpose)
     if not nothing:
         return Status.FINE

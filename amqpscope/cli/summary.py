@@ -97,7 +97,10 @@ def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, a
                 if (wanted is None or is_connection(connection, wanted)) and (
                     everything or connection.frames or connection.protocol.startswith("amqp")
                 ):
-                    writer.add(analysis, known)
+                    try:
+                        writer.add(analysis, known)
+                    except Exception as error:
+                        capture.fail(connection, error)
                 else:
                     writer.others += 1
 
@@ -105,8 +108,7 @@ def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, a
         try:
             with progress(capture, streaming=False) as meter:
                 for records in capture.blocks():
-                    for record in records:
-                        gathered.add(record)
+                    capture.each(records, gathered.add)
                     over()
                     meter.update()
         except (KeyboardInterrupt, CaptureError) as error:

@@ -11,7 +11,7 @@ import typer
 
 from amqpscope.cli.inputs import Input, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
-from amqpscope.cli.output import painter, say
+from amqpscope.cli.output import notes_to_stderr, painter, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.model import Connection
@@ -169,7 +169,16 @@ def why(
         paint = painter()[0].paint
         for line, hang in answer_lines(answer, scenes, frame):
             print(paint(line, hang))
-    return Status.FINE if answer.connection is not None else Status.NO_AMQP
+    return _status(material, answer.connection is not None)
+
+
+def _status(material: Rereadable, found: bool) -> Status:
+    """found: whether there is something to explain. What amqpscope itself did not manage is told."""
+    if material.mishaps:
+        sys.stdout.flush()
+        notes_to_stderr(material.name, material.mishaps)
+        return Status.FAILURE
+    return Status.FINE if found else Status.NO_AMQP
 
 
 def _number(given: str) -> int:
@@ -241,4 +250,4 @@ def _ends(material: Rereadable, which: str | None, form: Format, below: bool) ->
         if nothing:
             sys.stdout.flush()
             say(f"{material.name}: {nothing}")
-    return Status.FINE if found else Status.NO_AMQP
+    return _status(material, bool(found))

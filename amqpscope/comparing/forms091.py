@@ -82,7 +82,7 @@ class Forms091:
             elif isinstance(value, FieldTable):
                 table = value.read()
                 if name in _PEERS:
-                    table = Table([(key, item) for key, item in table.pairs if key not in IDENTITY])
+                    table = Table(table.without(IDENTITY))
                 collected.value(name, table)
             else:
                 collected.add(name, TEXT.field(body, field, value))

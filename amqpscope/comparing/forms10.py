@@ -285,8 +285,7 @@ def _hostname(collected: Collector, path: str, value: object) -> None:
 
 def _peer_properties(collected: Collector, path: str, value: object) -> None:
     if isinstance(value, Map):
-        told = [(key, item) for key, item in value.pairs if key not in IDENTITY]
-        collected.value(path, Map(told))
+        collected.value(path, Map(value.without(IDENTITY)))
 
 
 def header_of(collected: Collector, header: ProtocolHeader) -> None:

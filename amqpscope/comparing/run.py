@@ -58,8 +58,7 @@ class Run:
     def read(self, capture: Capture) -> None:
         """Take all of a capture, which judges and keeps no connections."""
         for records in capture.blocks():
-            for record in records:
-                self._take(record)
+            capture.each(records, self._take)
             self._find(capture.take_findings())
         self._find(capture.take_findings())
         for story in self.stories:

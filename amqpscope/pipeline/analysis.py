@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from amqpscope.pipeline.capture_set import capture_sets
+from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace, not_there
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import whole
 from amqpscope.pipeline.flow import BLOCKS, Piece
+from amqpscope.pipeline.inputs import shown
 from amqpscope.pipeline.lake import Lake, Part
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
@@ -87,8 +88,12 @@ class Analysis:
         tally: Any = None,
         profile: str = profiles.AUTO,
         spec: str = FINAL,
+        allow_missing: bool = False,
     ) -> Outcome:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
+
+        PipelineError, and nothing is replaced, if no source can be read, or any is missing; allow_missing:
+        only if none can be read.
 
         tables: those that are wanted, beside `files`. Without `findings` nothing is judged. tally: see
         `amqpscope.pipeline.tally`. profile: which products' habits are notes only (`rules.profiles.under`).
@@ -97,6 +102,7 @@ class Analysis:
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
             raise PipelineError(f"{unknown[0]}: no table, these are: {', '.join(TABLES)}")
+        fit_to_replace(self.plan.sets, allow_missing)
         wanted = tuple(name for name in TABLES if name in {"files", *tables})
         lake = Lake(path)
         self._lake = lake
@@ -114,6 +120,16 @@ class Analysis:
                 counts[tuple(json.loads(row.name))] += row.rows
             else:
                 parts.append(Part(row.kind, row.name, row.rows, row.octets))
+        gone = counts["missing",] - sum(not_there(file) for one in self.plan.sets for file in one.files)
+        if not counts["file", "ok"] + counts["file", "partial"]:
+            lake.abandon()
+            raise PipelineError(f"{shown(path)}: nothing is replaced: none of the files could be read")
+        if gone > 0 and not allow_missing:
+            lake.abandon()
+            raise PipelineError(
+                f"{shown(path)}: nothing is replaced: {gone} of the files were not where the workers look; "
+                "--allow-missing goes on without them"
+            )
         lake.commit(run, parts, {"plan": self.plan.kind})
         return Outcome(parts, counts)
 

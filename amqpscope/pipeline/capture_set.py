@@ -18,7 +18,7 @@ from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import FIRST_LOOK, LOOKERS, READ_ERRORS, Input, Times, find_inputs, open_file
 from amqpscope.pipeline.packets import MAX_FILES
 
-__all__ = ["CaptureSet", "capture_sets"]
+__all__ = ["CaptureSet", "capture_sets", "fit_to_replace", "not_there"]
 
 _LAST_LOOK = 256 * 1024
 """Octets at the end of a file of several that are looked at, to see whether they overlap in time."""
@@ -59,6 +59,33 @@ def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[Capt
         overlap, too_many = _overlap(files)
         made.append(CaptureSet(name, tuple(files), overlap and not too_many, too_many))
     return made
+
+
+def not_there(file: Input) -> bool:
+    """Whether there is no such file, by the first look."""
+    return file.trouble is not None and file.trouble.reason == "missing"
+
+
+def fit_to_replace(sets: Iterable[CaptureSet], allow_missing: bool) -> None:
+    """Raise PipelineError if what comes of these is not to take the place of what a run before has left.
+
+    So it is if nothing can be read, and, unless that is allowed, if anything that was asked for is missing:
+    mostly that is a name mistyped, or a file system that is not there.
+    """
+    files = [file for one in sets for file in one.files]
+    missing = [file for file in files if file.named and not_there(file)]
+    bad = [file for file in files if file.trouble is not None]
+    if len(bad) < len(files):
+        if allow_missing:
+            return
+        bad = missing
+    if not bad:
+        return
+    file = next((file for file in bad if file.named), bad[0])
+    assert file.trouble is not None
+    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+    hint = "" if len(bad) == len(files) else "; --allow-missing goes on without it"
+    raise PipelineError(f"{file.capture}: {file.trouble.detail}{more}: nothing is replaced{hint}")
 
 
 def _naming(set_by: str) -> Any:

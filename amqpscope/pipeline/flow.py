@@ -162,7 +162,10 @@ def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:
         if links < MAX_CORRELATED_LINKS:
             loaded.append(summary)
             links += summary.weight
-    recorder.take_findings(join(loaded, whole))
+    try:
+        recorder.take_findings(join(loaded, whole))
+    except Exception as error:
+        recorder.fail(error, None)
 
 
 def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows: Rows) -> bool:

@@ -17,7 +17,7 @@ from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.connections import ConnectionTable
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.note import Note
+from amqpscope.note import INTERNAL, Note, mishap
 from amqpscope.passwords import without_password
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
 from amqpscope.pipeline.deliveries091 import Amqp091Log
@@ -41,6 +41,7 @@ BATCH_TEXT = 8 * 1024 * 1024
 """Rows, and characters of JSON, of a table after which a batch of it is given out."""
 
 _STATUS: Final = [column.name for column in TABLES["files"].columns].index("status")
+_REASON: Final = [column.name for column in TABLES["files"].columns].index("reason")
 
 _NONE: list[Any] = []
 """The problems of most frames: one list for all, which nobody puts anything into."""
@@ -61,7 +62,9 @@ class Rows:
     again, for a quarter of all the time.
 
     counts: findings by (`finding`, severity, certainty), connections by (`connection`, protocol), files by
-    (`file`, status), frames by (`frame`,). profile: which habits are notes only (see `rules.profiles.under`).
+    (`file`, status) and, if they are not there, (`missing`,), frames by (`frame`,), and what amqpscope itself
+    failed on by (`mishap`, id of the connection, what is told of it). profile: which habits are notes only
+    (see `rules.profiles.under`).
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class Rows:
     def add_file(self, row: tuple[Any, ...]) -> None:
         """The row of a file (`files.file_row`): it is counted by its status, too."""
         self.counts["file", row[_STATUS]] += 1
+        self.counts["missing",] += row[_REASON] == "missing"
         self.add("files", row)
 
     def batches(self, all_of_them: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -184,16 +188,38 @@ class Recorder:
     def take(self, table: ConnectionTable) -> None:
         """All that has come out since the last time."""
         for record in table.take_records():
-            self._frame(record)
+            try:
+                self._frame(record)
+            except Exception as error:
+                table.fail(record.connection, error, record.packet, record.time)
         self.take_findings(table.take_findings())
         for note in table.notes:
+            if note.code == INTERNAL:
+                self._mishap(note)
             if note.connection is None:
                 self._of_files.append(note)
             else:
                 self._notes.setdefault(note.connection, []).append(note)
         table.notes.clear()
         for analysis in table.take_ended():
-            self._connection(analysis)
+            try:
+                self._connection(analysis)
+            except Exception as error:
+                self.fail(error, analysis.connection)
+
+    def fail(self, error: Exception, connection: Connection | None) -> None:
+        """An error of amqpscope itself came up in the rows of a connection, None: when connections were held
+        against each other. To be called where `error` is caught; one for want of memory is raised again.
+        """
+        if isinstance(error, MemoryError):
+            raise error
+        what = "making rows of this connection" if connection else "holding connections against each other"
+        self._mishap(mishap(error, 0, 0, connection, what))
+
+    def _mishap(self, note: Note) -> None:
+        which = "" if note.connection is None else note.connection.id
+        packet = split(int(note.packet))[1]
+        self._rows.counts["mishap", which, f"packet {packet}: {note.detail}" if packet else note.detail] += 1
 
     def take_findings(self, findings: list[Finding]) -> None:
         """Findings, however they were made."""
@@ -293,7 +319,7 @@ class Recorder:
                 delivery.channel,
                 _without_password(delivery.link_name),
                 _without_password(delivery.address),
-                delivery.id if delivery.id is not None and delivery.id <= _LARGEST else None,
+                _whole(delivery.id),
                 None if delivery.tag is None else delivery.tag.hex(),
                 delivery.transfers,
                 delivery.payload,
@@ -327,6 +353,7 @@ class Recorder:
             "packets": [{"capture": self._captures[of], "packet": number} for of, number in packets],
             "time": time // 1000,
             "time_ns": time,
+            "delivery_id": _whole(told["delivery_id"]),
             "evidence": json.dumps(told["evidence"]),
             "date": self._days.of(time),
         }
@@ -434,6 +461,11 @@ class Recorder:
                     *partitions,
                 ),
             )
+
+
+def _whole(number: int | None) -> int | None:
+    """A number of the wire in a column of 64 bits with a sign: null if it is too large for that."""
+    return None if number is None or number > _LARGEST else number
 
 
 def _without_password(text: str | None) -> str | None:

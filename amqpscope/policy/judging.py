@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.errors import CaptureError
 from amqpscope.finding import Finding
+from amqpscope.note import INTERNAL, Note
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.policy.remark import Closing
 from amqpscope.reading import Capture
@@ -28,12 +29,12 @@ INTERRUPTED: Final = "interrupted"
 """Why a capture was not read to its end: somebody ended the run."""
 
 
-PARTIAL: Final = ("capture/truncated", "capture/corrupt", "capture/compression")
+PARTIAL: Final = (INTERNAL, "capture/truncated", "capture/corrupt", "capture/compression")
 """Notes that say that the file is not all there, or not all of it could be made out."""
 
 
 class Outcome(enum.StrEnum):
-    """What became of a capture. failure: it could not be read to its end."""
+    """What became of a capture. failure: it, or one of its connections, could not be read to its end."""
 
     fine = "fine"
     findings = "findings"
@@ -247,13 +248,27 @@ def _judge_one(
         hearer.end()
         raise
     empty = not any(capture.protocols.get(name) for name in PROTOCOLS)
-    if failed:
+    if capture.failed:
+        judged.outcome = Outcome.failure
+        judged.reason = _reason(capture.mishaps)
+    elif failed:
         judged.outcome = Outcome.findings
     elif empty and not policy.terms.allow_empty:
         judged.outcome = Outcome.empty
     if not any(note.code in PARTIAL for note in capture.notes):
         rulings.ended(capture.name)
-    hearer.finish(capture, empty)
+    if judged.reason:
+        hearer.fail(judged.reason)
+    else:
+        hearer.finish(capture, empty)
+
+
+def _reason(mishaps: list[Note]) -> str:
+    """What is said of connections that amqpscope failed on: of the first one, and how many there are."""
+    first = mishaps[0]
+    which = "" if first.connection is None else f"connection {first.connection.stream}: "
+    more = f" (and {len(mishaps) - 1} more)" if len(mishaps) > 1 else ""
+    return f"{first.code}: packet {first.packet}: {which}{first.detail.partition('; ')[0]}{more}"
 
 
 def _complete(capture: Capture) -> Iterator[list[Finding]]:

@@ -136,7 +136,7 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "channel": channel if channel >= 0 else None,
         "session": int(finding.session) if finding.session >= 0 else None,
         "link": {"name": link_name(finding), "sender": finding.link_sender} if finding.link_sender else None,
-        "delivery_id": int(finding.delivery_id) if finding.delivery_id >= 0 else None,
+        "delivery_id": finding.delivery_id if finding.delivery_id >= 0 else None,
         "expected_condition": expected_condition(finding)[0] or None,
         "reaction": reaction,
         "evidence": evidence_of(finding),

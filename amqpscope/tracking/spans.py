@@ -1,4 +1,7 @@
-"""Which numbers of a sequence have been seen, as spans: what is settled in order is one span."""
+"""Which numbers of a sequence have been seen, as spans: what is settled in order is one span.
+
+The numbers are those of the wire, of any size.
+"""
 
 from amqpscope.limits import MAX_SPANS
 from dissectors.wire import i64
@@ -13,7 +16,7 @@ class Spans:
         self.firsts: list[int] = []
         self.lasts: list[int] = []
 
-    def add(self, first: i64, last: i64) -> None:
+    def add(self, first: int, last: int) -> None:
         """All from `first` to `last`."""
         size: i64 = len(self.firsts)
         if size > 0 and self.firsts[size - 1] <= first <= self.lasts[size - 1] + 1:
@@ -26,7 +29,7 @@ class Spans:
             del self.firsts[0]
             del self.lasts[0]
 
-    def cover(self, first: i64, last: i64) -> bool:
+    def cover(self, first: int, last: int) -> bool:
         """Whether one span holds all of these."""
         at: i64 = len(self.firsts) - 1
         while at >= 0:

@@ -198,18 +198,21 @@ def endings_of(
     findings: dict[Connection, list[Finding]] = {}
     spoke = 0
     with material.capture(judge=True, ended=True) as capture:
+
+        def take(record: FrameRecord) -> None:
+            connection = record.connection
+            following = followed.get(connection)
+            if following is None:
+                if len(followed) >= MAX_ENDED_CONNECTIONS or not wanted(connection):
+                    return
+                following = follower(connection)
+                followed[connection] = following
+                diagnosed[connection] = diagnosis_of(connection.protocol)
+            following.take(record)
+            diagnosed[connection].see(record)
+
         for records in capture.blocks():
-            for record in records:
-                connection = record.connection
-                following = followed.get(connection)
-                if following is None:
-                    if len(followed) >= MAX_ENDED_CONNECTIONS or not wanted(connection):
-                        continue
-                    following = follower(connection)
-                    followed[connection] = following
-                    diagnosed[connection] = diagnosis_of(connection.protocol)
-                following.take(record)
-                diagnosed[connection].see(record)
+            capture.each(records, take)
             for finding in capture.take_findings():
                 if finding.connection in followed:
                     kept = findings.setdefault(finding.connection, [])
@@ -223,10 +226,13 @@ def endings_of(
                         followed[connection].stream_end = _stream_end(analysis)
     found = []
     for connection, following in followed.items():
-        told = diagnosed[connection].told()
-        tracing = Tracing(following, findings.get(connection, []), told)
-        found.append((following, tracing.endings()))
-    return found, spoke - len(found)
+        try:
+            told = diagnosed[connection].told()
+            tracing = Tracing(following, findings.get(connection, []), told)
+            found.append((following, tracing.endings()))
+        except Exception as error:
+            capture.fail(connection, error)
+    return found, spoke - len(followed)
 
 
 def _stream_end(analysis: ConnectionAnalysis) -> StreamEnd | None:

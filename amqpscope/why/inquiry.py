@@ -266,17 +266,20 @@ def inquire(material: Rereadable, packet: int) -> Answer:
     findings: list[Finding] = []
     with material.capture(judge=True) as capture:
         answer = Answer(capture.name, segment)
+
+        def take(record: FrameRecord) -> None:
+            connection = record.connection
+            replay = replays.get(connection)
+            if replay is None:
+                if connection.key not in (key, backward):
+                    return
+                direction = 0 if connection.key == key else 1
+                replay = Replay(connection, packet, direction, segment.ends)
+                replays[connection] = replay
+            replay.take(record)
+
         for records in capture.blocks():
-            for record in records:
-                connection = record.connection
-                replay = replays.get(connection)
-                if replay is None:
-                    if connection.key not in (key, backward):
-                        continue
-                    direction = 0 if connection.key == key else 1
-                    replay = Replay(connection, packet, direction, segment.ends)
-                    replays[connection] = replay
-                replay.take(record)
+            capture.each(records, take)
             findings += _about(capture.take_findings(), (key, backward), packet, len(findings))
         findings += _about(capture.take_findings(), (key, backward), packet, len(findings))
     chosen = _chosen(list(replays.values()), packet)

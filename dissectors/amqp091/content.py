@@ -17,7 +17,7 @@ from dissectors.amqp091.methods import (
 )
 from dissectors.amqp091.tables import EITHER, odd_name, plain_text, sound_table
 from dissectors.interface import Body
-from dissectors.wire import i64, u16, u32, u64
+from dissectors.wire import countable, countable_u64, i64, u16, u32, u64
 
 __all__ = ["ContentHeader", "read_content_header"]
 
@@ -31,16 +31,17 @@ FIXED: Final = 14
 class ContentHeader(Body):
     """A content header.
 
-    body_size: octets of the body that follows. flags: the first flag word, to be tested with `HAS_TYPE` and
-    its like of `methods`. octets: the property list, as sent. delivery_mode, priority, timestamp: -1 if not
-    set; of a timestamp beyond 62 bits some number beyond all dates. sound: nothing was wrong with the
-    properties.
+    body_size: octets of the body that follows, as they are told; size: the same, to be counted with. flags:
+    the first flag word, to be tested with `HAS_TYPE` and its like of `methods`. octets: the property list, as
+    sent. delivery_mode, priority, timestamp (to be counted with): -1 if not set. sound: nothing was wrong
+    with the properties.
     """
 
     def __init__(self, class_id: i64, weight: i64, body_size: int, flags: i64, octets: bytes) -> None:
         self.class_id: i64 = class_id
         self.weight: i64 = weight
         self.body_size: int = body_size
+        self.size: i64 = countable(body_size)
         self.flags: i64 = flags
         self.octets: bytes = octets
         self.delivery_mode: i64 = -1
@@ -95,14 +96,6 @@ class ContentHeader(Body):
 
     def __repr__(self) -> str:
         return f"ContentHeader({self.class_id}, {self.body_size}, {self.properties()!r})"
-
-
-def seconds(buf: bytes, at: i64) -> i64:
-    """The timestamp at `at`; beyond 62 bits some number beyond all dates."""
-    high = u32(buf, at)
-    if high >= 0x4000_0000:
-        high = 0x3FFF_FFFF
-    return high * 0x1_0000_0000 + u32(buf, at + 4)
 
 
 def read_content_header(
@@ -184,7 +177,7 @@ def _sound_properties(buf: bytes, pos: i64, end: i64, dialect: i64, header: Cont
             else:
                 if end - pos < 8:
                     return False
-                header.timestamp = seconds(buf, pos)
+                header.timestamp = countable_u64(buf, pos)
                 pos += 8
         bit >>= 1
         number += 1
@@ -204,7 +197,7 @@ def _report(
     header.delivery_mode = properties.delivery_mode
     header.priority = properties.priority
     if properties.timestamp >= 0:
-        header.timestamp = min(properties.timestamp, (1 << 62) - 1)
+        header.timestamp = countable(properties.timestamp)
     if reader.pos < end and not reader.stopped and not unknown:
         reason = f"{end - reader.pos} octets are left behind the properties"
         reader.problem("F-HEADER-DECODE", reader.pos, -1, reason)

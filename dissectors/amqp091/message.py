@@ -35,9 +35,9 @@ class Message(Assembled):
 
     channel; offset: stream offset of its method's frame, or of its header's where no method stands before it.
     method: basic.publish and its like, None where it is not known. header: None where none came, or none that
-    decodes. announced: octets of body that the header tells, -1 without one. seen: octets of body that came,
-    those included that were not captured. frames: number of body frames. whole: nothing of it is known to be
-    missing. parts: what is kept of the body.
+    decodes. announced: octets of body that the header tells, to be counted with, -1 without one. seen: octets
+    of body that came, those included that were not captured. frames: number of body frames. whole: nothing of
+    it is known to be missing. parts: what is kept of the body.
     """
 
     def __init__(self, channel: i64, offset: i64, method: Method | None) -> None:
@@ -46,7 +46,7 @@ class Message(Assembled):
         self.offset: i64 = offset
         self.method: Method | None = method
         self.header: ContentHeader | None = None
-        self.announced: int = -1
+        self.announced: i64 = -1
         self.seen: i64 = 0
         self.frames: i64 = 0
         self.whole: bool = method is not None
@@ -64,6 +64,11 @@ class Message(Assembled):
     def complete(self) -> bool:
         """It was seen from its method to its end, as many octets as announced, with nothing missing."""
         return self.whole and self.header is not None and self.seen == self.announced
+
+    @property
+    def body_size(self) -> int:
+        """Octets of body as the header tells them, -1 without one."""
+        return -1 if self.header is None else self.header.body_size
 
     @property
     def body(self) -> bytes:
@@ -93,7 +98,7 @@ class Message(Assembled):
 
     def __repr__(self) -> str:
         name = "unknown" if self.method is None else self.method.definition().name
-        return f"<Message {name} channel={self.channel} {self.seen} of {self.announced} octets>"
+        return f"<Message {name} channel={self.channel} {self.seen} of {self.body_size} octets>"
 
 
 class MessageAssembler(Assembler):
@@ -193,8 +198,8 @@ class MessageAssembler(Assembler):
             return f"{frame.name} where the content header of {begun} is due"
         if fault == "F-BODY-OVERRUN":
             size = message.seen + frame.declared_size - _AROUND
-            return f"{size} octets of body, of which the content header announces {message.announced}"
-        left = message.announced - message.seen
+            return f"{size} octets of body, of which the content header announces {message.body_size}"
+        left = message.body_size - int(message.seen)
         return f"{frame.name} where {left} octets of the body of {begun} are due"
 
     def finish(self) -> list[Message]:
@@ -238,7 +243,7 @@ class MessageAssembler(Assembler):
         header = frame.body
         if isinstance(header, ContentHeader):
             message.header = header
-            message.announced = header.body_size
+            message.announced = header.size
             if message.announced == 0:
                 if message.method is not None:
                     self._empty.add(channel)
@@ -349,7 +354,7 @@ def _load_message(saved: tuple[Any, ...]) -> Message:
         header.timestamp = timestamp
         header.sound = sound
         message.header = header
-        message.announced = body_size
+        message.announced = header.size
     message.seen = seen
     message.frames = frames
     message.whole = whole

@@ -26,7 +26,7 @@ from support.lakes import (
 )
 
 from amqpscope.pipeline import PipelineError, analyse
-from amqpscope.pipeline.capture_set import capture_sets
+from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.files import FileReader, file_row, whole
 from amqpscope.pipeline.rows import Rows
@@ -265,3 +265,28 @@ def test_sources_that_are_not_there(tmp_path: Path) -> None:
     sets = capture_sets([str(tmp_path / "none.pcap"), str(tmp_path / "*.pcap"), f"file://{tmp_path}/no"])
     reasons = [file.trouble.reason for one in sets for file in one.files if file.trouble]
     assert reasons == ["missing"] * 3
+
+
+def test_what_may_take_the_place_of_a_lake(tmp_path: Path) -> None:
+    """Not a run in which a source is missing, unless that is allowed; never one in which nothing is read."""
+    good, text, no = tmp_path / "good.pcap", tmp_path / "text", tmp_path / "no.pcap"
+    good.write_bytes(GOOD.read_bytes())
+    text.write_bytes(b"this is no capture\n")
+    (tmp_path / "folder").mkdir()
+    for sources, allowed, reason in (
+        ([good], False, ""),
+        ([good, text], False, ""),  # a failure, but none of what is there is lost
+        ([no], False, "no.pcap: No such file, or a link to none: nothing is replaced$"),
+        ([no], True, "no.pcap: No such file, or a link to none: nothing is replaced$"),
+        ([tmp_path / "folder"], False, "folder: no capture in it: nothing is replaced$"),
+        ([text], False, "text: not a capture file .*: nothing is replaced$"),
+        ([good, no], False, "no.pcap: .*: nothing is replaced; --allow-missing goes on without it$"),
+        ([good, no, tmp_path / "x*"], False, r"no.pcap: .* \(and 1 more\): nothing is replaced; --allow"),
+        ([good, no], True, ""),
+    ):
+        sets = capture_sets(map(str, sources))
+        if reason:
+            with pytest.raises(PipelineError, match=reason):
+                fit_to_replace(sets, allowed)
+        else:
+            fit_to_replace(sets, allowed)

@@ -138,6 +138,7 @@ def test_what_is_not_there(
         refused,
         "--out",
         tmp_path / "lake",
+        "--allow-missing",
         "--allow-empty",
         "--fail-on",
         "never",

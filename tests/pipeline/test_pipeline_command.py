@@ -61,6 +61,24 @@ def test_statuses(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert result.status == 2 and "is not empty, and no lake" in result.err
 
 
+def test_a_lake_is_never_lost(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A source that is missing, and be it by a name mistyped, leaves the lake as it was."""
+    lake = tmp_path / "lake"
+    clean = tmp_path / "clean.pcap"
+    clean.write_bytes(SCRIPTED["clean"]().pcap())
+    assert run(capsys, "run", clean, "--out", lake).status == 0
+    manifest = (lake / "manifest.json").read_bytes()
+    for sources in ([tmp_path / "claen.pcap"], [clean, tmp_path / "claen.pcap"]):
+        result = run(capsys, "run", *sources, "--out", lake)
+        assert (result.status, result.out) == (2, "")
+        assert result.err.startswith(f"amqpscope: {tmp_path}/claen.pcap: No such file")
+        assert "nothing is replaced" in result.err and result.err.count("\n") == 1
+        assert (lake / "manifest.json").read_bytes() == manifest
+    result = run(capsys, "run", clean, tmp_path / "claen.pcap", "--out", lake, "--allow-missing")
+    assert (result.status, "2 files: 1 read, 0 in part, 1 unreadable" in result.out) == (2, True)
+    assert (lake / "manifest.json").read_bytes() != manifest
+
+
 def _http() -> bytes:
     from support.tcp_writer import Capture
 

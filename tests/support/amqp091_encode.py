@@ -15,6 +15,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from support.numbers import fixed
+
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 RABBITMQ, PRINTED = "rabbitmq", "printed"
 
@@ -119,7 +121,8 @@ def header(protocol: int = 0, major: int = 0, minor: int = 9, revision: int = 1)
 
 def frame(kind: int, channel: int, payload: bytes, size: int | None = None, end: bytes = b"\xce") -> bytes:
     told = len(payload) if size is None else size
-    return struct.pack(">BHI", kind, channel, told) + payload + end
+    about = (bytes([kind]), channel.to_bytes(2, "big"), told.to_bytes(4, "big"))
+    return b"".join(fixed(number) for number in about) + payload + end
 
 
 def octets(value: str | bytes) -> bytes:
@@ -127,11 +130,11 @@ def octets(value: str | bytes) -> bytes:
 
 
 def short_string(value: str | bytes) -> bytes:
-    return bytes([len(octets(value))]) + octets(value)
+    return fixed(bytes([len(octets(value))])) + octets(value)
 
 
 def long_string(value: str | bytes) -> bytes:
-    return len(octets(value)).to_bytes(4, "big") + octets(value)
+    return fixed(len(octets(value)).to_bytes(4, "big")) + octets(value)
 
 
 def value(item: Any, dialect: str = RABBITMQ) -> bytes:
@@ -156,7 +159,7 @@ def _untagged(tag: str, item: Any, dialect: str) -> bytes:
         return short_string(item)
     if tag == "D":
         scale, unscaled = item
-        return struct.pack(">BI" if dialect == PRINTED else ">Bi", scale, unscaled)
+        return fixed(bytes([scale])) + fixed(struct.pack(">I" if dialect == PRINTED else ">i", unscaled))
     forms = {
         "t": "B",
         "b": "b",
@@ -170,7 +173,7 @@ def _untagged(tag: str, item: Any, dialect: str) -> bytes:
         "T": "Q",
     }
     forms |= {"l": "Q" if dialect == PRINTED else "q", "f": "f", "d": "d"}
-    return struct.pack(">" + forms[tag], item)
+    return fixed(struct.pack(">" + forms[tag], item))
 
 
 def table(pairs: Any, dialect: str = RABBITMQ) -> bytes:
@@ -205,12 +208,13 @@ def _argument(kind: str, item: Any, dialect: str) -> bytes:
         return long_string(item)
     if kind == "F":
         return table(item, dialect)
-    return int(item).to_bytes({"o": 1, "h": 2, "l": 4, "q": 8}[kind], "big")
+    return fixed(int(item).to_bytes({"o": 1, "h": 2, "l": 4, "q": 8}[kind], "big"))
 
 
 def method(name: str, dialect: str = RABBITMQ, **given: Any) -> bytes:
     class_id, method_id, form = METHODS[name]
-    return struct.pack(">HH", class_id, method_id) + arguments(form, given, dialect)
+    about = fixed(class_id.to_bytes(2, "big")) + fixed(method_id.to_bytes(2, "big"))
+    return about + arguments(form, given, dialect)
 
 
 def say(name: str, channel: int, **given: Any) -> bytes:
@@ -229,7 +233,8 @@ def content_header(
             flags |= 0x8000 >> number
             rest += _argument(kind, given.pop(name), dialect)
     assert not given, f"no such properties: {given}"
-    return struct.pack(">HHQH", class_id, weight, body_size, flags) + rest
+    about = ((class_id, 2), (weight, 2), (body_size, 8), (flags, 2))
+    return b"".join(fixed(number.to_bytes(width, "big")) for number, width in about) + rest
 
 
 def content(channel: int, body: bytes, frame_max: int = 131072, **properties: Any) -> bytes:

@@ -28,6 +28,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
 
+from support.numbers import fixed, replaced
+
 Choice = int | Literal["smallest", "widest"]
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 
@@ -101,6 +103,10 @@ def _choose(kind: str, choice: Choice, fitting: Sequence[int]) -> int:
 
 
 def _integer(kind: str, value: int, choice: Choice, signed: bool) -> Encoded:
+    widest = CODES[kind][-1]
+    instead = replaced(_width(widest))
+    if instead is not None:
+        return Encoded(bytes([widest]) + instead)
     fitting = []
     for code in CODES[kind]:
         bits = 8 * _width(code)
@@ -153,11 +159,11 @@ def long(value: int, choice: Choice = "smallest") -> Encoded:
 
 
 def float_(value: float) -> Encoded:
-    return Encoded(b"\x72" + struct.pack(">f", value))
+    return Encoded(b"\x72" + fixed(struct.pack(">f", value)))
 
 
 def double(value: float) -> Encoded:
-    return Encoded(b"\x82" + struct.pack(">d", value))
+    return Encoded(b"\x82" + fixed(struct.pack(">d", value)))
 
 
 def decimal32(value: Decimal) -> Encoded:
@@ -196,17 +202,17 @@ def _decimal_pattern(value: Decimal, bits: int, digits: int, exponent_bits: int,
         pattern |= biased << plain | coefficient
     else:
         pattern |= 0b11 << (bits - 3) | biased << (plain - 2) | coefficient & ((1 << (plain - 2)) - 1)
-    return pattern.to_bytes(bits // 8, "big")
+    return fixed(pattern.to_bytes(bits // 8, "big"))
 
 
 def char(value: str | int) -> Encoded:
     """A character, or any 32 bit number in its place (surrogates and beyond Unicode are then possible)."""
-    return Encoded(b"\x73" + (ord(value) if isinstance(value, str) else value).to_bytes(4, "big"))
+    return Encoded(b"\x73" + fixed((ord(value) if isinstance(value, str) else value).to_bytes(4, "big")))
 
 
 def timestamp(milliseconds: int) -> Encoded:
     """Milliseconds since the Unix epoch, signed."""
-    return Encoded(b"\x83" + struct.pack(">q", milliseconds))
+    return Encoded(b"\x83" + fixed(struct.pack(">q", milliseconds)))
 
 
 def uuid(value: uuid_module.UUID | bytes) -> Encoded:
@@ -216,7 +222,7 @@ def uuid(value: uuid_module.UUID | bytes) -> Encoded:
 def _variable(kind: str, octets: bytes, choice: Choice, size: int | None) -> Encoded:
     claimed = len(octets) if size is None else size
     code = _choose(kind, choice, [c for c in CODES[kind] if claimed < 1 << 8 * _width(c)])
-    return Encoded(bytes([code]) + claimed.to_bytes(_width(code), "big") + octets)
+    return Encoded(bytes([code]) + fixed(claimed.to_bytes(_width(code), "big")) + octets)
 
 
 def binary(value: bytes, choice: Choice = "smallest", *, size: int | None = None) -> Encoded:
@@ -263,7 +269,8 @@ def _compound(kind: str, items: list[bytes], choice: Choice, count: int | None, 
     if width == 0:
         return Encoded(bytes([code]))
     length = len(body) + width if size is None else size  # the size counts the octets of the count too
-    return Encoded(bytes([code]) + length.to_bytes(width, "big") + claimed.to_bytes(width, "big") + body)
+    about = fixed(length.to_bytes(width, "big")) + fixed(claimed.to_bytes(width, "big"))
+    return Encoded(bytes([code]) + about + body)
 
 
 def list_(
@@ -321,7 +328,8 @@ def array(
     code = _choose("array", choice, fitting)
     width = _width(code)
     length = len(body) + width if size is None else size
-    return Encoded(bytes([code]) + length.to_bytes(width, "big") + claimed.to_bytes(width, "big") + body)
+    about = fixed(length.to_bytes(width, "big")) + fixed(claimed.to_bytes(width, "big"))
+    return Encoded(bytes([code]) + about + body)
 
 
 def array_of(kind: str, values: Sequence[Any], choice: Choice = "smallest") -> Encoded:
@@ -653,7 +661,8 @@ def frame(
     octets = extended + body + payload
     claimed = 8 + len(octets) if size is None else size
     offset = 2 + len(extended) // 4 if doff is None else doff
-    return struct.pack(">IBBH", claimed, offset, type, channel) + octets
+    about = (claimed.to_bytes(4, "big"), bytes([offset]), bytes([type]), channel.to_bytes(2, "big"))
+    return b"".join(fixed(number) for number in about) + octets
 
 
 def sasl_frame(body: bytes = b"", payload: bytes = b"", **more: Any) -> bytes:

@@ -68,7 +68,7 @@ def _ended(frame: Frame, message: Message | None) -> Line:
         return []
     if message.method is None:
         return [("note", f"ends a message of {message.seen} octets whose method is not there ")]
-    whole = "" if message.announced < 0 else f" of {message.announced}"
+    whole = "" if message.header is None else f" of {message.body_size}"
     return [("note", f"ends a message not all of which is there: {message.seen}{whole} octets ")]
 
 

@@ -280,7 +280,7 @@ def _message_json(message: Message, bodies: bool, said: _Said) -> str:
     """A message. bodies: with what is kept of its body."""
     text = f'{{"size": {message.seen}, "complete": ' + ("true" if message.complete else "false")
     if message.announced != message.seen and message.announced >= 0:
-        text += f', "body-size": {message.announced}'
+        text += f', "body-size": {message.body_size}'
     method = message.method
     if method is None:
         text += ', "method": null'

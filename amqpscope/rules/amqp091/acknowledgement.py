@@ -220,7 +220,7 @@ def all_known(channel: Channel) -> bool:
 
 def needs_none(channel: Channel, tag: int) -> bool:
     """Whether the delivery of a tag came with no-ack."""
-    return tag < 1 << 62 and channel.deliveries.free.cover(tag, tag)
+    return channel.deliveries.free.cover(tag, tag)
 
 
 def certainty_of_settlement(channel: Channel, tag: int) -> i64:

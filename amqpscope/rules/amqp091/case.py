@@ -46,8 +46,7 @@ class Case(AnyCase):
         if self.spot is None:
             body = self.record.frame.body
             if isinstance(body, (BasicDeliver, BasicGetOk, BasicAck, BasicNack, BasicReject)):
-                if 0 <= body.delivery_tag < 1 << 62:
-                    finding.delivery_id = body.delivery_tag
+                finding.delivery_id = body.delivery_tag
             finding.addresses = self.addresses()
 
     def addresses(self) -> tuple[str, ...]:

@@ -232,7 +232,7 @@ def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
     if not channel.whole or channel.awaited(False, "basic.qos-ok") >= 0:
         return
     held = channel.deliveries.octets
-    if held > 0 and held + header.body_size > window:
+    if held > 0 and held + header.size > window:
         larger_than_the_window(case, held, header.body_size, window)
 
 

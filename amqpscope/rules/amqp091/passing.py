@@ -22,8 +22,7 @@ def _finding(rule: str, message: str, content: Content, earlier: Content) -> Fin
     if earlier.connection.capture == content.connection.capture:
         others.append(int(earlier.spot.packet))
     finding = Finding(rule, POSSIBLE, message, content.connection, content.spot, evidence, others)
-    if 0 <= content.tag < 1 << 62:
-        finding.delivery_id = content.tag
+    finding.delivery_id = content.tag
     return finding
 
 

@@ -15,7 +15,6 @@ from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_HEADERS, HAS_RESERVED, HAS_TIMESTAMP
 from dissectors.amqp091.tables import PRINTED, RABBITMQ, FieldTable
 from dissectors.interface import Frame, Problem
-from dissectors.wire import i64
 
 __all__ = ["PROBLEMS", "field_name_that_begins_oddly", "is_of_the_printed_dialect", "judge_properties"]
 
@@ -135,7 +134,7 @@ def judge_properties(case: Case, header: ContentHeader) -> None:
     """The properties of a message."""
     flags = header.flags
     if flags & HAS_TIMESTAMP != 0 and header.timestamp >= _YEAR_10000:
-        timestamp_far_off(case, header.timestamp)
+        timestamp_far_off(case, header.properties().timestamp)
     if flags & HAS_RESERVED != 0:
         cluster = header.properties().reserved
         if cluster is None or cluster != "":
@@ -150,7 +149,7 @@ _YEAR_10000: Final = 253_402_300_800
 """Seconds since 1970."""
 
 
-def timestamp_far_off(case: Case, seconds: i64) -> None:
+def timestamp_far_off(case: Case, seconds: int) -> None:
     """The timestamp of a message lies beyond the year 9999.
 
     Why it matters: timestamps are whole seconds since 1970; mostly these are milliseconds, and who reads them
@@ -159,7 +158,7 @@ def timestamp_far_off(case: Case, seconds: i64) -> None:
     than possible: it may be meant.
     """
     message = f"the timestamp {seconds} is no plausible number of seconds"
-    case.report_once("amqp091/T-TIMESTAMP", message, POSSIBLE, {"timestamp": int(seconds)})
+    case.report_once("amqp091/T-TIMESTAMP", message, POSSIBLE, {"timestamp": seconds})
 
 
 def retired_property(case: Case) -> None:

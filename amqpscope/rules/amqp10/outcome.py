@@ -10,7 +10,7 @@ from amqpscope.tracking.serial import raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received, Rejected
 from dissectors.amqp10.performatives import Disposition
-from dissectors.wire import i64
+from dissectors.wire import countable, i64
 
 __all__ = ["judge_as_receiver", "judge_as_sender", "judge_end"]
 
@@ -90,7 +90,7 @@ def judge_as_receiver(case: Case, session: SessionEnd, body: Disposition, first:
         theirs = case.peer.sessions.get(int(session.peer_channel))
         if theirs is None or state.section_number is None or state.section_offset is None:
             return
-        least = int(state.section_number) * _SMALLEST_SECTION + int(state.section_offset)
+        least = state.section_number * _SMALLEST_SECTION + countable(state.section_offset)
         for delivery in case.peer.named(theirs, body):
             if delivery.link.whole and not delivery.resumed and least > delivery.octets:
                 received_beyond_what_was_sent(case, delivery, state)

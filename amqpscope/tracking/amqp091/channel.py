@@ -383,7 +383,7 @@ class Channel:
         tag = self.delivering
         if tag > 0:
             self.delivering = 0
-            self.deliveries.weigh(tag, header.body_size)
+            self.deliveries.weigh(tag, header.size)
             if self.beginning is not None:
                 consumer = self.consumers.live.get(self.beginning)
                 if consumer is not None:

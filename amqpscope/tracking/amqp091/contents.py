@@ -72,7 +72,7 @@ class Content:
         self.no_local: bool = False
         self.identity: str = ""
         self.named: bool = False
-        self.size: int = -1
+        self.size: i64 = -1
         self.sum: int = 0
         self.priority: int = -1
         self.flags: int = 0
@@ -92,7 +92,7 @@ class Content:
 
     def head(self, header: ContentHeader) -> None:
         """Its content header."""
-        self.size = header.body_size
+        self.size = header.size
         self.flags = int(header.flags)
         self.priority = max(int(header.priority), 0)
         self.octets = header.octets if len(header.octets) <= MAX_PASSED_HEADER else None

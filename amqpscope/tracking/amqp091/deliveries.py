@@ -83,8 +83,7 @@ class Deliveries:
         if tag > self.last:
             self.last = tag
         if no_ack:
-            if tag < 1 << 62:
-                self.free.add(tag, tag)
+            self.free.add(tag, tag)
             return
         known = self.unacknowledged
         if len(known) >= MAX_UNACKNOWLEDGED:
@@ -166,8 +165,7 @@ class Deliveries:
     def recover(self) -> None:
         """All that is unacknowledged is the queues' again, and will come with other tags."""
         for tag in self.unacknowledged:
-            if tag < 1 << 62:
-                self.recovered.add(tag, tag)
+            self.recovered.add(tag, tag)
         self.unacknowledged = {}
         self.order = Ascending()
         self.counts = {}
