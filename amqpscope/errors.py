@@ -17,6 +17,10 @@ class NotPossible(CaptureError):
     """There is no way to do it here."""
 
 
+class OutputError(AmqpscopeError):
+    """A file that cannot be written."""
+
+
 class FilterError(AmqpscopeError):
     """A selection of frames that cannot be understood."""
 

@@ -177,7 +177,7 @@ def run(arguments: list[str]) -> int:
     except AmqpscopeError as error:
         return _failed(str(error))
     except OSError as error:
-        return _failed(f"{error.filename or 'output'}: {error.strerror or error}")
+        return _failed(f"{error.filename or 'standard output'}: {error.strerror or error}")
     except MemoryError:
         raise
     except Exception as error:

@@ -3,8 +3,9 @@
 import enum
 import os
 import re
+import signal
 import sys
-from contextlib import ExitStack
+import threading
 from typing import TextIO
 
 from amqpscope.cli.inputs import Input
@@ -15,6 +16,7 @@ from amqpscope.policy.configuration import Configuration, nearest_word
 from amqpscope.policy.judging import INTERRUPTED, Hearer
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.remark import Closing
+from amqpscope.policy.replacement import Replacement
 from amqpscope.reading import Capture
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.set_aside import fixed_lines
@@ -55,11 +57,15 @@ _SUFFIXES = {
 class Reports:
     """The writers of a run, and the files they write into, which are open while it lasts.
 
+    A file that is there stays as it is until the new report is whole: a run that is ended in the middle, or
+    finds the disk full, leaves the old one.
+
     form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
     that a form for people shows. captures: what is read. policy: its files are read, too, or will be written;
     none of these is written over. Where nobody reads standard output to its end the files are whole all the
     same, and the verdict is reached; but for a run that reads standard input itself, which may have no end,
-    and writes nothing else. Raises FilterError for what makes no sense, OSError if a file cannot be written.
+    and writes nothing else. Raises FilterError for what makes no sense, OutputError if a file cannot be
+    written.
     """
 
     def __init__(
@@ -73,7 +79,9 @@ class Reports:
         self._form = form
         self._most = most
         self._terms = policy.terms
-        self._files = ExitStack()
+        self._files: list[Replacement] = []
+        self._writers: Writers | None = None
+        self._signals: dict[int, signal.Handlers] = {}
         self._named = [_named(output) for output in outputs]
         taken = [path for one in captures for path in one.paths]
         # Of an endless capture nobody can wait for the verdict.
@@ -92,20 +100,63 @@ class Reports:
             taken.append(path)
 
     def __enter__(self) -> Writers:
-        opened = [(form, self._files.enter_context(_opened(path))) for form, path in self._named]
+        others: list[Hearer] = []
+        try:
+            self._remove_at_signals()
+            for form, path in self._named:
+                file = Replacement(path)
+                self._files.append(file)
+                others.append(self._writer(form, file.text))
+        except BaseException:
+            self._close(False)
+            raise
         first = self._writer(self._form, sys.stdout)
-        others = [self._writer(form, out) for form, out in opened]
         complaints = _Complaints(self._form not in _TELL_FIXED)
-        return Writers(first, [*others, complaints], leave_stdout if self._to_the_end else None)
+        gone = leave_stdout if self._to_the_end else None
+        self._writers = Writers(first, [*others, complaints], gone)
+        return self._writers
 
     def __exit__(self, *_: object) -> None:
-        self._files.close()
+        self._close(self._writers is not None and self._writers.ended)
         try:
             sys.stdout.flush()
         except BrokenPipeError:
             if not self._to_the_end:
                 raise
             leave_stdout()
+
+    def _close(self, whole: bool) -> None:
+        """The files are complete if the reports in them are whole, and else are what they were before."""
+        files = list(self._files)
+        try:
+            while files:
+                file = files.pop(0)
+                if whole:
+                    file.complete()
+                else:
+                    file.abandon()
+        finally:
+            for file in files:
+                file.abandon()
+            for number, handler in self._signals.items():
+                signal.signal(number, handler)
+            self._signals = {}
+
+    def _remove_at_signals(self) -> None:
+        """See to it that no unfinished file stays behind when the program is ended by a signal."""
+        if not self._named or threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                self._signals[number] = signal.SIG_DFL
+                signal.signal(number, self._end_by)
+
+    def _end_by(self, number: int, _: object) -> None:
+        """A signal ends the program, as it does by itself."""
+        for file in self._files:
+            file.remove()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
     def _writer(self, form: Format, out: TextIO) -> Writer:
         match form:
@@ -149,11 +200,6 @@ class _Complaints(Hearer):
     def fail(self, reason: str) -> None:
         if reason != INTERRUPTED:
             say(reason)
-
-
-def _opened(path: str) -> TextIO:
-    """A file to write into; what it held is gone, so that no old report is taken for a new one."""
-    return open(path, "w", encoding="utf-8", errors="backslashreplace")
 
 
 def in_folder(configuration: Configuration, output: str) -> str:

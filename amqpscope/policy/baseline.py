@@ -6,18 +6,18 @@ finding was and how often, their paths from the baseline's folder; what a findin
 fingerprint alone, wherever and however often it comes again: how often a fault repeats depends on the load.
 """
 
-import contextlib
 import json
 import os
 from collections.abc import Iterable
 from typing import Any, Final
 
-from amqpscope.errors import ConfigurationError
+from amqpscope.errors import ConfigurationError, OutputError
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_BASELINE, MAX_BASELINE_OCTETS
 from amqpscope.made_up import without_made_up
 from amqpscope.passwords import without_password
 from amqpscope.policy.bounded_file import octets_of
+from amqpscope.policy.replacement import Replacement
 
 __all__ = ["SCHEMA", "Baseline", "Known", "known_object", "may_be_written", "read_baseline", "write_baseline"]
 
@@ -123,16 +123,16 @@ def write_baseline(baseline: Baseline) -> None:
     path = os.path.realpath(baseline.file)
     if os.path.lexists(path) and not os.path.isfile(path):
         raise ConfigurationError(f"{baseline.file}: is no file")
-    folder, name = os.path.split(path)
-    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:
-        with open(unfinished, "x", encoding="ascii") as file:
-            file.write(text)
-        os.replace(unfinished, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished)
-        raise ConfigurationError(f"{baseline.file}: {error.strerror or error}") from error
+        file = Replacement(baseline.file)
+        try:
+            file.text.write(text)
+        except BaseException:
+            file.abandon()
+            raise
+        file.complete()
+    except OutputError as error:
+        raise ConfigurationError(str(error)) from error
 
 
 def read_baseline(path: str) -> Baseline:

@@ -104,6 +104,8 @@ class Writers(Hearer):
         self.context = first.context or any(writer.context for writer in others)
         self.connections = first.connections or any(writer.connections for writer in others)
         self.streaming = first.streaming
+        # Everything was written.
+        self.ended = False
 
     def begin(self, path: str) -> None:
         self._each(lambda hearer: hearer.begin(path))
@@ -131,6 +133,7 @@ class Writers(Hearer):
 
     def end(self) -> None:
         self._each(lambda hearer: hearer.end())
+        self.ended = True
 
     def _each(self, write: Callable[[Hearer], None]) -> None:
         if self._first is not None:

@@ -1,0 +1,123 @@
+"""Files that are written whole or not at all: beside where they are to be, until all is written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+from typing import TYPE_CHECKING, TextIO
+
+from amqpscope.errors import OutputError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
+__all__ = ["Replacement"]
+
+
+class Replacement:
+    """A text file that takes the place of the one at `path` when it is `complete`.
+
+    Until then what was there stays, whatever ends the program; `abandon` leaves it for good. A link is
+    followed. What is no regular file (a pipe, a device), is one of the program's own standard streams, or
+    stands in a folder where no other file can be made, is written in place: what it held is gone at once.
+
+    Raises OutputError with the path for whatever goes wrong; so does writing to `text`.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._target = os.path.realpath(path)
+        # Where it is written meanwhile; "" in place.
+        self._unfinished = ""
+        before = _status(self._target)
+        if before is None or _may_be_replaced(self._target, before):
+            folder, name = os.path.split(self._target)
+            self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.part")
+        raw = self._opened(before)
+        self.text: TextIO = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace"
+        )
+
+    def _opened(self, before: os.stat_result | None) -> io.RawIOBase:
+        if self._unfinished:
+            try:
+                raw = _NamedFile(self._unfinished, "x", self._path)
+            except OSError:
+                # It may be possible to write the file itself.
+                self._unfinished = ""
+            else:
+                if before is not None:
+                    with contextlib.suppress(OSError):
+                        os.chmod(self._unfinished, stat.S_IMODE(before.st_mode))
+                return raw
+        try:
+            return _NamedFile(self._path, "w", self._path)
+        except OSError as error:
+            raise _failed(self._path, error) from error
+
+    def complete(self) -> None:
+        """All is written: this is the file from now on."""
+        try:
+            self.text.close()
+            if self._unfinished:
+                os.replace(self._unfinished, self._target)
+        except OSError as error:
+            self.abandon()
+            raise _failed(self._path, error) from error
+        except OutputError:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """It will not be complete: what was there before stays."""
+        with contextlib.suppress(OSError, OutputError):
+            self.text.close()
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove what was written so far, and nothing else: the program is about to end."""
+        if self._unfinished:
+            with contextlib.suppress(OSError):
+                os.unlink(self._unfinished)
+
+
+class _NamedFile(io.FileIO):
+    """A file that says which one it is when it cannot be written. path: what the user calls it."""
+
+    def __init__(self, file: str, mode: str, path: str) -> None:
+        super().__init__(file, mode)
+        self._path = path
+
+    def write(self, octets: Buffer) -> int:
+        try:
+            return super().write(octets)
+        except OSError as error:
+            raise _failed(self._path, error) from error
+
+
+def _failed(path: str, error: OSError) -> OutputError:
+    return OutputError(f"{path}: {error.strerror or error}")
+
+
+def _status(path: str) -> os.stat_result | None:
+    """What is at a path; None if nothing is, or it cannot be told."""
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _may_be_replaced(path: str, status: os.stat_result) -> bool:
+    """Whether another file may take its place: the user may write it, and it is of no other use."""
+    return stat.S_ISREG(status.st_mode) and os.access(path, os.W_OK) and not _is_standard_stream(status)
+
+
+def _is_standard_stream(status: os.stat_result) -> bool:
+    """Whether a file is what the program reads or writes by itself, as with `-o json:/dev/stdout`."""
+    for descriptor in range(3):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), status):
+                return True
+    return False
