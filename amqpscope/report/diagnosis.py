@@ -14,13 +14,15 @@ __all__ = ["Diagnosed", "Diagnosis"]
 class Diagnosed(NamedTuple):
     """One line: its code (`diag/...`), the packet it begins with, the sentence, and the packet of the cause.
 
-    cause: 0 if none is found.
+    cause: 0 if none is found; offset: of the frame there, in its sender's stream; sure: it can be no other.
     """
 
     code: str
     packet: int
     text: str
     cause: int = 0
+    offset: int = -1
+    sure: bool = True
 
 
 class Diagnosis:

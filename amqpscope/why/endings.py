@@ -7,12 +7,14 @@ read each end is traced back, one step a cause:
     an end with an error    the finding that it answers, if the error is the one that is due for it; or the
                             method that a close of AMQP 0-9-1 names (`report.amqp091.diagnosis`); or the
                             attach or login that is refused; or a silence for longer than was agreed
-    an end without          the error that its sender had been told of just before, if nothing was sent since
+    an end without          the error that its sender had been told of just before, if it went on with nothing
     no end, but FIN or RST  the silence before it, if that was longer than agreed
     an end with the outer   the end of that
 
-and then, in turn, that one's. What cannot be traced so is told with the last thing that its sender had from
-the other peer, which may be the cause, and is not called one.
+and then, in turn, that one's. What cannot be traced so is told with what came just before: the last that its
+sender had from the other peer about the same thing, or a long silence of both. It may be the cause, and is
+not called one. Nothing that came after an end counts. Where nothing came just before, no step is told: the
+capture does not show why.
 """
 
 from abc import ABC, abstractmethod
@@ -44,6 +46,27 @@ _MOST_STEPS = 8
 _OWN = ("320", "amqp:connection:forced", "amqp:link:detach-forced")
 """Errors that blame nobody."""
 
+_STOLEN = "amqp:link:stolen"
+
+_OF_SILENCE = (*_OWN, "", "amqp:resource-limit-exceeded")
+"""What a connection is closed with for the other peer's silence."""
+
+_JUST_BEFORE = 10_000_000_000
+"""Nanoseconds before an end within which something may be its cause without more to show that."""
+
+_QUIET = 60_000_000_000
+"""Nanoseconds without a word that may be a reason to end something: the limits of services, and of what lies
+between the two, are minutes."""
+
+_AT_ONCE = 5_000_000_000
+"""Nanoseconds before an end that belong to it."""
+
+_HEARTBEATS = ("empty", "heartbeat")
+"""Frames that are about nothing."""
+
+_ON_IT = 16
+"""Frames of a peer about one thing that are remembered."""
+
 _SECOND = 1_000_000_000
 
 
@@ -62,12 +85,13 @@ class Step(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What ended first: of two who end the same thing, the one that did it first.
+    """How a peer ended something.
 
-    condition: of the error it gives, "" if none. reached: the last frame of the other peer's that had
-    reached it, and silence: how long (ns) before that one's newest had come. told: the error that the other
-    peer had told of before, if nothing was sent since; before: the last that this one had told of itself.
-    cause: what it refuses.
+    condition: of the error it gives, "" if none. reached: the last frame of the other peer's about it, just
+    before, that had reached it; silence: how long (ns) before that one's newest frame had come. quiet: the
+    last frame about it (of the connection: of all), if it was long ago. told: the error that the other peer
+    had told of just before, if this one went on with nothing since; before: the last that this one had told
+    of itself. cause: what it refuses.
     """
 
     peer: str
@@ -76,19 +100,34 @@ class Ended(NamedTuple):
     condition: str
     reached: Mark | None
     silence: int
+    quiet: Mark | None
     before: Mark | None
     told: "Ended | None"
     cause: Step | None
 
 
 class Thing:
-    """What can end: its name, what is around it, and its end. begun: where it began."""
+    """What can end: its name, what is around it, and its end. begun: where it began.
+
+    ended: by whoever did it first. crossed: how the other peer ended it with an error, when it did not know
+    of that yet. said: of each peer the newest frames about it. queue: which one a consumer consumes from.
+    """
 
     def __init__(self, name: str, around: "Thing | None", begun: Mark | None) -> None:
         self.name = name
         self.around = around
         self.begun = begun
         self.ended: Ended | None = None
+        self.crossed: Ended | None = None
+        self.queue = ""
+        self.said: dict[str, list[Mark]] = {CLIENT: [], SERVER: []}
+
+    def add(self, peer: str, mark: Mark) -> None:
+        """A peer said something about it."""
+        said = self.said[peer]
+        said.append(mark)
+        if len(said) > _ON_IT:
+            del said[0]
 
 
 class Ending(NamedTuple):
@@ -100,6 +139,11 @@ class Ending(NamedTuple):
     mark: Mark | None
     condition: str
     steps: list[Step]
+
+    @property
+    def itself(self) -> bool:
+        """Whether a peer ended this, and not only what is around it."""
+        return self.mark is not None or (self.thing == "connection" and self.peer != "")
 
 
 class StreamEnd(NamedTuple):
@@ -121,24 +165,34 @@ class Following(ABC):
         self.more = 0
         # Of the connection, once it is over; None if the capture ended before.
         self.stream_end: StreamEnd | None = None
-        # The errors that each peer has told of, the newest, while the other one has sent no message since.
+        # What the newest frame is about.
+        self.about: Thing = self.whole
+        # The errors that each peer has told of, the newest, while the other one has not gone on since.
         self.told: dict[str, Ended] = {}
         self._errors: dict[str, Mark] = {}
         self.last_mark: dict[str, Mark] = {}
-        self.last_time: dict[str, int] = {}
-        self._newest: dict[str, deque[Mark]] = {CLIENT: deque(maxlen=_NEWEST), SERVER: deque(maxlen=_NEWEST)}
+        # The newest frames of each peer, and when each was complete.
+        self.newest: dict[str, deque[tuple[Mark, int]]] = {
+            CLIENT: deque(maxlen=_NEWEST),
+            SERVER: deque(maxlen=_NEWEST),
+        }
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
+        self.about = self.whole
         self.follow(record)
         mark = Mark.of(record)
-        self._newest[record.peer].append(mark)
+        self.newest[record.peer].append((mark, int(record.last_time)))
         self.last_mark[record.peer] = mark
-        self.last_time[record.peer] = int(record.last_time)
+        if mark.name not in _HEARTBEATS:
+            about: Thing | None = self.about
+            while about is not None:
+                about.add(record.peer, mark)
+                about = about.around
 
     @abstractmethod
     def follow(self, record: FrameRecord) -> None:
-        """What a frame begins or ends."""
+        """What a frame begins or ends, and what it is `about`, if not the connection."""
 
     def patience(self, peer: str) -> tuple[str, int]:
         """How long (ns) a peer waits for the other one, and what that is called; 0 for ever."""
@@ -154,7 +208,7 @@ class Following(ABC):
         return thing
 
     def goes_on(self, record: FrameRecord) -> None:
-        """A peer sends a message: what it had been told of before is no reason for what it ends later."""
+        """A peer goes on: what it had been told of before is no reason for what it ends later."""
         other = SERVER if record.peer == CLIENT else CLIENT
         told = self.told.get(other)
         if told is not None and record.acknowledged >= told.mark.end:
@@ -164,23 +218,66 @@ class Following(ABC):
         """Something ends, if it has not already."""
         peer = record.peer
         other = SERVER if peer == CLIENT else CLIENT
-        told = self.told.get(other)
+        now = int(record.time)
+        mark = Mark.of(record)
         reached = None
-        for mark in reversed(self._newest[other]):
-            if mark.end <= record.acknowledged:
-                reached = mark
+        for one in reversed(thing.said[other]):
+            if one.end <= record.acknowledged and now - one.time <= _JUST_BEFORE:
+                reached = one
                 break
-        if told is not None and (record.acknowledged < told.mark.end or condition):
+        told = self.told.get(other)
+        if told is not None and (
+            record.acknowledged < told.mark.end or not self.may_answer(thing, told, now)
+        ):
             told = None
-        silence = int(record.time) - self.last_time.get(other, int(record.time))
-        before = self._errors.get(peer)
-        ended = Ended(peer, how, Mark.of(record), condition, reached, silence, before, told, cause)
+        ended = Ended(
+            peer,
+            how,
+            mark,
+            condition,
+            reached,
+            self.silence(other, now, mark.packet)[0],
+            self.quiet(thing, now, mark.packet),
+            self._errors.get(peer),
+            None if condition else told,
+            cause,
+        )
         if condition:
-            self._errors[peer] = ended.mark
+            self._errors[peer] = mark
         if thing.ended is None:
             thing.ended = ended
             if condition:
                 self.told[peer] = ended
+        elif condition and thing.ended.peer != peer and 0 <= record.acknowledged < thing.ended.mark.end:
+            thing.crossed = ended
+            self.told[peer] = ended
+
+    def may_answer(self, thing: Thing, told: Ended, now: int) -> bool:
+        """Whether something may be ended at `now` (ns) for an error that was told of before."""
+        begun = thing.begun
+        if begun is not None and begun.packet > told.mark.packet:
+            return False
+        return now - told.mark.time <= _JUST_BEFORE
+
+    def silence(self, peer: str, now: int, packet: int) -> tuple[int, Mark | None]:
+        """How long (ns) a peer had said nothing at `now`, before this packet, and its last frame."""
+        for mark, complete in reversed(self.newest[peer]):
+            if mark.packet < packet:
+                return max(now - complete, 0), mark
+        return 0, None
+
+    def quiet(self, thing: Thing, now: int, packet: int) -> Mark | None:
+        """The last frame about something, if it was long before `now` (ns) and before this packet."""
+        if thing is self.whole:
+            said = [one[0] for peer in (CLIENT, SERVER) for one in self.newest[peer]]
+        else:
+            said = [*thing.said[CLIENT], *thing.said[SERVER]]
+        # What both say when they end it at last, or what shows that nobody hears it any more, is not meant.
+        before = [one for one in said if now - one.time > _AT_ONCE and one.packet < packet]
+        last = max(before, key=lambda one: one.time, default=None)
+        if last is None or now - last.time < _QUIET:
+            return None
+        return last
 
 
 def endings_of(
@@ -264,65 +361,77 @@ class Tracing:
         """The connection, then what ended on it by its own, then what ended with it."""
         things = self._following.things
         own = [thing for thing in things if thing.ended is not None]
-        found = [self._connection(), *(self._ending(thing) for thing in own)]
-        return found + [self._ending(thing) for thing in things if thing.ended is None]
+        found = [*self._connection(), *(one for thing in own for one in self._own(thing))]
+        return found + [self._outer(thing) for thing in things if thing.ended is None]
 
-    def _ending(self, thing: Thing) -> Ending:
-        ended = thing.ended
-        if ended is not None:
-            return Ending(thing.name, ended.how, ended.peer, ended.mark, ended.condition, self._causes(ended))
+    def _own(self, thing: Thing) -> list[Ending]:
+        """How something was ended: by one peer, or by both at once."""
+        found = []
+        for ended in (thing.ended, thing.crossed):
+            if ended is not None:
+                how = f"{ended.how}, which had not heard of that" if ended is thing.crossed else ended.how
+                steps = self._causes(ended, thing is self._following.whole)
+                found.append(Ending(thing.name, how, ended.peer, ended.mark, ended.condition, steps))
+        return found
+
+    def _outer(self, thing: Thing) -> Ending:
+        """How something ended that nobody ended itself."""
         around = thing.around
         while around is not None and around.ended is None and around.around is not None:
             around = around.around
         if around is None or around.ended is None:
-            whole = self._connection()
+            whole = self._connection()[0]
             what = "had not ended" if not whole.peer else "was still there when the connection ended"
             return Ending(thing.name, what, whole.peer, None, "", [])
         name = "the connection" if around is self._following.whole else around.name
         what = f"ended with {name}"
         step = Step(f"{name} {around.ended.how}", around.ended.mark, None, 0, True)
-        steps = [step, *self._causes(around.ended)]
+        steps = [step, *self._causes(around.ended, around is self._following.whole)]
         return Ending(thing.name, what, around.ended.peer, None, "", steps)
 
-    def _connection(self) -> Ending:
-        ended = self._following.whole.ended
-        if ended is not None:
-            return Ending(
-                "connection", ended.how, ended.peer, ended.mark, ended.condition, self._causes(ended)
-            )
+    def _connection(self) -> list[Ending]:
+        whole = self._following.whole
+        if whole.ended is not None:
+            return self._own(whole)
         first = self._following.stream_end
         if first is None:
-            return Ending("connection", "had not ended when the capture did", "", None, "", [])
+            return [Ending("connection", "had not ended when the capture did", "", None, "", [])]
         time, peer, reason, packet = first
         how = f"was ended by the {peer} without a close, with {reason.upper()} in packet {packet}"
-        return Ending("connection", how, peer, None, "", self._silent(peer, time))
+        return [Ending("connection", how, peer, None, "", self._silent(peer, time, packet))]
 
-    def _causes(self, ended: Ended) -> list[Step]:
-        """From an end back to the first cause."""
-        steps: list[Step] = []
-        at: Ended | None = ended
-        while at is not None and len(steps) < _MOST_STEPS:
-            steps += self._cause(at)
-            if at.told is not None and not at.condition:
-                told = at.told
-                steps.append(Step(f"the {told.peer} had told of an error before", told.mark, None, 0, False))
-            at = at.told if not at.condition else None
-        if steps:
-            return steps
-        other = SERVER if ended.peer == CLIENT else CLIENT
+    def _causes(self, ended: Ended, whole: bool) -> list[Step]:
+        """From an end back to the first cause. whole: it is the end of the connection."""
+        steps = self._cause(ended, whole)
+        told = ended.told
+        if told is not None:
+            steps.append(Step(f"the {told.peer} had told of an error before", told.mark, None, 0, False))
+            if len(steps) < _MOST_STEPS:
+                steps += self._causes(told, told is self._following.whole.ended)
+        return steps or self._before(ended)
+
+    def _before(self, ended: Ended) -> list[Step]:
+        """What came just before an end that nothing is a cause of."""
+        if ended.condition in _OWN and ended.quiet is not None:
+            return [_nothing_said(ended.mark.time, ended.quiet)]
         if ended.condition in _OWN:
-            what = f"that is a reason of the {ended.peer}'s own: an operator, or a shutdown"
-            return [Step(what, None, None, 0, True)]
+            what = f"an operator's decision, or a shutdown: the error of the {ended.peer} blames nobody"
+            return [Step(what, None, None, 0, False)]
+        if ended.condition == _STOLEN:
+            return [Step("the link was attached again elsewhere, as the error says", None, None, 0, False)]
         if ended.reached is not None and ended.condition:
+            other = SERVER if ended.peer == CLIENT else CLIENT
             return [Step(f"the last of the {other} that had reached it", ended.reached, None, 0, False)]
-        return [Step(f"the {ended.peer} gives no reason, and nothing shows one", None, None, 0, True)]
+        return []
 
-    def _cause(self, ended: Ended) -> list[Step]:
+    def _cause(self, ended: Ended, whole: bool) -> list[Step]:
         """What an end answers."""
         if ended.condition:
             for one in self._diagnosed:
                 if one.code == "diag/closed" and one.packet == ended.mark.packet and one.cause:
-                    return [Step(one.text, None, self._at(ended, one.cause), one.cause, True)]
+                    return [
+                        Step(one.text, self._named(ended, one), self._at(ended, one), one.cause, one.sure)
+                    ]
             found = self._found(ended)
             if found is not None:
                 finding, due = found
@@ -330,23 +439,28 @@ class Tracing:
                 return [Step(what, None, finding, int(finding.packet), due)]
         if ended.cause is not None:
             return [ended.cause]
-        if ended.condition:
-            return self._silence(ended.peer, ended.silence, ended.reached)
+        if whole and ended.condition and ended.condition in _OF_SILENCE:
+            return self._silence(ended.peer, ended.mark.time, ended.mark.packet)
         return []
 
-    def _at(self, ended: Ended, packet: int) -> Finding | None:
+    def _named(self, ended: Ended, one: Diagnosed) -> Mark:
+        """Where the frame stands that a close names."""
+        return Mark(1 - ended.mark.direction, one.offset, one.offset, one.cause, 0, "", -1)
+
+    def _at(self, ended: Ended, one: Diagnosed) -> Finding | None:
         """The finding at what a close names, if its reply is the one that is due for it."""
         for finding in self._findings:
-            if int(finding.packet) == packet and finding.peer != ended.peer and _due(finding, ended):
+            if int(finding.packet) == one.cause and finding.peer != ended.peer and _due(finding, ended):
                 return finding
         return None
 
-    def _silence(self, peer: str, silence: int, last: Mark | None) -> list[Step]:
-        """A peer had waited for the other one for longer than was agreed."""
+    def _silence(self, peer: str, time: int, packet: int) -> list[Step]:
+        """A peer had waited for the other one for longer than was agreed, at `time` (ns), before a packet."""
         name, patience = self._following.patience(peer)
+        other = SERVER if peer == CLIENT else CLIENT
+        silence, last = self._following.silence(other, time, packet)
         if not patience or silence <= patience:
             return []
-        other = SERVER if peer == CLIENT else CLIENT
         waited = f"{silence / _SECOND:.3f} s of silence of the {other}"
         return [Step(f"{waited}, {name} allows {patience / _SECOND:g} s", last, None, 0, True)]
 
@@ -368,19 +482,36 @@ class Tracing:
                 best = (finding, due)
         return best
 
-    def _silent(self, peer: str, time: int) -> list[Step]:
-        """What is known of a stream that ends without a close."""
+    def _silent(self, peer: str, time: int, packet: int) -> list[Step]:
+        """What is known of a stream that ends without a close, at `time` (ns) with a packet."""
         following = self._following
         other = SERVER if peer == CLIENT else CLIENT
-        last = following.last_mark.get(other)
-        steps = self._silence(peer, time - following.last_time.get(other, time), last)
+        steps = self._silence(peer, time, packet)
         told = following.told.get(other)
-        if told is not None:
+        if (
+            told is not None
+            and told.mark.packet < packet
+            and following.may_answer(following.whole, told, time)
+        ):
             steps.append(Step(f"the {other} had told of an error before", told.mark, None, 0, False))
-            steps += self._causes(told)
-        elif not steps and last is not None:
-            steps.append(Step(f"the last that was captured of the {other}", last, None, 0, False))
-        return steps
+            return steps + self._causes(told, told is following.whole.ended)
+        if steps:
+            return steps
+        quiet = following.quiet(following.whole, time, packet)
+        if quiet is not None:
+            return [_nothing_said(time, quiet)]
+        silence, last = following.silence(other, time, packet)
+        if last is None:
+            return [Step(f"nothing of the {other} was captured before", None, None, 0, False)]
+        if silence > _JUST_BEFORE:
+            what = f"the {other} had said nothing for {silence / _SECOND:.3f} s"
+            return [Step(what, last, None, 0, False)]
+        return [Step(f"the last that was captured of the {other} before", last, None, 0, False)]
+
+
+def _nothing_said(time: int, last: Mark) -> Step:
+    """Nobody had said anything about something for a long time, up to `time` (ns)."""
+    return Step(f"nothing was said for {(time - last.time) / _SECOND:.3f} s", last, None, 0, False)
 
 
 def _due(finding: Finding, ended: Ended) -> bool:

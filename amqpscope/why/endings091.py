@@ -1,24 +1,38 @@
 """What begins and ends on an AMQP 0-9-1 connection: channels, and the consumers on them."""
 
-from amqpscope.model import CLIENT, Connection, FrameRecord
+from amqpscope.model import SERVER, Connection, FrameRecord
 from amqpscope.why.endings import Following, Step, Thing
 from amqpscope.why.grounds import name_text
 from amqpscope.why.place import Mark
 from amqpscope.why.remembered import Recent
+from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
+    BasicAck,
     BasicCancel,
+    BasicCancelOk,
     BasicConsume,
-    BasicDeliver,
-    BasicPublish,
+    BasicNack,
+    BasicReject,
     ChannelClose,
+    ChannelCloseOk,
     ChannelOpen,
     ConnectionClose,
+    ConnectionCloseOk,
     ConnectionStartOk,
     ConnectionTuneOk,
     QueueDelete,
 )
 
 __all__ = ["Following091"]
+
+_REFUSED_LOGIN = (403, 530)
+"""Reply-codes of a close before tune that is for who wants to log in."""
+
+_NOTHING_NEW = (
+    *(BasicAck, BasicNack, BasicReject, BasicCancel, BasicCancelOk),
+    *(ChannelClose, ChannelCloseOk, ConnectionClose, ConnectionCloseOk),
+)
+"""Methods that a peer also says when it clears up."""
 
 _FINE = (0, 200)
 """Reply-codes of a close that is no error."""
@@ -36,7 +50,8 @@ class Following091(Following):
         self._consumers: dict[int, Recent[str, Thing]] = {}
         self._heartbeat = 0
         self._login: Step | None = None
-        self._deleted: Step | None = None
+        # The queue that was deleted last.
+        self._deleted: tuple[str, Step] | None = None
 
     def patience(self, peer: str) -> tuple[str, int]:
         return "the heartbeat", self._heartbeat * _MISSED * 1_000_000_000
@@ -45,17 +60,20 @@ class Following091(Following):
         body = record.frame.body
         peer = record.peer
         number = int(record.frame.channel)
+        self.about = self._channels.get(number, self.whole)
+        if isinstance(body, Method) and not isinstance(body, _NOTHING_NEW):
+            self.goes_on(record)
         if isinstance(body, ConnectionTuneOk):
             self._heartbeat = max(int(body.heartbeat), 0)
             self._login = None
         elif isinstance(body, ConnectionStartOk):
             self._login = self.step("the login that is refused", record)
         elif isinstance(body, ConnectionClose):
-            self.end(
-                self.whole, f"was closed by the {peer}", _condition(body.reply_code), record, self._login
-            )
+            cause = self._login if peer == SERVER and body.reply_code in _REFUSED_LOGIN else None
+            self.end(self.whole, f"was closed by the {peer}", _condition(body.reply_code), record, cause)
         elif isinstance(body, ChannelOpen):
             self._channels[number] = self.begin(f"channel {number}", self.whole, record)
+            self.about = self._channels[number]
             self._consumers[number] = Recent()
         elif isinstance(body, ChannelClose):
             thing = self._channels.get(number)
@@ -65,17 +83,19 @@ class Following091(Following):
             around = self._channels.get(number)
             if around is not None and body.consumer_tag:
                 name = f"consumer {name_text(body.consumer_tag)} on channel {number}"
-                self._consumers[number].put(body.consumer_tag, self.begin(name, around, record))
+                begun = self.begin(name, around, record)
+                begun.queue = body.queue or ""
+                self._consumers[number].put(body.consumer_tag, begun)
         elif isinstance(body, BasicCancel):
             consumers = self._consumers.get(number)
             consumer = None if consumers is None else consumers.pop(body.consumer_tag or "")
             if consumer is not None:
-                cause = None if peer == CLIENT else self._deleted
+                deleted = self._deleted
+                same = peer == SERVER and deleted is not None and deleted[0] == consumer.queue
+                cause = deleted[1] if deleted is not None and same else None
                 self.end(consumer, f"was cancelled by the {peer}", "", record, cause)
         elif isinstance(body, QueueDelete):
-            self._deleted = self.step("a queue is deleted, which may be the one consumed", record, sure=False)
-        elif isinstance(body, (BasicPublish, BasicDeliver)):
-            self.goes_on(record)
+            self._deleted = (body.queue or "", self.step("its queue is deleted", record, sure=False))
 
     def step(self, what: str, record: FrameRecord, sure: bool = True) -> Step:
         """A frame as a cause."""

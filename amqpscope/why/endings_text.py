@@ -5,7 +5,7 @@
       because  this was due for it: error amqp091/F-FRAME-SIZE by the client in packet 23: ...
          23  0.411635 0 C→  1 body           9000 octets
 
-A cause that is not sure begins with `perhaps`.
+A cause that is not sure begins with `perhaps`. Where there is none: `cause    the capture does not show why`.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def endings_lines(
             shown += _ending(ending, of, told)
         still = len([ending for ending in endings[1:] if not ending.peer])
         if still:
-            shown.append(([("dim", f"{still} others had not ended")], 4))
+            shown.append(([("dim", f"{count(still, 'other')} had not ended")], 4))
         left = len(endings) - len(listed) - still + following.more
         if left:
             shown.append(([("dim", f"and {left} more, without an error (--format json)")], 4))
@@ -94,6 +94,10 @@ def _ending(ending: Ending, scenes: Scenes, told: set[tuple[int, int]]) -> list[
         return shown
     for step in ending.steps:
         shown += _step(step, scenes)
+    if not ending.steps and ending.itself:
+        shown.append(
+            ([("key", f"  {'cause':<{_LABEL}}"), ("dim", "the capture does not show why")], 2 + _LABEL)
+        )
     return shown
 
 
@@ -104,7 +108,7 @@ def _step(step: Step, scenes: Scenes) -> list[tuple[Line, int]]:
     place = None if step.mark is None else step.mark.place
     if finding is not None:
         line += [("", ": "), *headline(finding)]
-        place = scenes.of_finding(finding)
+        place = scenes.of_finding(finding) or place
     if place is None and step.packet:
         place = next(iter(scenes.packets.get(step.packet, [])), None)
     shown: list[tuple[Line, int]] = [(line, 2 + _LABEL)]

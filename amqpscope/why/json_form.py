@@ -133,7 +133,7 @@ def _step(step: Step, capture: str, scenes: Scenes) -> dict[str, Any]:
     finding = step.finding
     place = None if step.mark is None else step.mark.place
     if finding is not None:
-        place = scenes.of_finding(finding)
+        place = scenes.of_finding(finding) or place
     if place is None and step.packet:
         place = next(iter(scenes.packets.get(step.packet, [])), None)
     return {

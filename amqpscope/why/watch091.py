@@ -13,9 +13,12 @@ from dissectors.amqp091.methods import (
     BasicReject,
     BasicReturn,
     ChannelClose,
+    ChannelCloseOk,
+    ChannelOpen,
     ConnectionClose,
+    ConnectionCloseOk,
 )
-from dissectors.amqp091.registry import METHODS
+from dissectors.amqp091.registry import METHODS, new_method
 
 __all__ = ["NEXT_STEPS", "RESPONSES", "Watch091"]
 
@@ -50,8 +53,12 @@ class Watch091(Watch):
     def see(self, record: FrameRecord) -> None:
         body = record.frame.body
         own = int(record.direction) == self._direction
+        # What its own sender ends the other peer may end at the same time, and say why.
         if isinstance(body, ConnectionClose):
-            self.add(f"the connection is closed with {int(body.reply_code)}", record, last=True)
+            self.add(f"the connection is closed with {self._why(body)}", record, last=not own)
+            return
+        if isinstance(body, ConnectionCloseOk):
+            self.over = True
             return
         if self._kind == "header" and not own:
             self.add("the answer", record, last=True)
@@ -59,9 +66,19 @@ class Watch091(Watch):
         if int(record.frame.channel) != self._channel:
             return
         if isinstance(body, ChannelClose):
-            self.add(f"the channel is closed with {int(body.reply_code)}", record, last=True)
+            self.add(f"the channel is closed with {self._why(body)}", record, last=not own)
+        elif isinstance(body, (ChannelCloseOk, ChannelOpen)) and not isinstance(self._body, ChannelClose):
+            self.over = True
         elif isinstance(body, Method) and not isinstance(body, UnknownMethod):
             self._method(record, body, own)
+
+    def _why(self, close: ChannelClose | ConnectionClose) -> str:
+        """The code of a close, and whether it names the method in question."""
+        code = str(int(close.reply_code))
+        named = new_method(close.class_id, close.method_id)
+        if named is None or named.definition().name != self._name:
+            return code
+        return f"{code}, which names {self._name}"
 
     def _method(self, record: FrameRecord, body: Method, own: bool) -> None:
         mine = self._body

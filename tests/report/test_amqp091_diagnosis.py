@@ -144,3 +144,66 @@ def test_another_protocol_on_the_port(
     whole = json.loads(amqpscope(capsys, "summary", "--format", "json", str(path)).out)
     (found,) = whole["connections"][0]["diagnoses"]
     assert (found["code"], found["packet"]) == ("diag/misdirected", None)
+
+
+def blocked() -> tuple[Dialogue091, int]:
+    """The server blocks the connection; the packet in which it says so."""
+    d = begun()
+    said = d.server.blocked("low on memory")
+    d.client.publish(b"hello", routing_key="q")
+    d.wait(seconds=7)
+    return d, d.packet_number(said)
+
+
+def test_a_connection_that_is_blocked_and_goes_on() -> None:
+    d, packet = blocked()
+    again = d.packet_number(d.server.unblocked())
+    d.goodbye()
+    ((first, text),) = told(d)["diag/blocked"]
+    assert first == packet
+    assert text.startswith("publishers are blocked for 7.0")
+    assert text.endswith(f" s, until packet {again}")
+
+
+def test_a_connection_that_is_blocked_until_it_is_closed() -> None:
+    d, packet = blocked()
+    d.goodbye()
+    ((first, text),) = told(d)["diag/blocked"]
+    assert first == packet
+    assert text.endswith(", when the client closes")
+
+
+def test_a_connection_that_is_blocked_until_the_end() -> None:
+    d, packet = blocked()
+    assert told(d)["diag/blocked"] == [(packet, "publishers are blocked until the end of the capture")]
+
+
+@pytest.mark.parametrize(
+    ("published", "closed", "packet"),
+    [
+        # The text names the exchange, and one publish went there.
+        (["there", "none"], "no exchange 'none'", 1),
+        # Two went there; the first of them is refused.
+        (["none", "none"], "no exchange 'none'", 0),
+    ],
+)
+def test_a_refused_publish_is_the_first_that_it_may_be(
+    published: list[str], closed: str, packet: int
+) -> None:
+    d = begun()
+    with d.unheard(d.server):
+        packets = [d.packet_number(d.client.publish(b"x", exchange=name)) for name in published]
+    d.server.close_channel(404, f"NOT_FOUND - {closed} in vhost '/'", "basic.publish")
+    ((_, text),) = told(d)["diag/closed"]
+    more = ", the first of 2 that it may be for" if published[0] == published[1] else ""
+    assert text == f"channel 1 is closed for basic.publish of the client in packet {packets[packet]}{more}"
+
+
+def test_what_was_said_on_the_channel_before_it_was_opened_again_is_no_cause() -> None:
+    d = begun()
+    d.client.publish(b"x", exchange="none")
+    d.client.method("channel.close", reply_code=200, reply_text="bye")
+    d.server.method("channel.close-ok")
+    d.channel(1)
+    d.server.close_channel(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "basic.publish")
+    assert "diag/closed" not in told(d)

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from support.commands import amqpscope
+from support.conversation import Conversation
+from support.dialogue import Dialogue
+from support.dialogue091 import Dialogue091
 
 from amqpscope.finding import Finding
 from amqpscope.model import Connection, Spot
@@ -26,6 +29,19 @@ def endings(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[list
     found = json.loads(result.out)
     assert found["schema"] == "amqpscope/why/1"
     return [connection["endings"] for connection in found["connections"]]
+
+
+def ends_of(capsys: pytest.CaptureFixture[str], d: Conversation, folder: Path) -> list[dict[str, Any]]:
+    """What ended in a dialogue."""
+    capture = folder / "dialogue.pcap"
+    capture.write_bytes(d.pcap())
+    (found,) = endings(capsys, capture)
+    return found
+
+
+def reasons(ending: dict[str, Any]) -> list[tuple[bool, str]]:
+    """Of each step back: whether it is a cause, and in words."""
+    return [(step["sure"], step["what"]) for step in ending["because"]]
 
 
 def violating(rule: str) -> Path:
@@ -71,7 +87,9 @@ def test_a_finding_that_another_error_was_for_is_no_cause() -> None:
         answered = None if before is None else Mark(1, 0, 1, before, 0, "detach", 0)
         mark = Mark(1, 50, 60, 30, 0, "close", 0)
         following = Following10(connection)
-        following.whole.ended = Ended("server", "was closed", mark, condition, None, 0, answered, None, None)
+        following.whole.ended = Ended(
+            "server", "was closed", mark, condition, None, 0, None, answered, None, None
+        )
         (ending,) = Tracing(following, [finding], []).endings()
         assert [step.finding for step in ending.steps if step.finding is not None] == causes
 
@@ -143,3 +161,230 @@ def test_what_makes_no_sense_together(capsys: pytest.CaptureFixture[str]) -> Non
     ):
         result = amqpscope(capsys, "why", *arguments)
         assert (result.status, result.out, result.err) == (2, "", f"amqpscope: {words}\n")
+
+
+def test_an_orderly_end_has_no_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    capture = ROOT / "demo.pcap"
+    for ending in (one for part in endings(capsys, capture) for one in part if one["condition"] is None):
+        assert ending["because"] == [] or ending["what"].startswith("ended with")
+    shown = amqpscope(capsys, "why", "--end", capture).out
+    assert "  cause    the capture does not show why\n" in shown
+    assert "nothing shows one" not in shown
+
+
+# A link that ends with an error: when, with which condition, whether the attach that answers has a
+# terminus; and what is told of it.
+LINKS = [
+    (0, "amqp:not-found", False, [(True, "the link is refused: the attach that asks for it")]),
+    (660, "amqp:not-found", False, [(True, "the link is refused: the attach that asks for it")]),
+    (0, "amqp:not-found", True, [(False, "the link is refused: the attach that asks for it")]),
+    (5, "amqp:not-found", True, [(False, "the last of the client that had reached it")]),
+    (30, "amqp:not-found", True, []),
+    (660, "amqp:link:detach-forced", True, [(False, "nothing was said for 660.001 s")]),
+    (
+        *(0, "amqp:link:detach-forced", True),
+        [(False, "an operator's decision, or a shutdown: the error of the server blames nobody")],
+    ),
+    (
+        *(0, "amqp:link:stolen", True),
+        [(False, "the link was attached again elsewhere, as the error says")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("waited", "condition", "terminus", "because"), LINKS)
+def test_why_a_link_ends_that_nothing_was_sent_on(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    waited: int,
+    condition: str,
+    terminus: bool,
+    because: list[tuple[bool, str]],
+) -> None:
+    d = Dialogue()
+    d.begun()
+    d.client.attach(name="rx", handle=0, role=True)
+    d.server.attach(name="rx", handle=0, role=False, **({} if terminus else {"source": None}))
+    d.wait(seconds=waited)
+    d.server.detach(handle=0, error=condition)
+    d.client.detach(handle=0)
+    found = ends_of(capsys, d, tmp_path)
+    (link,) = [one for one in found if one["thing"].startswith("link ")]
+    assert reasons(link) == because
+
+
+@pytest.mark.parametrize(
+    ("waited", "because"),
+    [
+        (300, [(False, "nothing was said for 300.000 s")]),
+        (2, [(False, "an operator's decision, or a shutdown: the error of the server blames nobody")]),
+    ],
+)
+def test_a_silence_of_both_is_no_operator(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, waited: int, because: list[tuple[bool, str]]
+) -> None:
+    d = Dialogue()
+    d.linked(credit=10)
+    d.client.transfer()
+    d.server.disposition()
+    d.wait(seconds=waited)
+    d.server.close("amqp:connection:forced")
+    d.client.close()
+    found = ends_of(capsys, d, tmp_path)
+    ((sure, what),) = reasons(found[0])
+    assert (sure, what[:25]) == (because[0][0], because[0][1][:25])
+
+
+def test_heartbeats_are_no_silence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    d = Dialogue()
+    d.linked(credit=10)
+    for _ in range(12):
+        d.wait(seconds=30)
+        d.client.empty()
+        d.server.empty()
+    d.server.close("amqp:connection:forced")
+    found = ends_of(capsys, d, tmp_path)
+    ((_, what),) = reasons(found[0])
+    assert what.startswith("an operator's decision")
+
+
+def test_a_reset_after_a_long_silence_of_both(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.wait(seconds=351)
+    d.client.publish(b"late", routing_key="q")
+    d.server.rst()
+    found = ends_of(capsys, d, tmp_path)
+    assert found[0]["what"].startswith("was ended by the server without a close, with RST")
+    ((sure, what),) = reasons(found[0])
+    assert (sure, what[:22]) == (False, "nothing was said for 3")
+
+
+def test_what_comes_after_the_end_is_no_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    # The client gives up while the server is silent; the server's next heartbeat comes half a second later.
+    (found,) = endings(capsys, ROOT / "amqplib-server-stalled.pcap")
+    connection = found[0]
+    assert connection["what"] == "was ended by the client without a close, with FIN in packet 23"
+    (step,) = connection["because"]
+    assert step["sure"]
+    assert step["packet"] == 17
+    assert step["what"].endswith(" s of silence of the server, the heartbeat allows 2 s")
+
+
+def test_a_stream_that_ends_before_the_other_peer_said_anything(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    d = Dialogue()
+    d.client.header()
+    d.client.fin()
+    d.wait(seconds=1)
+    d.server.header()
+    d.server.open()
+    found = ends_of(capsys, d, tmp_path)
+    assert reasons(found[0]) == [(False, "nothing of the server was captured before")]
+
+
+def test_an_error_of_long_ago_is_no_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for seconds, steps in ((1, 2), (30, 0)):
+        d = Dialogue091()
+        d.opened()
+        d.channel(1)
+        d.client.method("queue.declare", queue="q", passive=True)
+        d.server.close_channel(404, "no queue 'q'", "queue.declare")
+        d.client.method("channel.close-ok")
+        d.wait(seconds=seconds)
+        d.goodbye()
+        found = ends_of(capsys, d, tmp_path)
+        assert len(found[0]["because"]) == steps
+
+
+def test_who_goes_on_does_not_end_for_an_error_before(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.client.method("queue.declare", queue="q", passive=True)
+    d.server.close_channel(404, "no queue 'q'", "queue.declare")
+    d.client.method("channel.close-ok")
+    d.channel(1)
+    d.client.method("channel.close", reply_code=200, reply_text="bye")
+    d.server.method("channel.close-ok")
+    d.goodbye()
+    connection, refused, closed = ends_of(capsys, d, tmp_path)
+    assert refused["condition"] == "404"
+    assert (connection["because"], closed["because"]) == ([], [])
+
+
+def crossing() -> tuple[Dialogue091, int]:
+    """A publish to no exchange, a close of the client's at once, and the server's with 404 on its way."""
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    published = d.client.publish(b"x", exchange="none")
+    with d.on_their_way():
+        d.client.method("channel.close", reply_code=200, reply_text="bye")
+        d.server.close_channel(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "basic.publish")
+    d.client.method("channel.close-ok")
+    d.goodbye()
+    return d, d.packet_number(published)
+
+
+def test_an_error_that_crosses_the_other_close(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    d, published = crossing()
+    connection, own, other = ends_of(capsys, d, tmp_path)
+    assert (own["thing"], own["peer"], own["condition"], own["because"]) == ("channel 1", "client", None, [])
+    assert (other["thing"], other["peer"], other["condition"]) == ("channel 1", "server", "404")
+    assert other["what"] == "was closed by the server, which had not heard of that"
+    (step,) = other["because"]
+    assert (step["sure"], step["packet"], step["frame"]["name"]) == (True, published, "basic.publish")
+    assert connection["because"][0]["what"] == "the server had told of an error before"
+
+
+def test_a_frame_is_told_of_the_error_that_names_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    d, published = crossing()
+    capture = tmp_path / "dialogue.pcap"
+    capture.write_bytes(d.pcap())
+    shown = amqpscope(capsys, "why", capture, published).out
+    assert "the channel is closed with 404, which names basic.publish" in shown
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        (403, [(True, "the login that is refused")]),
+        (541, [(False, "the last of the client that had reached it")]),
+    ],
+)
+def test_only_some_errors_refuse_a_login(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, code: int, cause: list[tuple[bool, str]]
+) -> None:
+    d = Dialogue091()
+    d.client.header()
+    d.server.start()
+    d.client.start_ok()
+    d.server.close_connection(code, "refused")
+    d.client.method("connection.close-ok")
+    d.tcp.goodbye()
+    found = ends_of(capsys, d, tmp_path)
+    assert reasons(found[0]) == cause
+
+
+@pytest.mark.parametrize(("deleted", "told"), [("q", 1), ("other", 0)])
+def test_a_consumer_is_cancelled_when_its_queue_is_deleted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, deleted: str, told: int
+) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.consume("q", consumer_tag="c")
+    d.client.method("queue.delete", queue=deleted)
+    d.server.method("queue.delete-ok", message_count=0)
+    d.server.method("basic.cancel", consumer_tag="c", no_wait=True)
+    found = ends_of(capsys, d, tmp_path)
+    (consumer,) = [one for one in found if one["thing"].startswith("consumer")]
+    assert len(consumer["because"]) == told

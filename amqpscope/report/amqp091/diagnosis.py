@@ -25,6 +25,7 @@ from dissectors.amqp091.methods import (
     BasicPublish,
     BasicReject,
     ChannelClose,
+    ChannelOpen,
     ConnectionBlocked,
     ConnectionClose,
     ConnectionUnblocked,
@@ -40,6 +41,9 @@ _LATE: Final = _SECOND
 
 _MALFORMED: Final = (501, 502, 503, 504, 505)
 """Replies to frames that are not as they should be."""
+
+_OF_FRAMES: Final = (501, 505)
+"""Those to frames as such, whatever method they belong to."""
 
 _INTERLEAVED: Final = ("F-CONTENT-HEADER-NEXT", "F-CONTENT-NO-METHOD", "F-CONTENT-ONE-HEADER")
 
@@ -72,13 +76,13 @@ class Diagnosis091(Diagnosis):
         self.deliveries: dict[int, _Waiting] = {}
         self.publishes: dict[int, _Waiting] = {}
         self.left: list[Diagnosed] = []
-        # The last methods of each channel and peer, with their packets.
-        self.latest: dict[tuple[int, str], list[tuple[int, Method]]] = {}
+        # The last methods of each channel and peer, with their packets and offsets.
+        self.latest: dict[tuple[int, str], list[tuple[int, int, Method]]] = {}
         # When each peer said its last frame, and its packet; its longest silence, and the packets around it.
         self.last: dict[str, tuple[int, int]] = {}
         self.silences: dict[str, tuple[int, int, int]] = {}
-        # The first malformed frame of each peer that no close was for yet.
-        self.faulty: dict[str, tuple[int, str, int]] = {}
+        # The first malformed frame of each peer that no close was for yet, with its offset.
+        self.faulty: dict[str, tuple[int, str, int, int]] = {}
         self.blocked: tuple[int, int] | None = None
         self.headers = 0
         self.interleaved: set[int] = set()
@@ -93,7 +97,7 @@ class Diagnosis091(Diagnosis):
             return
         channel = int(frame.channel)
         if any(problem.code.isupper() for problem in frame.problems):
-            self.faulty.setdefault(peer, (packet, frame.name, channel))
+            self.faulty.setdefault(peer, (packet, frame.name, channel, int(frame.offset)))
         for problem in frame.problems:
             if problem.code in _INTERLEAVED and by_client and channel not in self.interleaved:
                 self.interleaved.add(channel)
@@ -117,9 +121,11 @@ class Diagnosis091(Diagnosis):
 
     # Frame by frame
 
-    def _tell(self, code: str, packet: int, text: str, cause: int = 0) -> None:
+    def _tell(
+        self, code: str, packet: int, text: str, cause: int = 0, offset: int = -1, sure: bool = True
+    ) -> None:
         if len(self.found) < MAX_DIAGNOSED:
-            self.found.append(Diagnosed(code, packet, text, cause))
+            self.found.append(Diagnosed(code, packet, text, cause, offset, sure))
 
     def _header(self, header: ProtocolHeader, by_client: bool, packet: int) -> None:
         self.view.header(by_client, header)
@@ -144,18 +150,24 @@ class Diagnosis091(Diagnosis):
         name = method.definition().name
         view = self.view
         on = view.channels.get(channel)
-        if on is not None:
+        if isinstance(method, ConnectionBlocked) and self.blocked is None:
+            self.blocked = (time, packet)
+        elif isinstance(method, (ConnectionUnblocked, ConnectionClose)) and self.blocked is not None:
+            since, first = self.blocked
+            self.blocked = None
+            ended = "" if isinstance(method, ConnectionUnblocked) else f", when the {record.peer} closes"
+            text = (
+                f"publishers are blocked for {(time - since) / _SECOND:.3f} s, until packet {packet}{ended}"
+            )
+            self._tell("diag/blocked", first, text)
+        elif isinstance(method, ChannelOpen):
+            # What was said on the channel of this number before is over.
+            self.latest.pop((channel, record.peer), None)
+        elif on is not None:
             if isinstance(method, (BasicAck, BasicNack, BasicReject)):
                 self._settled(method, on, by_client, packet, time)
             elif isinstance(method, ChannelClose):
                 self._leave(channel, on, f"when the {record.peer} closed the channel in packet {packet}")
-        elif isinstance(method, ConnectionBlocked) and self.blocked is None:
-            self.blocked = (time, packet)
-        elif isinstance(method, ConnectionUnblocked) and self.blocked is not None:
-            since, first = self.blocked
-            self.blocked = None
-            text = f"publishers are blocked for {(time - since) / _SECOND:.3f} s, until packet {packet}"
-            self._tell("diag/blocked", first, text)
         if isinstance(method, (ChannelClose, ConnectionClose)):
             self._caused(method, channel, record)
         end = int(record.frame.offset + record.frame.size)
@@ -164,10 +176,11 @@ class Diagnosis091(Diagnosis):
             waiting = self.deliveries.setdefault(channel, _Waiting())
             waiting.most = max(waiting.most, len(on.deliveries.unacknowledged))
         kept = self.latest.setdefault((channel, record.peer), [])
-        if name not in ("basic.ack", "basic.deliver") or not kept or kept[-1][1].definition().name != name:
-            kept.append((packet, method))
+        newest = (packet, int(record.frame.offset), method)
+        if name not in ("basic.ack", "basic.deliver") or not kept or kept[-1][2].definition().name != name:
+            kept.append(newest)
         else:
-            kept[-1] = (packet, method)
+            kept[-1] = newest
         if len(kept) > MAX_LATEST_METHODS:
             del kept[0]
 
@@ -233,27 +246,35 @@ class Diagnosis091(Diagnosis):
         other = SERVER if record.peer == CLIENT else CLIENT
         what = "the connection" if channel == 0 else f"channel {channel}"
         faulty = self.faulty.pop(other, None)
-        if faulty is not None and close.reply_code in _MALFORMED:
-            packet, name, number = faulty
+        if faulty is not None and (
+            close.reply_code in _OF_FRAMES or (close.reply_code in _MALFORMED and faulty[1] == name)
+        ):
+            packet, name, number, offset = faulty
             wrong = f"the malformed {name} of the {other} in packet {packet} on channel {number}"
-            self._tell("diag/closed", int(record.packet), f"{what} is closed for {wrong}", packet)
+            self._tell("diag/closed", int(record.packet), f"{what} is closed for {wrong}", packet, offset)
             return
         places = list(self.latest) if channel == 0 else [(channel, other)]
         candidates = [
-            (packet, method, number)
+            (packet, offset, method, number)
             for number, peer in places
             if peer == other
-            for packet, method in self.latest.get((number, peer), ())
+            for packet, offset, method in self.latest.get((number, peer), ())
             if method.definition().name == name
         ]
         if not candidates:
             return
         text = close.reply_text or ""
-        named = [one for one in candidates if _stands_in(one[1], text)]
-        packet, _, number = max(named or candidates, key=lambda one: one[0])
+        named = [one for one in candidates if _stands_in(one[2], text)]
+        meant = named or candidates
+        # All but the last of a method that waits for its answer were taken. Of publishes, if none was
+        # taken, it is the first.
+        waits = bool(blamed.definition().responses)
+        sure = waits or len(meant) == 1
+        packet, offset, _, number = (max if waits else min)(meant, key=lambda one: one[:2])
         where = f" on channel {number}" if channel == 0 and number else ""
-        because = f"{what} is closed for {name} of the {other} in packet {packet}{where}"
-        self._tell("diag/closed", int(record.packet), because, packet)
+        more = "" if sure else f", the first of {len(meant)} that it may be for"
+        because = f"{what} is closed for {name} of the {other} in packet {packet}{where}{more}"
+        self._tell("diag/closed", int(record.packet), because, packet, offset, sure)
 
     # What shows in the end
 

@@ -178,9 +178,10 @@ class Judge(AnyJudge):
         """A close of a channel is for what was said there; one that names a method is for that method.
 
         What is no method may be part of what the method began: a content. That a frame was not expected
-        (505) is told of the method whose content was. A note is answered only by what names its frame:
-        peers do not mind. Nothing is for what its sender cannot have had yet. For a silence the connection is
-        closed, or the stream just ends: so it may be for what the specification asks that for.
+        (505) is told of the method whose content was, and what is wrong with a frame of any method. A note is
+        answered only by what names its frame: peers do not mind. Nothing is for what its sender cannot have
+        had yet. For a silence the connection is closed, or the stream just ends: so it may be for what the
+        specification asks that for.
         """
         silence = finding.since < finding.time
         if error.name == FIN or error.name == RST:
@@ -202,7 +203,9 @@ class Judge(AnyJudge):
             return True
         if finding.frame == "header" or "." in finding.frame:
             return error.condition == _UNEXPECTED_FRAME and not is_note
-        return finding.frame != _END
+        if finding.frame == "content-header" or finding.frame == "body":
+            return True
+        return finding.frame != _END and error.condition in _OF_FRAMES
 
     def judge(self, case: Case, record: FrameRecord) -> None:
         """Bring the frame before the rules."""
@@ -489,6 +492,9 @@ class Judge(AnyJudge):
 
 # The reply-code of a frame that was not expected.
 _UNEXPECTED_FRAME: Final = "505"
+
+# Those of frames that are not as they should be.
+_OF_FRAMES: Final = ("501", "502", "503", "504", "505", "540", "541")
 
 # What stands for a frame in a finding about the end of a stream.
 _END: Final = "end of stream"
