@@ -168,7 +168,10 @@ class FrameRecord:
                 self.unseen,
             ),
             (frame.offset, frame.size, frame.kind, frame.name, frame.missing, frame.raw),
-            tuple((problem.code, problem.offset, problem.path, problem.reason) for problem in frame.problems),
+            tuple(
+                (problem.code, problem.offset, problem.path, problem.reason, problem.unread)
+                for problem in frame.problems
+            ),
         )
 
     @staticmethod
@@ -184,8 +187,8 @@ class FrameRecord:
             frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
             body = 4
         frame.place(raw, 0, body, len(raw), len(raw))
-        for code, at, path, reason in problems:
-            frame.add_problem(Problem(code, at, path, reason))
+        for code, at, path, reason, unread in problems:
+            frame.add_problem(Problem(code, at, path, reason, unread))
         record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
         record.started = started
         record.unseen = unseen

@@ -24,13 +24,15 @@ class Problem:
     offset: octets from the first octet of the frame (or of the message, for its sections).
     path: the field it concerns, as `attach.source.filter[0]`; empty for the frame as a whole.
     reason: one sentence part with the values, for a person. Never holds octets from the wire.
+    unread: what its sender meant there is not known, since it could not be read as what has to stand there.
     """
 
-    def __init__(self, code: str, offset: i64, path: str, reason: str) -> None:
+    def __init__(self, code: str, offset: i64, path: str, reason: str, unread: bool = False) -> None:
         self.code: str = code
         self.offset: i64 = offset
         self.path: str = path
         self.reason: str = reason
+        self.unread: bool = unread
 
     def __repr__(self) -> str:
         return f"Problem({self.code!r}, {self.offset}, {self.path!r}, {self.reason!r})"

@@ -23,6 +23,16 @@ is confirmed (`confirmed`). A quantity that B sets again and again (credit, a wi
 `Limits`: the value in force for every k that is still possible, since one flow may raise it and the
 next one lower it.
 
+What was not captured, and what was captured and cannot be read, is unknown, whoever is at fault for it.
+A field that is not of its type, a list that does not fit its size, a frame that does not decode: the
+fault is its sender's and is told as what it is. What its sender meant, only the two peers know: they
+may have understood each other all the same. So nothing is taken in the place of the value, no default
+and no absence. What depends on it is unknown, for what either peer sends from then on: rules about it
+are silent, or say what is possible, until something that was said later, and can be read, makes it
+known again. That is one principle for losses and faults, so it is one mechanism for both: `whole` is
+taken from all that may depend on it. Who reads octets says of each problem whether a value was
+`unread`; no list of kinds of problems is kept here.
+
 What A owes B for it, an answer, is owed from when A must have known: what was never read needs none.
 
 Nothing here knows a protocol. Offsets are octets of the peer's stream; a frame is known when its last

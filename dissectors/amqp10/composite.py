@@ -20,7 +20,7 @@ from dissectors.interface import Body
 from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
 
-__all__ = ["Composite", "CompositeType", "Field", "Reader", "TypeTable"]
+__all__ = ["NOT_BROKEN", "Composite", "CompositeType", "Field", "Reader", "TypeTable"]
 
 
 class Field(interface.Field):
@@ -80,15 +80,39 @@ class CompositeType:
 
 
 class Composite(Body):
-    """A decoded composite value. Subclasses are generated, with one attribute a field."""
+    """A decoded composite value. Subclasses are generated, with one attribute a field.
+
+    odd, extra: see above. broken_at: its list is longer or shorter than it says, so that from the field of
+    this index on nothing is known; NOT_BROKEN if it is as it should be.
+    """
 
     def __init__(self) -> None:
         self.odd: dict[int, object] | None = None
         self.extra: list[object] | None = None
+        self.broken_at: i64 = NOT_BROKEN
 
     def definition(self) -> CompositeType:
         """The type's definition."""
         return _UNDEFINED
+
+    def unread(self, index: i64) -> bool:
+        """Whether the field of this index could not be read: it is None, and nobody knows what was meant."""
+        odd = self.odd
+        return index >= self.broken_at or (odd is not None and int(index) in odd)
+
+    def break_at(self, index: i64) -> None:
+        """Its list does not fit: the fields from this index on, or from the first that could not be read.
+
+        Where that one ends is not known either, so behind it other fields were read than it seems.
+        """
+        odd = self.odd
+        if odd is not None:
+            index = min(index, *odd)
+            for at, (field, value) in enumerate(zip(self.definition().fields, self.values(), strict=True)):
+                if at > index and value is not None:
+                    odd[at] = value
+                    setattr(self, field.name.replace("-", "_"), None)
+        self.broken_at = index
 
     def read(self, reader: "Reader", count: i64) -> None:
         """Read up to `count` list elements into the fields."""
@@ -134,6 +158,9 @@ class Composite(Body):
         )
         return f"{self.definition().name}({shown})"
 
+
+NOT_BROKEN: Final = 1 << 30
+"""More than any index of a field."""
 
 # Numeric descriptors of the specification's domain that are no composite's: the sections of a message, and
 # those of AMQP Filter Expressions 1.0 (OASIS, csd01, sections 4 and 5).
@@ -263,6 +290,8 @@ class Reader(ValueReader):
             else:
                 first = self.pos
                 wrong = self.cut or len(self.problems) > found
+                if wrong and not self.cut:
+                    composite.broken_at = 0  # its size has no room for its count
                 composite.read(self, count)
                 if self.owed:
                     self.report_owed(first, count, wrong or self.short)
@@ -310,6 +339,8 @@ class Reader(ValueReader):
                 "T-COMP-EXTRA",
                 self.pos,
                 f"{definition.name} has {count} elements, its definition {defined} fields",
+                "",
+                False,
             )
             extra: list[object] = []
             while defined + len(extra) < count and self.pos < self.end:
@@ -321,10 +352,14 @@ class Reader(ValueReader):
             return
         if self.short:
             self.short = False
+            composite.break_at(self.room)
             if not self.cut and not self.blurred(found):
                 reason = f"the list counts {count} items, there is room for {self.room}"
                 self.problem("T-LIST-FIT", start, reason)
             return
+        if self.pos < self.end:
+            # What is left may be fields that were not counted.
+            composite.break_at(count)
         self.fits("T-LIST-FIT", "list", defined if count > defined else count, count, start, found)
 
     # Arrays of composites
@@ -528,7 +563,7 @@ class Reader(ValueReader):
             return [value]
         if isinstance(value, Array) and value.element == "symbol" and value.descriptor is None:
             symbols = [item for item in value.items if isinstance(item, Symbol)]
-            if len(symbols) == len(value.items):
+            if len(symbols) == value.count and len(self.problems) == found:
                 return symbols
         self.keep(owner, index, value)
         self.forgive_descriptor(start, found)
@@ -593,20 +628,28 @@ class Reader(ValueReader):
         sent = sent_name(key)
         if keys == "annotations":
             if sent != "symbol" and sent != "ulong":
-                self.problem("M-ANN-KEYTYPE", at, f"an annotation's key is {sent}, not symbol or ulong")
+                self.problem(
+                    "M-ANN-KEYTYPE", at, f"an annotation's key is {sent}, not symbol or ulong", "", False
+                )
         elif keys == "application-properties":
             if sent != "string":
-                self.problem("M-AP-KEY", at, f"a key of the application properties is {sent}, not string")
+                self.problem(
+                    "M-AP-KEY", at, f"a key of the application properties is {sent}, not string", "", False
+                )
         elif sent != "symbol":
             code = "M-FILTER-KEY" if keys == "filter-set" else "T-FIELDS-KEY"
-            self.problem(code, at, f"a key of the map is {sent}, not symbol")
+            self.problem(code, at, f"a key of the map is {sent}, not symbol", "", False)
 
     def check_entry(self, keys: str, value: object, at: i64) -> None:
         if keys == "filter-set":
             if not (value is None or isinstance(value, (Described, Composite, Raw))):
-                self.problem("M-FILTER-VALUE", at, f"a filter is {sent_name(value)}, not a described value")
+                self.problem(
+                    "M-FILTER-VALUE", at, f"a filter is {sent_name(value)}, not a described value", "", False
+                )
         elif keys == "application-properties" and isinstance(value, (Map, list, Array)):
-            self.problem("M-AP-VALUE", at, f"the value of an application property is {sent_name(value)}")
+            self.problem(
+                "M-AP-VALUE", at, f"the value of an application property is {sent_name(value)}", "", False
+            )
 
     def wildcard(self, owner: Composite, index: i64, requires: str) -> object:
         """A field of any type that provides the archetype `requires` (or of any type at all: "")."""
@@ -681,7 +724,8 @@ class Reader(ValueReader):
             while passed < index and passed < count and walker.pos < walker.end:
                 walker.skip_value()
                 passed += 1
-            self.problem(code, walker.pos, reason, self.leaf(owner, index))
+            # A value that is none of the choices was read; where none stands nobody knows what was meant.
+            self.problem(code, walker.pos, reason, self.leaf(owner, index), value is None)
 
 
 def sent_name(value: object) -> str:

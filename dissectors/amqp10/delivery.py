@@ -5,10 +5,11 @@ different links interleave freely, those of one link may not, so (channel, handl
 delivery a transfer belongs. An aborted delivery has no message. One whose link is detached, or whose
 session or connection ends, in the middle has none either.
 
-After lost octets, after a frame that does not decode, and where the start was not captured, a transfer
-may continue a delivery whose first one was not seen; it may repeat all that the first one says. On such
-a link nothing is taken for the whole of a message before an attach or the end of a delivery was seen.
-Of a delivery whose first octets are not there none are kept: it is unknown where its sections begin.
+After lost octets, after a frame that does not decode, a transfer that does not where it matters
+here, and where the start was not captured, a transfer may continue a delivery whose first one was
+not seen; it may repeat all that the first one says. On such a link nothing is taken for the whole
+of a message before an attach or the end of a delivery was seen. Of a delivery whose first octets
+are not there none are kept: it is unknown where its sections begin.
 
 A transfer with another delivery-id than the delivery under way on its link begins a new one if its
 payload begins as a message does, or if nothing is sure any more; else its sender changed the id on the
@@ -17,6 +18,7 @@ way.
 
 from typing import Final
 
+from dissectors.amqp10.composite import NOT_BROKEN
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Attach, Begin, Detach, End, Transfer
@@ -81,6 +83,9 @@ class MessageAssembler(Assembler):
             # Fields may be among what is missing, also those that say where a delivery ends.
             self._doubt(int(frame.channel))
         if isinstance(body, Transfer):
+            if frame.problems and _unclear(body):
+                self._doubt(int(frame.channel))
+                return None
             return self._transfer(frame, body)
         if isinstance(body, (Attach, Detach)):
             if body.handle is not None:
@@ -231,6 +236,17 @@ class MessageAssembler(Assembler):
             assembler._open[key] = delivery
             assembler._kept += delivery.kept
         return assembler
+
+
+def _unclear(transfer: Transfer) -> bool:
+    """Whether it could not be read which delivery a transfer belongs to, or where its payload begins or ends.
+
+    So it is by the fields handle, delivery-id, message-format, more, state, resume and aborted.
+    """
+    if transfer.broken_at < NOT_BROKEN:
+        return True
+    odd = transfer.odd
+    return odd is not None and any(index in (0, 1, 3, 5, 7, 8, 9) for index in odd)
 
 
 def _frame_message(frame: Frame, transfer: Transfer, whole: bool) -> Message:

@@ -331,12 +331,16 @@ class FrameDecoder(StreamDecoder):
             definition = body.definition()
             if sasl:
                 if not definition.is_sasl_frame:
-                    frame.add_problem(Problem("SA-FRAME-BODY", body_at, "", f"{frame.name} in a SASL frame"))
+                    frame.add_problem(
+                        Problem("SA-FRAME-BODY", body_at, "", f"{frame.name} in a SASL frame", True)
+                    )
                 elif more:
                     reason = "octets follow the SASL frame's value"
                     frame.add_problem(Problem("SA-FRAME-BODY", behind, "", reason))
             elif not definition.is_frame:
-                frame.add_problem(Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative"))
+                frame.add_problem(
+                    Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative", True)
+                )
             elif more and not isinstance(body, Transfer):
                 frame.add_problem(Problem("F-BODY-PAYLOAD", behind, "", f"octets follow the {frame.name}"))
         elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):

@@ -100,7 +100,7 @@ def _dump_composite(value: Composite) -> tuple[object, ...]:
     )
     odd = None if value.odd is None else tuple((key, dump_value(item)) for key, item in value.odd.items())
     extra = None if value.extra is None else _dump_all(value.extra)
-    return ("composite", definition.code, fields, odd, extra)
+    return ("composite", definition.code, fields, odd, extra, int(value.broken_at))
 
 
 def _hidden(content: object) -> object:
@@ -146,8 +146,8 @@ def load_value(state: object, table: TypeTable = FINAL) -> object:
 
 
 def _load_composite(state: tuple[object, ...], table: TypeTable) -> Composite:
-    _, code, fields, odd, extra = state
-    assert isinstance(code, int) and isinstance(fields, tuple)
+    _, code, fields, odd, extra, broken_at = state
+    assert isinstance(code, int) and isinstance(fields, tuple) and isinstance(broken_at, int)
     composite = table.new(code)
     if composite is None:
         raise ValueError(f"no composite has the descriptor {code:#x}")
@@ -158,4 +158,5 @@ def _load_composite(state: tuple[object, ...], table: TypeTable) -> Composite:
         composite.odd = {key: load_value(item, table) for key, item in odd}
     if isinstance(extra, tuple):
         composite.extra = [load_value(item, table) for item in extra]
+    composite.broken_at = broken_at
     return composite

@@ -192,20 +192,30 @@ class ValueReader:
 
     # Problems
 
-    def problem(self, code: str, at: i64, reason: str, leaf: str = "") -> None:
-        """Note a problem found at index `at` of the buffer, in the field being read."""
-        if len(self.problems) < MAX_PROBLEMS:
+    def problem(self, code: str, at: i64, reason: str, leaf: str = "", unread: bool = True) -> None:
+        """Note a problem found at index `at` of the buffer, in the field being read.
+
+        unread: what was meant there is not known. Of most faults it is not; whoever reports one after which
+        it is says so.
+        """
+        if len(self.problems) >= MAX_PROBLEMS:
+            if unread:
+                self.problems[MAX_PROBLEMS - 1].unread = True
+        else:
             path = "".join([self.step_text(step) for step in self.path]) + leaf
             if self.hiding and code not in _REVEALING_NOTHING and not code.startswith("P-"):
                 reason = _HIDDEN
-            self.problems.append(Problem(code, at - self.origin, path.lstrip("."), reason))
+            self.problems.append(Problem(code, at - self.origin, path.lstrip("."), reason, unread))
 
     def problem_once(self, code: str, at: i64, reason: str) -> None:
-        """Note a problem of which one of a kind says enough: a peer that has it has it everywhere."""
+        """Note a problem of which one of a kind says enough: a peer that has it has it everywhere.
+
+        What is meant is known all the same.
+        """
         for problem in self.problems:
             if problem.code == code:
                 return
-        self.problem(code, at, reason)
+        self.problem(code, at, reason, "", False)
 
     def step_text(self, step: object) -> str:
         """One step of a path as text."""
@@ -534,7 +544,7 @@ class ValueReader:
             self.problem("T-STR-UTF8", start, f"the string is not UTF-8 at its octet {error.start}")
             return Raw(self.buf[start : self.pos])
         if text.startswith(_BYTE_ORDER_MARK):
-            self.problem("T-STR-NOBOM", start, "the string begins with a byte order mark")
+            self.problem("T-STR-NOBOM", start, "the string begins with a byte order mark", "", False)
         return text
 
     # Compound and array

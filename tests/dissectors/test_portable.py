@@ -77,4 +77,4 @@ def test_what_is_no_value_is_refused() -> None:
     with pytest.raises(ValueError, match="nothing"):
         load_value(("nothing",))
     with pytest.raises(ValueError, match="0x7fff"):
-        load_value(("composite", 0x7FFF, (), None, None))
+        load_value(("composite", 0x7FFF, (), None, None, 0))

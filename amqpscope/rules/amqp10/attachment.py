@@ -100,7 +100,7 @@ def _judge_again(case: Case, session: SessionEnd, body: Attach) -> None:
     """The rules about an attach without unsettled map of a link that was attached on the session before."""
     if body.name is None or body.role is None or body.unsettled is not None:
         return
-    if body.odd is not None and _UNSETTLED in body.odd:
+    if body.unread(_UNSETTLED):
         return
     link = session.links.get((body.name, not body.role))
     if link is not None and link.attach is not None and link.handle == UNKNOWN and link.whole:
@@ -164,7 +164,7 @@ def _without_terminus(link: LinkEnd) -> bool:
     if attach is None:
         return True
     field = _SOURCE if link.sender else _TARGET
-    if attach.odd is not None and field in attach.odd:
+    if attach.unread(field):
         return False
     return (attach.source if link.sender else attach.target) is None
 
@@ -248,7 +248,7 @@ def judge_first_transfer(case: Case, link: LinkEnd, resumes: bool, certainty: i6
     """The rules about the first transfer since the attach. certainty: that the receiver's attach was read."""
     theirs = link.peer_attach
     if theirs is not None and link.whole and theirs.target is None:
-        if theirs.odd is None or _TARGET not in theirs.odd:
+        if not theirs.unread(_TARGET):
             transfer_without_target(case, link, POSSIBLE if link.answers else certainty)
     own = link.attach
     if own is not None and own.incomplete_unsettled and not resumes:

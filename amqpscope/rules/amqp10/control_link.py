@@ -17,6 +17,7 @@ from amqpscope.rules.amqp10.transaction import (
 from amqpscope.rules.amqp10.types import field_value_that_does_not_provide_its_archetype
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
+from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transaction_names import named_in
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
@@ -69,7 +70,7 @@ def control_link_without_rejected(case: Case) -> None:
 
     Why it matters: the coordinator can tell that something failed only by detaching the link, which rolls
     back every other transaction on it.
-    Silent when: the source lists no outcomes, and so does not exclude any.
+    Silent when: the source lists no outcomes, and so does not exclude any, or a symbol that stands for none.
     """
     case.report(
         "amqp10/TX-CTRL-REJECTED", "the outcomes of the control link's source are without amqp:rejected:list"
@@ -85,8 +86,8 @@ def judge_attach(case: Case, body: Attach) -> None:
         if capability not in _CAPABILITIES:
             capability_that_is_none(case, str(capability))
     source = body.source
-    if body.role is False and isinstance(source, Source) and source.outcomes:
-        if "amqp:rejected:list" not in source.outcomes and not isinstance(source.default_outcome, Rejected):
+    if body.role is False and isinstance(source, Source) and not isinstance(source.default_outcome, Rejected):
+        if excludes(source, "amqp:rejected:list"):
             control_link_without_rejected(case)
 
 

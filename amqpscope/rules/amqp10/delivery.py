@@ -72,12 +72,11 @@ def first_of_several_transfers_without_message_format(case: Case) -> None:
 def _judge_first_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
     if not link.whole:
         return
-    odd = body.odd
-    if body.delivery_id is None and (odd is None or 1 not in odd):
+    if body.delivery_id is None and not body.unread(1):
         first_transfer_without_delivery_id(case)
-    if body.delivery_tag is None and (odd is None or 2 not in odd):
+    if body.delivery_tag is None and not body.unread(2):
         first_transfer_without_delivery_tag(case)
-    if body.more and body.message_format is None and case.found == 0 and (odd is None or 3 not in odd):
+    if body.more and body.message_format is None and case.found == 0 and not body.unread(3):
         first_of_several_transfers_without_message_format(case)
     if body.aborted and not body.resume:
         aborted_before_it_began(case)
@@ -156,7 +155,7 @@ def _judge_delivery_id(case: Case, session: SessionEnd, body: Transfer) -> None:
     if value is None or last == UNKNOWN or not session.whole:
         return
     number = nearest(value, last)
-    if number == last + 1:
+    if last < number <= last + 1 + session.unnumbered:
         return
     other = session.unsettled.get(int(number))
     if other is not None:

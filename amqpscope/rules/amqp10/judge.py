@@ -330,7 +330,7 @@ class Judge(AnyJudge):
         if headers.unparsed_end >= 0 and headers.unparsed_end <= case.me.knowledge.could:
             negotiation.judge_after_unparsed(case)
         said = case.message()
-        if said is not None and (message.plainly_sound(said) or self.resumes(case, body)):
+        if said is not None and (message.plainly_sound(said) or self.partial(case, body)):
             said = None
         if frame.problems:
             for problem in frame.problems:
@@ -359,6 +359,13 @@ class Judge(AnyJudge):
         if frame.missing > 0 and frame.payload_size == 0:
             # What seems absent among its fields may only not have been captured.
             return
+        if frame.problems and obscure(frame):
+            # Nor is all known of what this one says. That it is said there needs a session all the same.
+            if isinstance(body, Begin):
+                session.begin_on_used_channel(case)
+            elif isinstance(body, (Attach, Flow, Transfer, Disposition, Detach, End)):
+                session.on_session(case)
+            return
         if isinstance(body, Transfer):
             self.transfer(case, body, said)
         elif isinstance(body, Disposition):
@@ -382,15 +389,24 @@ class Judge(AnyJudge):
                 condition.judge_error(case, body.error)
                 refusal.judge_close(case, body.error)
 
-    def resumes(self, case: Case, body: object) -> bool:
-        """Whether a transfer completes a resumed delivery: it may carry a part of the message only."""
+    def partial(self, case: Case, body: object) -> bool:
+        """Whether the octets that a transfer completes may be no message from its start on.
+
+        A delivery that is resumed may carry a part of it only. Of one whose id or tag changes on the way
+        nobody knows what belongs to it.
+        """
         if not isinstance(body, Transfer) or body.handle is None:
             return False
         if body.resume:
             return True
         ends = case.me.session_on(case.record.frame.channel)
         attached = None if ends is None else ends.handles.get(body.handle)
-        return attached is not None and attached.open is not None and attached.open.resumed
+        if attached is None:
+            return False
+        delivery = attached.open
+        if delivery is None:
+            return attached.mixed and not attached.whole
+        return attached.mixed or delivery.resumed or attached.differences(body) > 0
 
     def proved(self, case: Case, problem: Problem) -> None:
         """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""
@@ -425,7 +441,7 @@ class Judge(AnyJudge):
         if case.ledger.active:
             transactional_work.judge_transfer(case, ends, attached, body)
         whole = case.message()
-        if whole is not None and case.me.all_passages and case.me.fates and not self.resumes(case, body):
+        if whole is not None and case.me.all_passages and case.me.fates and not self.partial(case, body):
             redelivery.judge_message(case, ends, attached, whole)
         if said is not None:
             message.judge_message(case, said)

@@ -88,7 +88,7 @@ def sender_without_initial_delivery_count(case: Case, body: Attach) -> None:
     Silent when: never; of a receiver's attach the field is ignored.
     """
     if body.role is False and body.initial_delivery_count is None:
-        if body.odd is None or 9 not in body.odd:
+        if not body.unread(9):
             case.report("amqp10/L-ATTACH-IDC", "a sender's attach has no initial-delivery-count")
 
 
@@ -189,7 +189,7 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
         and link.count == link.initial_count
         and not link.coordinator
         and attach.source is None
-        and (attach.odd is None or 5 not in attach.odd)
+        and not attach.unread(5)
     ):
         case.report("amqp10/L-SRC-NULL", "a transfer is sent on a link attached without a source")
 
@@ -352,7 +352,7 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
         return
     value = body.delivery_count
     if value is None:
-        if body.odd is None or 5 not in body.odd:
+        if not body.unread(5):
             case.report("amqp10/L-DC-SENDER", "a sender's flow has no delivery-count")
         return
     count = nearest(value, link.count)

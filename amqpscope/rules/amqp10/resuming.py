@@ -51,7 +51,7 @@ def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -
     tag = body.delivery_tag
     if not body.resume or tag is None or attach is None or attach.incomplete_unsettled or not link.whole:
         return
-    if attach.odd is not None and 7 in attach.odd:
+    if attach.unread(7):
         return
     if not link.listed or tag not in link.listed:
         case.report(

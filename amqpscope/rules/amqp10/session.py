@@ -294,7 +294,7 @@ def session_flow_with_drain(case: Case) -> None:
 
 def judge_flow_alone(case: Case, body: Flow) -> None:
     """The rules that a flow breaks by itself."""
-    if body.handle is not None or (body.odd is not None and 4 in body.odd):
+    if body.handle is not None or body.unread(4):
         return
     if body.delivery_count is not None:
         session_flow_with_delivery_count(case)

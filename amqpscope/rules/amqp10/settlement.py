@@ -3,6 +3,7 @@
 from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
+from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd, among
 from amqpscope.tracking.knowledge import CERTAIN
 from amqpscope.tracking.serial import nearest, raw
@@ -55,7 +56,8 @@ def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: 
     """A disposition's role is that of the other end of the deliveries it means.
 
     Why it matters: read as it stands it names deliveries of the other direction, or none.
-    Silent when: octets of either peer since the session's begin were not captured.
+    Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
+    delivery came without its id, which may be this one.
     """
     case.report(
         "amqp10/D-DISP-ROLE",
@@ -69,7 +71,8 @@ def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: s
     """A disposition names no delivery that was ever sent in the direction it speaks of.
 
     Why it matters: it settles nothing.
-    Silent when: octets of either peer since the session's begin were not captured.
+    Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
+    delivery came without its id, which may be this one.
     """
     if last == UNKNOWN:
         what = f"a disposition names delivery {first}, but its sender has {mine} none"
@@ -96,7 +99,11 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
         last = received
         opposite = sent
     mine = "received" if body.role else "sent"
-    if last != UNKNOWN and nearest(first, last) <= last:
+    # Those without a delivery-id may have been given the ones that follow.
+    unnumbered = session.received_unnumbered if body.role else session.unnumbered
+    if last != UNKNOWN and nearest(first, last) <= last + unnumbered:
+        return
+    if last == UNKNOWN and unnumbered > 0:
         return
     if last == UNKNOWN and opposite != UNKNOWN and nearest(first, opposite) <= opposite:
         disposition_of_the_other_direction(case, first, "receiver" if body.role else "sender", mine)
@@ -152,8 +159,9 @@ def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> N
     """A receiver states an outcome that the sender's source does not list.
 
     Why it matters: the source cannot do what is asked.
-    Silent when: the sender's attach was not captured, or lists no outcomes. Possible when the sender attached
-    the link again and the receiver may not have read that.
+    Silent when: the sender's attach was not captured, lists no outcomes, or something that stands for none:
+    which one was meant by it nobody knows. Possible when the sender attached the link again and the receiver
+    may not have read that.
     """
     case.report(
         "amqp10/M-OUTCOMES-USE",
@@ -168,15 +176,13 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
     if attach is None or not isinstance(attach.source, Source):
         return True
     source = attach.source
-    if not source.outcomes:
-        return True
     definition = outcome.definition()
     if "outcome" not in definition.provides or isinstance(outcome, Declared):
         return True
     default = source.default_outcome
     if isinstance(default, Composite) and default.definition() is definition:
         return True
-    return definition.symbol in source.outcomes
+    return not excludes(source, definition.symbol)
 
 
 def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> None:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.tracking.amqp10.link import UNKNOWN
+from amqpscope.tracking.amqp10.outcomes import foreign
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.composite import Composite, sent_name
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach
-from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.amqp10.values import Array, Map, Raw, Symbol
 from dissectors.interface import Problem
@@ -187,20 +187,9 @@ def _judge_wishes(case: Case, what: str, wishes: Map | None) -> None:
 
 def _judge_outcomes(case: Case, outcomes: list[Symbol]) -> None:
     """The symbols that a source lists as outcomes; the first that is none is enough."""
-    for symbol in outcomes:
-        code = FINAL.code_of(symbol)
-        known = FINAL.new(code) if code >= 0 else None
-        if known is not None:
-            if "outcome" in known.definition().provides:
-                continue
-            certainty = CERTAIN
-        else:
-            domain, colon, name = symbol.partition(":")
-            if domain and colon and name and domain != "amqp":
-                continue
-            certainty = POSSIBLE if domain == "amqp" and name else CERTAIN
-        outcomes_with_symbol_that_stands_for_none(case, symbol, certainty)
-        return
+    found = foreign(outcomes)
+    if found is not None:
+        outcomes_with_symbol_that_stands_for_none(case, *found)
 
 
 def _judge_address(case: Case, body: Attach, address: object) -> None:
@@ -226,7 +215,7 @@ def judge_attach(case: Case, body: Attach) -> None:
             _judge_wishes(case, "source", source.dynamic_node_properties)
             if body.role is False and source.address is not None:
                 _judge_address(case, body, source.address)
-            if body.role is False and source.address is None and (source.odd is None or 0 not in source.odd):
+            if body.role is False and source.address is None and not source.unread(0):
                 dynamic_source_without_address(case)
         elif source.dynamic_node_properties is not None:
             dynamic_properties_without_dynamic(case, "source")
@@ -235,7 +224,7 @@ def judge_attach(case: Case, body: Attach) -> None:
             _judge_wishes(case, "target", target.dynamic_node_properties)
             if body.role is True and target.address is not None:
                 _judge_address(case, body, target.address)
-            if body.role is True and target.address is None and (target.odd is None or 0 not in target.odd):
+            if body.role is True and target.address is None and not target.unread(0):
                 dynamic_target_without_address(case)
         elif target.dynamic_node_properties is not None:
             dynamic_properties_without_dynamic(case, "target")

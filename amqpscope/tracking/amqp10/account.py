@@ -45,7 +45,7 @@ class LinkAccount:
         unsettled = attach.unsettled
         if unsettled is None:
             # A value that is no map is a fault of its own.
-            self.resumes = attach.odd is not None and 7 in attach.odd
+            self.resumes = attach.unread(7)
             self.partial = self.resumes
             return
         self.resumes = True

@@ -223,10 +223,15 @@ class Endpoint(Receiving):
             if session.last_delivery != UNKNOWN:
                 number = nearest(transfer.delivery_id, session.last_delivery)
             session.last_delivery = number
+            session.unnumbered = 0
+        elif link.open is None:
+            session.unnumbered += 1
         frame = record.frame
         begun = link.open is None
         if not begun:
             session.continued += 1
+            if transfer.delivery_id is not None or transfer.delivery_tag is not None:
+                link.mix(transfer)
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
         message = Message.of(record.message)
         if message is not None:
@@ -248,7 +253,8 @@ class Endpoint(Receiving):
 
     def pass_on(self, record: FrameRecord, message: Message, delivery: Delivery, session: SessionEnd) -> None:
         """A message that may be sent on elsewhere, or came from there."""
-        sound = message.complete and message.message_format == 0 and not delivery.resumed
+        sound = message.complete and message.message_format == 0
+        sound = sound and not delivery.resumed and not delivery.link.mixed
         self.passed += 1
         if (
             not sound

@@ -20,7 +20,7 @@ from amqpscope.model import Spot
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
 from amqpscope.tracking.knowledge import NO_SERIAL, UNBASED, Limits
 from amqpscope.tracking.roll import Roll
-from amqpscope.tracking.serial import nearest
+from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.messaging import Source
 from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
 from dissectors.amqp10.portable import dump_value, load_value
@@ -171,6 +171,8 @@ class LinkEnd:
         # The delivery under way, the time (ns) of its last transfer, those whose tags may not be used again,
         # and the tags that were resumed.
         self.open: Delivery | None = None
+        # Of its transfers nobody knows which belong to one message: their id or tag changed on the way.
+        self.mixed: bool = False
         self.open_time: i64 = 0
         self.tags: dict[bytes, Delivery] = {}
         self.resumed: set[bytes] = set()
@@ -207,6 +209,7 @@ class LinkEnd:
             self.forget_credit()
         self.tags = {}
         self.resumed = set()
+        self.mixed = False
         self.uncounted = 0
         self.continued = 0
         self.anew = 0
@@ -381,6 +384,8 @@ class LinkEnd:
         """This end, the sender, sends a transfer; the delivery it belongs to."""
         delivery = self.open
         if delivery is None:
+            if self.whole:
+                self.mixed = False
             delivery = Delivery(self, number, transfer.delivery_tag, packet)
             delivery.message_format = transfer.message_format
             delivery.rcv_settle_mode = transfer.rcv_settle_mode
@@ -419,6 +424,29 @@ class LinkEnd:
             self.forget(delivery)
         return delivery
 
+    def differences(self, transfer: Transfer) -> i64:
+        """In how many ways a transfer differs from the delivery under way: by its id, by its tag."""
+        delivery = self.open
+        if delivery is None:
+            return 0
+        value = transfer.delivery_id
+        tag = transfer.delivery_tag
+        count: i64 = 0
+        if value is not None and delivery.number != UNKNOWN and value != raw(delivery.number):
+            count += 1
+        if tag is not None and delivery.tag is not None and tag != delivery.tag:
+            count += 1
+        return count
+
+    def mix(self, transfer: Transfer) -> None:
+        """A transfer goes on with the delivery under way: perhaps it is another one's."""
+        differences = self.differences(transfer)
+        if differences > 0:
+            self.mixed = True
+        if differences > 1:
+            # Two deliveries interleave: which one a transfer goes on with is not known any more.
+            self.whole = False
+
     def forget(self, delivery: Delivery) -> None:
         """Both ends have settled it, or it was sent settled: its tag is free."""
         tag = delivery.tag
@@ -442,7 +470,7 @@ class LinkEnd:
             (self.failed, self.peer_failed, int(self.echo_end), int(self.echo_time), int(self.echo_packet)),
             None if self.half_closed is None else self.half_closed.dump(),
             None if self.misanswered is None else self.misanswered.dump(),
-            (self.answers, int(self.attach_frame), self.refusal_told, int(self.freed_handle)),
+            (self.answers, int(self.attach_frame), self.refusal_told, int(self.freed_handle), self.mixed),
             (int(self.continued), int(self.bare_limit), int(self.available), int(self.offered)),
             (int(self.told_count), int(self.told_total), int(self.told_end)),
             (int(self.initial_count), int(self.count), self.limits.dump()),
@@ -477,7 +505,7 @@ class LinkEnd:
         link.failed, link.peer_failed, link.echo_end, link.echo_time, link.echo_packet = failed
         link.half_closed = None if half_closed is None else Spot.load(half_closed)
         link.misanswered = None if misanswered is None else Spot.load(misanswered)
-        link.answers, link.attach_frame, link.refusal_told, link.freed_handle = answers
+        link.answers, link.attach_frame, link.refusal_told, link.freed_handle, link.mixed = answers
         link.continued, link.bare_limit, link.available, link.offered = counted
         link.told_count, link.told_total, link.told_end = told
         link.initial_count = count[0]

@@ -199,8 +199,10 @@ class Receiving(Standing):
         # An id that goes back is wrong, and none that a delivery could be spoken of by.
         new = transfer.delivery_id is not None and session.received(transfer.delivery_id) == UNKNOWN
         if new and link is not None:
-            # If the last was not finished, it is over: this is one that its receiver may speak of.
-            link.receiving = False
+            if link.receiving:
+                # The last was not finished: it is over, or the two interleave. Of this one may be spoken.
+                link.receiving = False
+                link.whole = False
         if new and transfer.delivery_id is not None:
             session.receive_delivery(transfer.delivery_id, end)
         if link is not None:
@@ -208,6 +210,8 @@ class Receiving(Standing):
                 link.current = session.last_received()
             elif not link.receiving:
                 link.current = UNKNOWN
+                if transfer.delivery_id is None:
+                    session.received_unnumbered += 1
             if transfer.aborted and link.current != UNKNOWN and len(session.aborted) < MAX_STATED:
                 session.aborted[int(link.current)] = int(end)
         if link is not None and link.watched:

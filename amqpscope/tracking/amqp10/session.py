@@ -98,6 +98,9 @@ class SessionEnd:
         self.received_delivery_ends: list[int] = []
         # Deliveries sent by this end: the last id, and those the peer may still settle.
         self.last_delivery: i64 = UNKNOWN
+        # Deliveries without a delivery-id since the last that had one: sent by this end, and received by it.
+        self.unnumbered: i64 = 0
+        self.received_unnumbered: i64 = 0
         self.unsettled: dict[int, Delivery] = {}
         # Of those it has received: which it has settled, and what it has stated of others.
         self.settled: Spans = Spans()
@@ -243,6 +246,7 @@ class SessionEnd:
             delivery_id = nearest(delivery_id, numbers[len(numbers) - 1])
         numbers.append(delivery_id)
         ends.append(end)
+        self.received_unnumbered = 0
         if len(numbers) > MAX_UNPROVED:
             del numbers[: MAX_UNPROVED // 2]
             del ends[: MAX_UNPROVED // 2]
@@ -394,6 +398,7 @@ class SessionEnd:
             (int(self.peer_initial_id), int(self.peer_next_id), tuple(self.received_ends)),
             (tuple(self.received_deliveries), tuple(self.received_delivery_ends)),
             (int(self.last_delivery), unsettled, self.settled.dump(), self.resuming),
+            (int(self.unnumbered), int(self.received_unnumbered)),
             tuple(
                 (number, dump_value(state), self.stated_at[number]) for number, state in self.stated.items()
             ),
@@ -411,8 +416,8 @@ class SessionEnd:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "SessionEnd":
         """What `dump` gave, as an object again."""
-        about, begin, peer_begin, ends, ids, peer_ids, received, sent = state[:8]
-        stated, aborted, tables, lowest, windows, sync, told, echo, links, deliveries = state[8:]
+        about, begin, peer_begin, ends, ids, peer_ids, received, sent, unnumbered = state[:9]
+        stated, aborted, tables, lowest, windows, sync, told, echo, links, deliveries = state[9:]
         session = SessionEnd(about[0])
         _, session.state, session.whole, session.channel, session.peer_channel = about
         value = load_value(begin[0])
@@ -438,6 +443,7 @@ class SessionEnd:
         session.unsettled = {number: all_deliveries[at] for number, at in sent[1]}
         session.settled = Spans.load(sent[2])
         session.resuming = sent[3]
+        session.unnumbered, session.received_unnumbered = unnumbered
         session.stated = {number: load_value(outcome) for number, outcome, _ in stated}
         session.stated_at = {number: time for number, _, time in stated}
         session.aborted = dict(aborted[0])

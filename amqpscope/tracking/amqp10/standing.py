@@ -32,23 +32,12 @@ __all__ = ["NO_CHANNEL", "Standing", "doubt", "obscure"]
 NO_CHANNEL: Final = -2
 """No frame's: what stands for none of those has -1."""
 
-# Faults after which it is not known what a frame says.
-_OBSCURING: Final = (
-    "T-SIZE-OVERRUN",
-    "T-LIST-FIT",
-    "T-COMP-TYPE",
-    "T-COMP-DESC",
-    "T-CODE-UNKNOWN",
-    "T-CODE-EXT",
-    "T-DESC-CTOR",
-)
-
 
 def obscure(frame: Frame) -> bool:
-    """Whether a frame has faults of encoding after which it is not known what it says."""
+    """Whether not all is known of what a frame says: something in it could not be read."""
     if frame.name == "undecodable":
         return True
-    return any(problem.code in _OBSCURING or problem.code.startswith("P-") for problem in frame.problems)
+    return any(problem.unread for problem in frame.problems)
 
 
 class Standing(Recipient):
@@ -298,5 +287,7 @@ def _session(thing: object) -> SessionEnd:
 def doubt(session: SessionEnd) -> None:
     """What was not seen on a session may have been said."""
     session.whole = False
-    for link in session.links.values():
-        link.whole = False
+    # A link whose name another one has taken over is known by its handle only.
+    for links in (session.links, session.handles, session.peer_handles, session.freed):
+        for link in links.values():
+            link.whole = False

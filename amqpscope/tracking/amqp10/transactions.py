@@ -28,7 +28,9 @@ from amqpscope.model import FrameRecord
 from amqpscope.tracking.amqp10.control import Control, Request, Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
+from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.standing import obscure
 from amqpscope.tracking.amqp10.transaction_names import asked_of, named_in, request_in
 from amqpscope.tracking.amqp10.work import Asked, Work, Works, among_raw
 from amqpscope.tracking.roll import Roll
@@ -37,6 +39,7 @@ from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Received, Rejected, Source
 from dissectors.amqp10.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
 from dissectors.amqp10.transactions import Coordinator, Declare, Declared, Discharge
+from dissectors.amqp10.values import Described
 from dissectors.wire import i64
 
 __all__ = ["NO_LEDGER", "Ledger"]
@@ -45,8 +48,8 @@ __all__ = ["NO_LEDGER", "Ledger"]
 class Ledger:
     """All transactions of a connection, and the work under them.
 
-    active: there was a control link; before that nothing is here. overfull: there was more than is kept, or
-    two of one id, so that what is not here may still have been.
+    active: there was a control link; before that nothing is here. overfull: there was more than is kept, two
+    of one id, or something that could not be read, so that what is not here may still have been.
     """
 
     def __init__(self) -> None:
@@ -121,10 +124,8 @@ class Ledger:
         if body.role is False:
             control = Control(me.peer, int(session.channel), int(session.number), name, record.packet)
             source = body.source
-            if isinstance(source, Source) and source.outcomes:
-                control.offers_rejected = "amqp:rejected:list" in source.outcomes or isinstance(
-                    source.default_outcome, Rejected
-                )
+            if isinstance(source, Source) and not isinstance(source.default_outcome, Rejected):
+                control.offers_rejected = not excludes(source, "amqp:rejected:list")
             self.active = True
             if len(self.controls) >= MAX_TRANSACTIONS:
                 self.overfull = True
@@ -144,6 +145,11 @@ class Ledger:
         channel = record.frame.channel
         if record.frame.missing > 0 and record.frame.payload_size == 0:
             return
+        if record.frame.problems and obscure(record.frame):
+            self.overfull = True
+        elif isinstance(body, (Transfer, Disposition)) and isinstance(body.state, Described):
+            # A state that we do not know; it may name a transaction.
+            self.overfull = True
         session = me.session_on(channel)
         if isinstance(body, Attach):
             if session is not None:
