@@ -295,7 +295,8 @@ def headline(finding: Finding) -> Line:
 
 def left_out(number: int) -> str:
     """What a report for people says of findings that are too many to be shown."""
-    return f"{number} more findings are counted only (--format ndjson has all)"
+    some = "1 more finding is" if number == 1 else f"{number} more findings are"
+    return f"{some} counted only (--format ndjson has all)"
 
 
 def short_message(finding: Finding) -> str:
