@@ -10,7 +10,6 @@ from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
 from amqpscope.cli.audience import Audience
-from amqpscope.cli.inputs import same_file
 from amqpscope.cli.judging import (
     AllowEmpty,
     BaselineOption,
@@ -133,12 +132,12 @@ def sniff(
         ),
     ] = False,
     only: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option(
             metavar="NAME,...",
             rich_help_panel=_SHOWN,
             show_default=False,
-            help="Frames with these names, of these kinds or classes, as `read --only`. May be given again.",
+            help="Frames with these names, of these kinds or classes, as `read --only`.",
         ),
     ] = None,
     address: Annotated[
@@ -207,14 +206,14 @@ def sniff(
         ),
     ] = None,
     files: Annotated[
-        int | None,
+        int,
         typer.Option(
             metavar="N",
             rich_help_panel=_FILES,
             show_default=False,
             help="Keep only the newest N files.",
         ),
-    ] = None,
+    ] = 0,
     until: Annotated[
         str | None,
         typer.Option(
@@ -241,7 +240,7 @@ def sniff(
         ),
     ] = None,
     most: Annotated[
-        int | None,
+        int,
         typer.Option(
             "--count",
             "-c",
@@ -250,7 +249,7 @@ def sniff(
             show_default=False,
             help="After so many packets, and those that came with the last.",
         ),
-    ] = None,
+    ] = 0,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     baseline: BaselineOption = None,
@@ -278,11 +277,11 @@ def sniff(
         profile=profile,
     )
     policy = Policy(configuration_of(config, no_config), given, today())
-    selection = Selection(address=address, only=parse_names(",".join(only)) if only else None)
+    selection = Selection(address=address, only=parse_names(only) if only is not None else None)
     for option, number in (("--files", files), ("--count", most)):
-        if number is not None and number < 1:
+        if number < 0:
             raise FilterError(f"{option} {number}: must be at least 1")
-    rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files or 0)
+    rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files)
     if rotation is not None and path is None:
         raise FilterError("--rotate: needs -w, the file to be split")
     awaited: frozenset[str] = rules_like("--until", until) if until is not None else frozenset()
@@ -292,11 +291,9 @@ def sniff(
     if until is None or rotation is not None:
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
-    stop = Stop(limit, most or 0, awaited, policy.terms.possible)
+    stop = Stop(limit, most, awaited, policy.terms.possible)
     if top and (quiet or form is not Format.text or path == "-"):
         raise FilterError("--top: goes without --quiet, --format and -w -")
-    if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
-        raise FilterError(f"--write {path}: is what is read from standard input")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None

@@ -30,7 +30,7 @@ class Case:
         self.spot: Spot | None = None
         self.pace: Pace = Pace()
         self.findings: list[Finding] = []
-        # What was reported by `report_once`: peer and rule.
+        # What was reported by `report_once`: peer and rule; and peer, rule and kind.
         self.told: set[tuple[str, str]] = set()
         self.found: i64 = 0
         self.doubtful: bool = False
@@ -82,12 +82,18 @@ class Case:
         certainty: i64,
         evidence: dict[str, object],
         others: list[int] | None = None,
+        kind: str = "",
     ) -> None:
-        """This frame breaks a rule that its sender breaks by habit: the first time on a connection is enough.
+        """This frame breaks a rule that its sender breaks by habit: once a connection is enough.
 
-        So it is if the other peer did: what is wrong with a message may have been handed on.
+        Once of each peer, and of each kind of the fault. What is only possible of a peer is not told if it
+        was told of the other one: it may have been handed on.
         """
-        if not self.was_told(rule):
-            direction = self.record.direction if self.spot is None else self.spot.direction
-            self.told.add((self.connection.peer(direction), rule))
-            self.report(rule, message, certainty, evidence, others)
+        direction = self.record.direction if self.spot is None else self.spot.direction
+        peer = self.connection.peer(direction)
+        what = f"{rule} {kind}" if kind else rule
+        if (peer, what) in self.told or (certainty != CERTAIN and self.was_told(rule)):
+            return
+        self.told.add((peer, rule))
+        self.told.add((peer, what))
+        self.report(rule, message, certainty, evidence, others)

@@ -2,8 +2,9 @@
 
 A method is a class generated from the specification, with one attribute a field, and a `decode` that asks the
 `ArgumentReader` for each field in turn. What the wire has no room for is absent: None, -1, or False where
-the field is a bit; `present` says how many fields are there. A string that is not UTF-8 is None, and stands
-in `odd` as it was sent. Tables are left as they are (`FieldTable`) until someone reads them.
+the field is a bit; `present` says how many fields are there. A short string that is not UTF-8, or has a zero
+octet, is None, and stands in `odd` as it was sent. Tables are left as they are (`FieldTable`) until someone
+reads them.
 """
 
 from typing import Final
@@ -312,7 +313,8 @@ class ArgumentReader:
         octets = buf[pos + 1 : pos + 1 + size]
         if b"\x00" in octets:
             self.problem("T-SHORTSTR-NUL", pos, index, "the short string has a zero octet")
-            return self.odd_text(octets, pos, index)
+            self.leave(octets, index)
+            return None
         if not octets.isascii():
             return self.odd_text(octets, pos, index)
         text = octets.decode("ascii")
@@ -327,10 +329,14 @@ class ArgumentReader:
         except UnicodeDecodeError as error:
             reason = f"the short string is not UTF-8 at its octet {error.start}"
             self.problem("T-SHORTSTR-UTF8", at, index, reason)
-            if self.owner.odd is None:
-                self.owner.odd = {}
-            self.owner.odd[int(index)] = Raw(octets)
+            self.leave(octets, index)
             return None
+
+    def leave(self, octets: bytes, index: i64) -> None:
+        """A field does not decode: it stays as it was sent."""
+        if self.owner.odd is None:
+            self.owner.odd = {}
+        self.owner.odd[int(index)] = Raw(octets)
 
     def longstr(self, index: i64) -> bytes | None:
         pos = self.pos

@@ -23,6 +23,9 @@ __all__ = ["Message", "MessageAssembler"]
 
 _DUMP_VERSION: Final = 2
 
+# What is wrong with a method that is none, or has other arguments than it should.
+_MISREAD: Final = ("F-METHOD-KNOWN", "F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS")
+
 # Octets around the payload of a frame.
 _AROUND: Final = 8
 
@@ -224,7 +227,10 @@ class MessageAssembler(Assembler):
         if isinstance(method, Method):
             if method.definition().content:
                 self._begin(channel, Message(channel, frame.offset, method))
-        elif frame.missing > 0:
+            if frame.problems and any(problem.code in _MISREAD for problem in frame.problems):
+                # Another one may have been meant, with content or without.
+                self._unsure.add(channel)
+        else:
             # It may have been one that has content.
             self._unsure.add(channel)
         return ended

@@ -126,7 +126,7 @@ def nack_without_capability(case: Case) -> None:
     """A client sends basic.nack to a server that does not say that it knows it.
 
     Why it matters: it is an extension of RabbitMQ's; to others the method is unknown and they close.
-    Silent when: the server's start was not captured. Told once a connection.
+    Silent when: the server's start was not captured, or could not be read. Told once a connection.
     """
     case.report_once("amqp091/B-NACK-CAP", "the server has not said that it knows basic.nack", CERTAIN, {})
 
@@ -185,7 +185,7 @@ def judge_reject(case: Case, channel: Channel, method: BasicReject) -> None:
 def judge_nack(case: Case, channel: Channel, method: BasicNack) -> None:
     """A client's basic.nack."""
     server = case.view.server
-    if server is not None and not server.odd_capabilities and "basic.nack" not in server.capabilities:
+    if server is not None and server.lacks("basic.nack"):
         nack_without_capability(case)
     tag = method.delivery_tag
     if tag in channel.deliveries.unacknowledged:

@@ -18,7 +18,8 @@ def blocked_told_unasked(case: Case) -> None:
     """The server tells a client that it is blocked which has not said that it understands that.
 
     Why it matters: the client does not know the method, and may close the connection with 503.
-    Silent when: the client has the capability connection.blocked, or octets were not captured. Told once.
+    Silent when: the client has the capability connection.blocked, its capabilities could not be read, or
+    octets were not captured. Told once.
     """
     case.report_once(
         "amqp091/C-BLOCKED-CAP",
@@ -66,7 +67,7 @@ def judge_blocked(case: Case, blocks: bool) -> None:
     if case.me.by_client or not case.me.whole:
         return
     view = case.view
-    if view.client is not None and _CAPABILITY not in view.client.capabilities:
+    if view.client is not None and view.client.lacks(_CAPABILITY):
         blocked_told_unasked(case)
     elif view.blocked == blocks:
         blocked_out_of_turn(case)

@@ -23,7 +23,7 @@ def confirms_without_capability(case: Case) -> None:
     """A client asks for confirms of a server that does not say that it gives any.
 
     Why it matters: it is an extension of RabbitMQ's; to others the method is unknown and they close.
-    Silent when: the server's start was not captured. Told once a connection.
+    Silent when: the server's start was not captured, or could not be read. Told once a connection.
     """
     case.report_once(
         "amqp091/CF-SELECT-CAP", "the server has not said that it has publisher_confirms", CERTAIN, {}
@@ -57,16 +57,18 @@ def confirm_of_tag_zero(case: Case) -> None:
     case.report("amqp091/CF-TAG-NONZERO", "delivery-tag 0")
 
 
-def confirm_of_what_was_not_published(case: Case, tag: int, count: int) -> None:
+def confirm_of_what_was_not_published(case: Case, tag: int, count: int, certainty: i64) -> None:
     """A confirm names a message that was not published yet.
 
     Why it matters: the two count differently; each confirm from here on may be of another message.
-    Silent when: something before it on the channel was not captured.
+    Silent when: something before it on the channel was not captured. Only possible of the next message while
+    its content is not all there, by the size that it tells.
     """
     case.report(
         "amqp091/CF-SEQ-RANGE",
         f"delivery-tag {tag}, {count} messages were published",
-        evidence={"delivery_tag": tag, "published": count},
+        certainty,
+        {"delivery_tag": tag, "published": count},
     )
 
 
@@ -127,7 +129,7 @@ def nack_not_coped_with(case: Case) -> None:
 def judge_select(case: Case, channel: Channel, method: ConfirmSelect) -> None:
     """A client's confirm.select."""
     server = case.view.server
-    if server is not None and not server.odd_capabilities and "publisher_confirms" not in server.capabilities:
+    if server is not None and server.lacks("publisher_confirms"):
         confirms_without_capability(case)
     if channel.transacted and channel.whole:
         confirms_in_transaction(case)
@@ -148,7 +150,8 @@ def judge_confirm(case: Case, channel: Channel, tag: int, multiple: bool, positi
     if not channel.whole or not publishes.whole:
         return
     if tag > publishes.count:
-        confirm_of_what_was_not_published(case, tag, publishes.count)
+        certainty: i64 = POSSIBLE if channel.publishing and tag == publishes.count + 1 else CERTAIN
+        confirm_of_what_was_not_published(case, tag, publishes.count, certainty)
         return
     if multiple and publishes.covered(tag, True):
         confirmed_twice(case, tag, POSSIBLE)

@@ -111,7 +111,7 @@ def cancel_not_asked_for(case: Case) -> None:
     """A server sends basic.cancel to a client that does not say that it takes it.
 
     Why it matters: by the specification only clients cancel; others do not know what to make of it and close.
-    Silent when: the client's start-ok was not captured. Told once a connection.
+    Silent when: the client's start-ok was not captured, or could not be read. Told once a connection.
     """
     case.report_once(
         "amqp091/B-CANCEL-NOTIFY-CAP",
@@ -242,7 +242,7 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
     if case.view.rabbitmq:
         judge_replies(case, channel, method)
         arguments = method.arguments
-        if arguments is not None and b"x-priority" in arguments.octets:
+        if arguments is not None and b"x-priority" in arguments.octets and not case.record.frame.problems:
             value = arguments.get("x-priority", RABBITMQ)
             if value is not None and (not isinstance(value, int) or isinstance(value, (bool, Moment))):
                 priority_no_integer(case, value)
@@ -347,9 +347,8 @@ def judge_server_cancel_ok(case: Case, channel: Channel, method: BasicCancelOk) 
 def judge_server_cancel(case: Case) -> None:
     """A server's basic.cancel, of RabbitMQ."""
     client = case.view.client
-    if client is not None and "consumer_cancel_notify" not in client.capabilities:
-        if not client.odd_capabilities:
-            cancel_not_asked_for(case)
+    if client is not None and client.lacks("consumer_cancel_notify"):
+        cancel_not_asked_for(case)
 
 
 RULES = {

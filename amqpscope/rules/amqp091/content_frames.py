@@ -28,8 +28,8 @@ def content_on_channel_0(case: Case, problem: Problem) -> None:
 
 
 def _settled(case: Case) -> bool:
-    """Whether the order of content has nothing to say: the frame has another fault, or no channel."""
-    return case.found > 0 or case.record.frame.channel == 0
+    """Whether the order of content has nothing to say: the frame has no channel."""
+    return case.record.frame.channel == 0
 
 
 def no_content_header_behind_the_method(case: Case, problem: Problem) -> None:

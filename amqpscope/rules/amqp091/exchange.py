@@ -152,10 +152,9 @@ def _judge_delete(case: Case, method: ExchangeDelete) -> None:
 
 def _judge_bind(case: Case, destination: str | None, source: str | None) -> None:
     server = case.view.server
-    if case.view.whole and server is not None and not server.odd_capabilities:
-        if "exchange_exchange_bindings" not in server.capabilities:
-            exchanges_bound_unasked(case)
-            return
+    if case.view.whole and server is not None and server.lacks("exchange_exchange_bindings"):
+        exchanges_bound_unasked(case)
+        return
     if destination == "" or source == "":
         default_exchange_bound(case)
 

@@ -86,7 +86,7 @@ def locale_en_us_not_offered(case: Case) -> None:
     """The locales of start leave out en_US.
 
     Why it matters: it is the one that every client can rely on.
-    Silent when: start offers no locale at all, which is a fault of its own.
+    Silent when: start offers no locale at all, which is a fault of its own, or they are not ASCII.
     """
     case.report("amqp091/C-START-LOCALE-EN-US", "the locales offered leave out en_US")
 
@@ -95,7 +95,7 @@ def server_properties_missing(case: Case, properties: PeerProperties) -> None:
     """The server's properties leave out some of host, product, version, platform, copyright, information.
 
     Why it matters: who looks for the cause of a fault learns less. RabbitMQ leaves out its host on purpose.
-    Silent when: start does not decode.
+    Silent when: start does not decode, or its table cannot be read to its end.
     """
     _properties_missing(case, "amqp091/C-START-SERVER-PROPS", _SERVER_PROPERTIES, properties)
 
@@ -107,7 +107,7 @@ def client_properties_missing(case: Case, properties: PeerProperties) -> None:
     """The client's properties leave out some of product, version, platform, copyright, information.
 
     Why it matters: who looks for the cause of a fault in the server's list of connections learns less.
-    Silent when: start-ok does not decode.
+    Silent when: start-ok does not decode, or its table cannot be read to its end.
     """
     _properties_missing(case, "amqp091/C-STARTOK-CLIENT-PROPS", _CLIENT_PROPERTIES, properties)
 
@@ -194,17 +194,17 @@ def judge_start(case: Case, method: ConnectionStart) -> None:
     """The server's first word."""
     start_of_a_higher_version(case, method)
     properties = PeerProperties(method.server_properties)
-    if case.found == 0 or not case.record.frame.problems:
-        if method.mechanisms == b"":
-            no_mechanism_offered(case)
-        if method.locales == b"":
-            no_locale_offered(case)
-        elif method.locales is not None and b"en_US" not in method.locales.split(b" "):
+    if method.mechanisms == b"":
+        no_mechanism_offered(case)
+    if method.locales == b"":
+        no_locale_offered(case)
+    elif method.locales is not None and method.locales.isascii():
+        if b"en_US" not in method.locales.split(b" "):
             locale_en_us_not_offered(case)
-        if method.server_properties is not None:
-            if properties.odd_capabilities:
-                odd_capabilities(case, properties)
-            server_properties_missing(case, properties)
+    if method.server_properties is not None:
+        if properties.odd_capabilities and properties.complete:
+            odd_capabilities(case, properties)
+        server_properties_missing(case, properties)
 
 
 def judge_start_ok(case: Case, method: ConnectionStartOk) -> None:
@@ -226,7 +226,7 @@ def judge_start_ok(case: Case, method: ConnectionStartOk) -> None:
             locale_not_offered(case)
     if method.client_properties is not None:
         properties = PeerProperties(method.client_properties)
-        if properties.odd_capabilities:
+        if properties.odd_capabilities and properties.complete:
             odd_capabilities(case, properties)
         client_properties_missing(case, properties)
 
@@ -240,7 +240,7 @@ def judge_secure_ok(case: Case, method: ConnectionSecureOk) -> None:
 
 def _properties_missing(case: Case, rule: str, wanted: list[str], properties: PeerProperties) -> None:
     missing = [name for name in wanted if name not in properties.names]
-    if missing and not properties.more:
+    if missing and properties.complete:
         case.report(rule, f"the properties leave out {', '.join(missing)}", evidence={"missing": missing})
 
 

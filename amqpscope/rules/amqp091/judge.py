@@ -44,7 +44,7 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.chronicle import Chronicle
 from amqpscope.tracking.amqp091.conversation import PeerProperties
 from amqpscope.tracking.amqp091.deeds import Deed
-from amqpscope.tracking.amqp091.endpoint import Endpoint, obscure
+from amqpscope.tracking.amqp091.endpoint import Endpoint, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.portrait import portray
 from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.pace import Pace
@@ -210,8 +210,9 @@ class Judge(AnyJudge):
     def judge(self, case: Case, record: FrameRecord) -> None:
         """Bring the frame before the rules."""
         frame = record.frame
+        sized = True
         if frame.problems:
-            self.problems(case, frame)
+            sized = self.problems(case, frame)
         me = case.me
         if me.offence:
             reaction.judge_reaction(case)
@@ -223,13 +224,13 @@ class Judge(AnyJudge):
         if isinstance(body, ProtocolHeader) or frame.kind == "skipped" or frame.kind == "unknown":
             return
         size = frame.size if frame.missing == 0 else frame.declared_size
-        if size > sizes.ALWAYS_TAKEN and case.found == 0:
+        if size > sizes.ALWAYS_TAKEN and sized:
             sizes.judge_size(case, size)
-        elif size == _EMPTY and frame.kind == "body" and case.found == 0 and me.whole:
+        elif size == _EMPTY and frame.kind == "body" and not frame.problems and me.whole:
             content_frames.body_of_no_octets(case)
         if case.view.heartbeat > 0:
             heartbeat.judge_silence(case)
-        if frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method):
+        if not sized or (frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method)):
             # What seems absent among its arguments may only not have been captured.
             return
         view = case.view
@@ -245,16 +246,17 @@ class Judge(AnyJudge):
         if view.state != "OPEN":
             if not negotiation.judge_first(case):
                 return
-            if frame.channel > 0:
-                negotiation.channel_too_early(case)
-                if case.found > 0:
-                    return
+            if frame.channel > 0 and negotiation.channel_too_early(case):
+                return
         if frame.channel > 0:
             case.channel = view.channel(frame.channel)
         if isinstance(body, ContentHeader):
-            if body.flags & _JUDGED_PROPERTIES != 0 and not frame.problems and case.is_sure():
+            if frame.problems and (unreadable(frame) or out_of_order(frame)):
+                # Whether it belongs to the method before it is not known.
+                return
+            if body.flags & _JUDGED_PROPERTIES != 0 and body.sound and case.is_sure():
                 types.judge_properties(case, body)
-            if case.channel is not None and case.channel.is_open and case.found == 0 and body.sound:
+            if case.channel is not None and case.channel.is_open and body.sound:
                 basic.judge_content(case, case.channel, body)
             return
         if not isinstance(body, Method):
@@ -264,11 +266,11 @@ class Judge(AnyJudge):
             framing.method_of_the_other_peer(case, definition.name)
             return
         if frame.channel == 0:
-            self.connection_method(case, body)
+            self.connection_method(case, as_read(frame, body) if frame.problems else body)
         else:
             self.channel_method(case, body)
-        if not frame.problems and case.is_sure():
-            values.judge_values(case, body)
+        if not (frame.problems and unreadable(frame)) and case.is_sure():
+            values.judge_values(case, body, not frame.problems)
 
     def connection_method(self, case: Case, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
@@ -298,8 +300,7 @@ class Judge(AnyJudge):
 
     def channel_method(self, case: Case, method: Method) -> None:
         """A method on a channel: first whether it may be said there at all, then what it is about."""
-        found = case.found
-        if case.record.frame.problems and obscure(case.record.frame):
+        if case.record.frame.problems and unreadable(case.record.frame):
             return
         channel = case.channel
         if isinstance(method, ChannelCloseOk) and channel is not None and not case.me.by_client:
@@ -328,8 +329,7 @@ class Judge(AnyJudge):
                 blocked.judge_publish(case)
         else:
             self.naming_method(case, channel, method)
-        if found == 0:
-            basic.judge_method(case, channel, method)
+        basic.judge_method(case, channel, method)
 
     def naming_method(self, case: Case, channel: Channel, method: Method) -> None:
         """A method that is no delivery and no publish: by its class."""
@@ -351,14 +351,17 @@ class Judge(AnyJudge):
         elif isinstance(method, BasicReturn):
             closing.judge_code(case, method.reply_code)
 
-    def problems(self, case: Case, frame: Frame) -> None:
-        """What the dissector found: the rules that are broken, unless it accuses nobody."""
+    def problems(self, case: Case, frame: Frame) -> bool:
+        """What the dissector found: the rules that are broken, unless it accuses nobody.
+
+        Returns whether the frame's size can be believed.
+        """
         for problem in frame.problems:
             if problem.code == "F-FRAME-END":
                 # What is wrong with its payload follows from its size.
                 framing.wrong_frame_end(case, problem)
                 reaction.note_offence(case, problem.code)
-                return
+                return False
         printed = types.is_of_the_printed_dialect(case)
         for problem in frame.problems:
             rule = _PROVED.get(problem.code)
@@ -367,6 +370,7 @@ class Judge(AnyJudge):
                 rule(case, problem)
                 if case.found > found:
                     reaction.note_offence(case, problem.code)
+        return True
 
     def doubt(self, doubtful: bool) -> None:
         self.case.doubtful = doubtful
@@ -455,10 +459,6 @@ class Judge(AnyJudge):
     def introduction(self, peer: str) -> object:
         view = self.client.view
         return view.client if peer == CLIENT else view.server
-
-    def introduction_missed(self, peer: str) -> bool:
-        one = self.client if peer == CLIENT else self.server
-        return self.introduction(peer) is None and not one.whole
 
     def product(self, introduction: object) -> dict[str, str]:
         return introduction.texts if isinstance(introduction, PeerProperties) else {}

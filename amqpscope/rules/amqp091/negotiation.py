@@ -11,7 +11,7 @@ from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.introduction import judge_secure_ok, judge_start, judge_start_ok
 from amqpscope.rules.amqp091.set_up_refused import judge_answer
 from amqpscope.rules.amqp091.tuning import judge_tune, judge_tune_ok
-from amqpscope.tracking.amqp091.endpoint import obscure
+from amqpscope.tracking.amqp091.endpoint import unreadable
 from amqpscope.tracking.amqp091.states import CONNECTION, STILL_DUE
 from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp091.arguments import Method
@@ -80,7 +80,7 @@ def set_up_again(case: Case, name: str) -> None:
     )
 
 
-def channel_too_early(case: Case) -> None:
+def channel_too_early(case: Case) -> bool:
     """A frame on a channel before the connection is open: for the client before its open, for the server
     before its open-ok.
 
@@ -89,14 +89,16 @@ def channel_too_early(case: Case) -> None:
     """
     view = case.view
     if not case.me.whole or _OUT_OF_STEP in case.told or (view.state == "OPENING" and case.me.by_client):
-        return
+        return False
     before = "connection.open" if case.me.by_client else "connection.open-ok"
+    found = case.found
     case.report_once(
         "amqp091/C-HS-NO-CHANNEL",
         f"{case.name} on channel {case.record.frame.channel} before {before}",
         CERTAIN,
         {"connection_state": view.state},
     )
+    return case.found > found
 
 
 def secret_at_the_wrong_time(case: Case, why: str) -> None:
@@ -117,7 +119,7 @@ def judge_first(case: Case) -> bool:
     if me.by_client or me.frames > 0 or not me.whole or case.view.state not in ("START", "HEADED"):
         return True
     frame = case.record.frame
-    if isinstance(frame.body, ConnectionStart) or (frame.problems and obscure(frame)):
+    if isinstance(frame.body, ConnectionStart) or (frame.problems and unreadable(frame)):
         return True
     start_not_first(case)
     case.told.add(_OUT_OF_STEP)

@@ -82,22 +82,24 @@ def replies_to_nobody(case: Case) -> None:
     case.report("amqp091/B-REPLYTO-PUBLISH", f"no consumer of {REPLIES} on this channel")
 
 
-def return_not_asked_for(case: Case) -> None:
+def return_not_asked_for(case: Case, certainty: i64) -> None:
     """A basic.return comes on a channel on which no message was published with mandatory or immediate.
 
     Why it matters: the client does not expect it; a message that it takes for delivered is thrown away.
     Silent when: something before it on the channel was not captured, or more were published so than are kept.
+    Possible while a message is under way whose content is not all there, by the size that it tells.
     """
-    case.report("amqp091/B-RETURN-FLAGGED", "no message on this channel waits to be returned")
+    case.report("amqp091/B-RETURN-FLAGGED", "no message on this channel waits to be returned", certainty)
 
 
-def return_of_another_message(case: Case, reason: str) -> None:
+def return_of_another_message(case: Case, reason: str, certainty: i64) -> None:
     """A basic.return is of no message that was published with mandatory or immediate on the channel.
 
     Why it matters: the client finds out by exchange, routing key and content which of its messages it is.
     Silent when: something before it on the channel was not captured, or more were published so than are kept.
+    Possible while a message is under way whose content is not all there, by the size that it tells.
     """
-    case.report("amqp091/B-RETURN-MATCH", reason)
+    case.report("amqp091/B-RETURN-MATCH", reason, certainty)
 
 
 def return_with_odd_code(case: Case, code: i64, certainty: i64) -> None:
@@ -165,6 +167,11 @@ def judge_copies(case: Case, headers: FieldTable) -> None:
                 copies_no_list(case, str(name))
 
 
+def _certainty(channel: Channel) -> i64:
+    """How certain it is that all messages are known that the server can have taken for whole."""
+    return POSSIBLE if channel.publishing else CERTAIN
+
+
 def judge_return(case: Case, channel: Channel, method: BasicReturn) -> None:
     """A server's basic.return."""
     publishes = channel.publishes
@@ -175,12 +182,14 @@ def judge_return(case: Case, channel: Channel, method: BasicReturn) -> None:
     if exchange is None or routing_key is None:
         return
     if not publishes.flagged:
-        return_not_asked_for(case)
+        return_not_asked_for(case, _certainty(channel))
         return
     may = publishes.returnable(exchange, routing_key)
     if not may:
         return_of_another_message(
-            case, f"none to exchange {exchange!r} with routing key {routing_key!r} waits to be returned"
+            case,
+            f"none to exchange {exchange!r} with routing key {routing_key!r} waits to be returned",
+            _certainty(channel),
         )
         return
     code = method.reply_code
@@ -207,7 +216,8 @@ def judge_returned(case: Case, channel: Channel, header: ContentHeader) -> None:
         return
     same = [publish for publish in may if publish.size == header.body_size]
     if not same:
-        return_of_another_message(case, f"{header.body_size} octets of body, none published so waits for it")
+        reason = f"{header.body_size} octets of body, none published so waits for it"
+        return_of_another_message(case, reason, _certainty(channel))
         return
     for publish in same:
         if publish.number == 0 or publish.number in publishes.unconfirmed:

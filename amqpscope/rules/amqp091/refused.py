@@ -7,6 +7,7 @@ Source: the rules of basic.publish and basic.ack in amqp0-9-1.xml, and the reply
 from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.requests import Request
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ChannelClose
@@ -113,7 +114,7 @@ def _blamed(channel: Channel, text: str) -> str:
     pending = channel.pending
     last = channel.publish_exchange
     names = list(pending)
-    if last and last not in pending:
+    if last and last != UNREADABLE and last not in pending:
         names.append(last)
     if "exchange '" in text:
         names = [name for name in names if f"exchange '{name}'" in text]

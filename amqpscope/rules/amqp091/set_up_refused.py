@@ -10,6 +10,7 @@ from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.introduction import listed
 from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.states import STILL_DUE
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
@@ -157,11 +158,7 @@ def judge_close(case: Case, method: ConnectionClose) -> None:
         client = view.client
         if _wrong_mechanism(view):
             wrong_mechanism_answered(case)
-        elif (
-            code == _ACCESS_REFUSED
-            and client is not None
-            and "authentication_failure_close" not in client.capabilities
-        ):
+        elif code == _ACCESS_REFUSED and client is not None and client.lacks("authentication_failure_close"):
             login_refused_unasked(case)
         else:
             close_before_open(case)
@@ -192,7 +189,9 @@ def judge_answer(case: Case, method: Method) -> None:
 
 
 def _wrong_mechanism(view: Conversation) -> bool:
-    return view.client is not None and any(view.mechanisms) and view.mechanism not in view.mechanisms
+    if view.client is None or not any(view.mechanisms) or view.mechanism == UNREADABLE:
+        return False
+    return view.mechanism not in view.mechanisms
 
 
 def _frame_max_too_large(view: Conversation) -> bool:

@@ -141,7 +141,7 @@ def judge_properties(case: Case, header: ContentHeader) -> None:
             retired_property(case)
     if flags & HAS_HEADERS != 0:
         name = header.odd_name()
-        if name is not None and not case.was_told("amqp091/T-TABLE-NAME-START"):
+        if name is not None:
             field_name_that_begins_oddly(case, name)
 
 

@@ -35,8 +35,8 @@ _CONNECTION: Final = 10
 _CHANNEL: Final = 20
 
 
-def judge_values(case: Case, method: Method) -> None:
-    """The values in a method that decodes."""
+def judge_values(case: Case, method: Method, sound: bool) -> None:
+    """The values in a method that decodes. sound: its tables do, too."""
     if isinstance(method, BasicDeliver):
         _exchange(case, method.exchange)
         return
@@ -66,7 +66,7 @@ def judge_values(case: Case, method: Method) -> None:
         elif field.domain == "reply-code":
             if value == 0:
                 reply_code_zero(case)
-        elif isinstance(value, FieldTable):
+        elif isinstance(value, FieldTable) and sound:
             name = value.odd_name()
             if name is not None:
                 field_name_that_begins_oddly(case, name)
@@ -253,9 +253,8 @@ def retired_field_of_the_connection(case: Case, name: str) -> None:
     Why it matters: hardly; pika and librabbitmq set insist by habit.
     Silent when: octets before it were not captured, or the same was told of the connection before.
     """
-    case.report_once(
-        "amqp091/T-RESERVED-CONN", f"{case.name} has a value in {name}", CERTAIN, {"field": name}
-    )
+    rule = "amqp091/T-RESERVED-CONN"
+    case.report_once(rule, f"{case.name} has a value in {name}", CERTAIN, {"field": name}, kind=name)
 
 
 def retired_field_of_a_channel(case: Case, name: str) -> None:

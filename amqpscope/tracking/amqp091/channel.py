@@ -17,6 +17,7 @@ from amqpscope.limits import MAX_PENDING_EXCHANGES, MAX_REQUESTS
 from amqpscope.tracking.amqp091.closing import Closing
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNANSWERED, Consumer, Consumers, Roster
 from amqpscope.tracking.amqp091.deliveries import Deliveries, Delivery
+from amqpscope.tracking.amqp091.names import UNREADABLE, readable
 from amqpscope.tracking.amqp091.publishes import Publish, Publishes
 from amqpscope.tracking.amqp091.requests import NO_ACK, Request, waits
 from amqpscope.tracking.amqp091.states import CHANNEL, advance
@@ -49,6 +50,7 @@ from dissectors.amqp091.methods import (
     ConfirmSelect,
     QueueDeclare,
     QueueDeclareOk,
+    QueueDelete,
     QueueDeleteOk,
     TxCommit,
     TxRollback,
@@ -57,6 +59,9 @@ from dissectors.amqp091.methods import (
 from dissectors.wire import i64
 
 __all__ = ["Channel"]
+
+_OF_CONSUMERS: Final = (BasicConsume, BasicConsumeOk, BasicCancel, BasicCancelOk, QueueDelete)
+"""Methods whose names tell which consumers there are."""
 
 _REFUSAL_PATIENCE: Final = 1_000_000_000
 """Nanoseconds in which a server refuses a publish, if it does."""
@@ -103,6 +108,8 @@ class Channel:
         # The last basic.publish of the client's: its exchange, the offset behind it, its packet and time.
         self.publish_exchange: str = ""
         self.published_elsewhere: bool = False  # to another than the default exchange
+        # Its content is not there yet.
+        self.publishing: bool = False
         self.publish_end: i64 = -1
         self.publish_packet: i64 = 0
         self.publish_time: i64 = 0
@@ -138,9 +145,7 @@ class Channel:
 
     def named(self, queue: str | None) -> str:
         """The queue that a method names, by itself or by the last declaration; "" if none is known."""
-        if queue:
-            return queue
-        return self.queue or ""
+        return readable(queue) or self.queue or ""
 
     # What is said on it
 
@@ -159,10 +164,12 @@ class Channel:
         if isinstance(method, BasicPublish):
             # It counts when its content is complete: `publish`.
             if by_client and self.closed_by_server is None:
-                self.publish_exchange = method.exchange or ""
+                self.publish_exchange = readable(method.exchange)
                 if self.publish_exchange:
                     self.published_elsewhere = True
-                    self._pend(self.publish_exchange, end, packet, time)
+                    if self.publish_exchange != UNREADABLE:
+                        self._pend(self.publish_exchange, end, packet, time)
+                self.publishing = True
                 self.publish_end = end
                 self.publish_packet = packet
                 self.publish_time = time
@@ -180,7 +187,7 @@ class Channel:
         if isinstance(method, BasicReturn):
             if not by_client:
                 code: i64 = method.reply_code
-                self.returning = (method.exchange or "", method.routing_key or "", int(code))
+                self.returning = (readable(method.exchange), readable(method.routing_key), int(code))
                 self.delivering = 0
             return
         if isinstance(method, ChannelClose):
@@ -197,6 +204,9 @@ class Channel:
             # Its sender may not have read the close: it counts as said, and changes nothing.
             self.discarded.update(method.definition().responses)
             return
+        if method.odd is not None and isinstance(method, _OF_CONSUMERS):
+            # Which consumers there are is not known until the channel is opened again.
+            self.lost()
         if by_client:
             self._client_says(method, end, packet, time)
         else:
@@ -267,6 +277,7 @@ class Channel:
 
     def publish(self, publish: Publish) -> None:
         """The client has sent the last frame of a message."""
+        self.publishing = False
         if self.closed_by_server is None:
             self.publishes.add(publish)
 
@@ -279,13 +290,13 @@ class Channel:
             self._consume(method, end, packet)
         elif isinstance(method, BasicCancel):
             if method.no_wait:
-                self.consumers.cancel(method.consumer_tag or "", UNANSWERED)
+                self.consumers.cancel(readable(method.consumer_tag), UNANSWERED)
         elif isinstance(method, BasicCancelOk):
-            self.consumers.cancel(method.consumer_tag or "", "server")
+            self.consumers.cancel(readable(method.consumer_tag), "server")
         elif isinstance(method, BasicQos):
             self.consumers.qos(method, end, packet)
         elif isinstance(method, QueueDeclare):
-            self.queue = method.queue or ""
+            self.queue = readable(method.queue)
             self.declared_end = end
         elif isinstance(method, ConfirmSelect):
             self.publishes.confirming = True
@@ -306,7 +317,9 @@ class Channel:
 
     def _consume(self, method: BasicConsume, end: i64, packet: i64) -> None:
         queue = self.named(method.queue)
-        consumer = Consumer(method.consumer_tag or "", queue, method.no_ack, method.exclusive, end, packet)
+        consumer = Consumer(
+            readable(method.consumer_tag), queue, method.no_ack, method.exclusive, end, packet
+        )
         consumer.waited = not method.no_wait
         self.consumers.begin(consumer)
         self._forgot()
@@ -323,14 +336,14 @@ class Channel:
     ) -> None:
         if isinstance(method, BasicConsumeOk):
             if answered is not None:
-                self.consumers.confirm(answered.subject, method.consumer_tag or "")
+                self.consumers.confirm(answered.subject, readable(method.consumer_tag))
                 self._forgot()
         elif isinstance(method, BasicCancelOk):
             if answered is not None:
                 self.consumers.cancel_ok(answered.subject, answered.end)
         elif isinstance(method, BasicCancel):
             if method.no_wait:
-                self.consumers.cancel(method.consumer_tag or "", "server")
+                self.consumers.cancel(readable(method.consumer_tag), "server")
             self._ask(False, method, end, packet, time)
         elif isinstance(method, BasicGetOk):
             no_ack = answered is not None and answered.subject == NO_ACK
@@ -338,7 +351,7 @@ class Channel:
             self.delivering = method.delivery_tag
         elif isinstance(method, QueueDeclareOk):
             if answered is None or answered.end == self.declared_end:
-                self.queue = method.queue
+                self.queue = readable(method.queue)
         elif isinstance(method, QueueDeleteOk):
             if answered is not None and answered.subject:
                 self.consumers.queue_gone(answered.subject, answered.end)
@@ -357,7 +370,7 @@ class Channel:
             self.server_stopped = not method.active
 
     def _deliver(self, method: BasicDeliver, end: i64, packet: i64, time: i64) -> None:
-        tag = method.consumer_tag or ""
+        tag = readable(method.consumer_tag)
         consumer = self.consumers.addressed(tag, self.whole)
         self._forgot()
         no_ack = consumer is not None and consumer.no_ack
@@ -441,6 +454,7 @@ class Channel:
             (self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
             (self.delivering, self.beginning, self.returning),
             (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
+            self.publishing,
             (self.published_elsewhere, tuple(self.pending.items()), int(self.recovering)),
             self.deliveries.dump(),
             self.consumers.dump(),
@@ -451,7 +465,7 @@ class Channel:
     def load(state: tuple[Any, ...], roster: Roster) -> "Channel":
         """What `dump` gave, as an object again."""
         about, closes, requests, demands, unawaited, unheard, declared, flags, delivering = state[:9]
-        publish, elsewhere, deliveries, consumers, publishes = state[9:]
+        publish, publishing, elsewhere, deliveries, consumers, publishes = state[9:]
         channel = Channel(about[0], roster, deliveries[0])
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
@@ -465,6 +479,7 @@ class Channel:
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
         channel.delivering, channel.beginning, channel.returning = delivering
         channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
+        channel.publishing = publishing
         channel.published_elsewhere, pending, channel.recovering = elsewhere
         channel.pending = dict(pending)
         channel.deliveries = Deliveries.load(deliveries)

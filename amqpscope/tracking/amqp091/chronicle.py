@@ -27,7 +27,8 @@ from amqpscope.tracking.amqp091.deeds import (
     PASSIVE,
     Deed,
 )
-from amqpscope.tracking.amqp091.endpoint import obscure
+from amqpscope.tracking.amqp091.endpoint import unreadable
+from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.satchel import SETTLING, Satchel
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
@@ -128,8 +129,11 @@ class Chronicle:
         if not isinstance(body, Method):
             satchel.part(record)
             return
-        if isinstance(body, UnknownMethod) or (frame.problems and obscure(frame)):
+        if isinstance(body, UnknownMethod) or (frame.problems and unreadable(frame)):
             return
+        if body.odd is not None:
+            # What it names is not known, so what is done to that is not.
+            self.whole = False
         name = frame.name
         if self.connection.client == record.direction:
             if isinstance(body, BasicPublish):
@@ -146,7 +150,7 @@ class Chronicle:
             elif name in _WAITED_FOR and self._open.get(int(frame.channel)):
                 self._wait(Deed(self.connection, -1, name, Spot.of(record), record.acknowledged))
         elif isinstance(body, BasicDeliver):
-            source = self._consuming.get((int(frame.channel), body.consumer_tag or ""))
+            source = self._consuming.get((int(frame.channel), readable(body.consumer_tag)))
             satchel.deliver(record, body, source)
         elif name in _ANSWERS:
             answered = self._answer(record, name, body)
@@ -207,15 +211,15 @@ class Chronicle:
             self._mandatory[channel] = None
             return
         deed = Deed(self.connection, -1, "basic.return", Spot.of(record), record.acknowledged)
-        deed.exchange = method.exchange or ""
-        deed.key = method.routing_key or ""
+        deed.exchange = readable(method.exchange)
+        deed.key = readable(method.routing_key)
         waiting.append(deed)
 
     def _publish_inside(self, record: FrameRecord, method: BasicPublish) -> None:
         """The client publishes to an exchange that takes nothing from clients: the next answer tells."""
         deed = Deed(self.connection, len(self.deeds), "basic.publish", Spot.of(record), record.acknowledged)
-        deed.exchange = method.exchange or ""
-        deed.key = method.routing_key or ""
+        deed.exchange = readable(method.exchange)
+        deed.key = readable(method.routing_key)
         deed.flags = NO_WAIT
         self._keep(deed)
         waiting = self._open.setdefault(deed.channel, [])
@@ -254,14 +258,14 @@ class Chronicle:
         deed = waiting[at]
         self._open[channel] = [one for one in waiting[:at] if not one.has(NO_WAIT)] + waiting[at + 1 :]
         if isinstance(method, QueueDeclareOk):
-            deed.queue = method.queue or deed.queue
+            deed.queue = readable(method.queue) or deed.queue
             deed.count = method.message_count
             if not any(one.method == request for one in waiting[at + 1 :]):
                 self._queues[channel] = deed.queue
         elif isinstance(method, (QueueDeleteOk, QueuePurgeOk)):
             deed.count = method.message_count
         elif isinstance(method, BasicConsumeOk):
-            deed.tag = method.consumer_tag or deed.tag
+            deed.tag = readable(method.consumer_tag) or deed.tag
             self._consuming[channel, deed.tag] = deed
         if deed.method == "exchange.declare" and deed.has(INTERNAL) and len(self._internal) < MAX_DEEDS:
             self._internal.add(deed.exchange)
@@ -291,7 +295,7 @@ class Chronicle:
             self._returned(record, channel, method)
         elif isinstance(method, BasicCancel):
             deed = Deed(self.connection, len(self.deeds), "server cancels", Spot.of(record), -1)
-            deed.tag = method.consumer_tag or ""
+            deed.tag = readable(method.consumer_tag)
             self._settle(deed, "ok", deed.spot, record.frame.offset + record.frame.size, int(deed.spot.time))
             self._keep(deed)
         elif isinstance(method, ChannelClose):
@@ -344,7 +348,7 @@ class Chronicle:
         waiting = self._mandatory.get(channel)
         if not waiting:
             return
-        exchange, key = method.exchange or "", method.routing_key or ""
+        exchange, key = readable(method.exchange), readable(method.routing_key)
         fitting = [at for at, deed in enumerate(waiting) if deed.exchange == exchange and deed.key == key]
         if not fitting:
             return
@@ -432,60 +436,60 @@ def _describe(deed: Deed, method: Method) -> None:
     """Put down what a request says."""
     flags: i64 = 0
     if isinstance(method, QueueDeclare):
-        deed.queue = method.queue or ""
+        deed.queue = readable(method.queue)
         flags = _flags(method.passive, method.durable, method.no_wait)
         flags |= EXCLUSIVE if method.exclusive else 0
         flags |= AUTO_DELETE if method.auto_delete else 0
         deed.arguments = _octets(method.arguments)
     elif isinstance(method, ExchangeDeclare):
-        deed.exchange = method.exchange or ""
-        deed.kind = method.type or ""
+        deed.exchange = readable(method.exchange)
+        deed.kind = readable(method.type)
         flags = _flags(method.passive, method.durable, method.no_wait)
         flags |= AUTO_DELETE if method.reserved_2 else 0
         flags |= INTERNAL if method.reserved_3 else 0
         deed.arguments = _octets(method.arguments)
     elif isinstance(method, QueueDelete):
-        deed.queue = method.queue or ""
+        deed.queue = readable(method.queue)
         flags = _flags(False, False, method.no_wait)
         flags |= IF_UNUSED if method.if_unused else 0
         flags |= IF_EMPTY if method.if_empty else 0
     elif isinstance(method, ExchangeDelete):
-        deed.exchange = method.exchange or ""
+        deed.exchange = readable(method.exchange)
         flags = _flags(False, False, method.no_wait)
         flags |= IF_UNUSED if method.if_unused else 0
     elif isinstance(method, QueueBind):
-        deed.queue, deed.exchange, deed.key = method.queue or "", method.exchange or "", _key(method)
+        deed.queue, deed.exchange, deed.key = readable(method.queue), readable(method.exchange), _key(method)
         flags = _flags(False, False, method.no_wait)
         deed.arguments = _octets(method.arguments)
     elif isinstance(method, QueueUnbind):
-        deed.queue, deed.exchange, deed.key = method.queue or "", method.exchange or "", _key(method)
+        deed.queue, deed.exchange, deed.key = readable(method.queue), readable(method.exchange), _key(method)
         deed.arguments = _octets(method.arguments)
     elif isinstance(method, (ExchangeBind, ExchangeUnbind)):
-        deed.destination, deed.exchange = method.destination or "", method.source or ""
-        deed.key = method.routing_key or ""
+        deed.destination, deed.exchange = readable(method.destination), readable(method.source)
+        deed.key = readable(method.routing_key)
         flags = _flags(False, False, method.no_wait)
         deed.arguments = _octets(method.arguments)
     elif isinstance(method, QueuePurge):
-        deed.queue = method.queue or ""
+        deed.queue = readable(method.queue)
         flags = _flags(False, False, method.no_wait)
     elif isinstance(method, BasicConsume):
-        deed.queue, deed.tag = method.queue or "", method.consumer_tag or ""
+        deed.queue, deed.tag = readable(method.queue), readable(method.consumer_tag)
         flags = _flags(False, False, method.no_wait)
         flags |= EXCLUSIVE if method.exclusive else 0
         flags |= NO_ACK if method.no_ack else 0
         flags |= NO_LOCAL if method.no_local else 0
         deed.arguments = _octets(method.arguments)
     elif isinstance(method, BasicCancel):
-        deed.tag = method.consumer_tag or ""
+        deed.tag = readable(method.consumer_tag)
         flags = _flags(False, False, method.no_wait)
     elif isinstance(method, BasicGet):
-        deed.queue = method.queue or ""
+        deed.queue = readable(method.queue)
         flags |= NO_ACK if method.no_ack else 0
     deed.flags = flags
 
 
 def _key(method: QueueBind | QueueUnbind) -> str:
-    return method.routing_key or ""
+    return readable(method.routing_key)
 
 
 def _flags(passive: bool, durable: bool, no_wait: bool) -> i64:

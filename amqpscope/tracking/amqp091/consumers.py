@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_COMPARED_CONSUMERS, MAX_CONSUMERS, MAX_REQUESTS
 from amqpscope.tracking.amqp091.deliveries import Deliveries
+from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.knowledge import Limits
 from dissectors.amqp091.methods import BasicQos
 from dissectors.wire import i64
@@ -90,7 +91,7 @@ class Roster:
     def enter(self, number: i64, consumer: Consumer) -> None:
         """A consumer of this channel begins."""
         queue = consumer.queue
-        if not queue:
+        if not queue or queue == UNREADABLE:
             return
         channels = self.queues.get(queue)
         if channels is None:
@@ -197,7 +198,13 @@ class Consumers:
         anybody waiting to be told it, is whose tag nobody else has.
         """
         consumer = self.live.get(tag)
-        if consumer is None and complete and self.nameless and not self.nameless[0].waited:
+        if (
+            consumer is None
+            and complete
+            and tag != UNREADABLE
+            and self.nameless
+            and not self.nameless[0].waited
+        ):
             consumer = self.nameless.pop(0)
             self._keep(tag, consumer)
         return consumer

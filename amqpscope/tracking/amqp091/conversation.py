@@ -11,6 +11,7 @@ from amqpscope.limits import MAX_CHANNELS, MAX_COMPARED_CHANNELS, MAX_HEADERS
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import Closing
 from amqpscope.tracking.amqp091.consumers import Roster
+from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
 from dissectors.amqp091.arguments import Method, MethodType
@@ -46,8 +47,8 @@ _NO_CHANNEL: Final = -1
 class PeerProperties:
     """What a peer tells of itself: the names in its properties, the short texts among them, its capabilities.
 
-    odd_capabilities: why the table of capabilities is not as it should be, "" if it is. more: there are more
-    properties than are looked at.
+    odd_capabilities: why the table of capabilities is not as it should be, "" if it is. complete: all of them
+    could be read and were looked at; if not, whether one is there that is not among these is unknown.
     """
 
     def __init__(self, table: FieldTable | None) -> None:
@@ -55,11 +56,11 @@ class PeerProperties:
         self.texts: dict[str, str] = {}
         self.capabilities: set[str] = set()
         self.odd_capabilities: str = ""
-        self.more: bool = False
+        self.complete: bool = True
         if table is None:
             return
         pairs = table.read(EITHER).pairs
-        self.more = len(pairs) > _MOST_PROPERTIES
+        self.complete = len(pairs) <= _MOST_PROPERTIES and not table.problems()
         for name, value in pairs[:_MOST_PROPERTIES]:
             if not isinstance(name, str):
                 continue  # not in UTF-8
@@ -75,11 +76,17 @@ class PeerProperties:
         if not isinstance(value, Table):
             self.odd_capabilities = "capabilities is no table"
             return
+        if len(value.pairs) > _MOST_PROPERTIES:
+            self.complete = False
         for name, allowed in value.pairs[:_MOST_PROPERTIES]:
             if allowed is True and isinstance(name, str):
                 self.capabilities.add(name)
             elif allowed is not False and not self.odd_capabilities:
                 self.odd_capabilities = "a capability is no boolean"
+
+    def lacks(self, capability: str) -> bool:
+        """Whether it is known that this capability is not among them."""
+        return self.complete and not self.odd_capabilities and capability not in self.capabilities
 
     @property
     def product(self) -> str:
@@ -93,19 +100,19 @@ class PeerProperties:
             tuple(self.texts.items()),
             tuple(sorted(self.capabilities)),
             self.odd_capabilities,
-            self.more,
+            self.complete,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "PeerProperties":
         """What `dump` gave, as an object again."""
-        names, texts, capabilities, odd, more = state
+        names, texts, capabilities, odd, complete = state
         properties = PeerProperties(None)
         properties.names = list(names)
         properties.texts = dict(texts)
         properties.capabilities = set(capabilities)
         properties.odd_capabilities = odd
-        properties.more = more
+        properties.complete = complete
         return properties
 
 
@@ -189,7 +196,9 @@ class Conversation:
         self._server_said: MethodType | None = None
 
     def _knows_server(self, server: PeerProperties) -> None:
-        """The server has told what it is."""
+        """The server has told what it is; or that could not be read, then it is as if nobody had seen it."""
+        if not server.complete and not ("product" in server.texts and "version" in server.texts):
+            return
         self.server = server
         self.rabbitmq = server.product in ("RabbitMQ", "LavinMQ")
         self.release = -1
@@ -238,6 +247,12 @@ class Conversation:
         for channel in self._unharmed:
             channel.lost()
         self._unharmed = []
+
+    def disorder(self, number: i64) -> None:
+        """Of what is said on a channel it is not known what counts."""
+        channel = self.channel(number)
+        if channel is not None:
+            channel.lost()
 
     # What is said
 
@@ -361,7 +376,7 @@ class Conversation:
         if isinstance(method, ConnectionStartOk):
             if method.client_properties is not None:  # else it was cut off
                 self.client = PeerProperties(method.client_properties)
-            self.mechanism = method.mechanism or ""
+            self.mechanism = readable(method.mechanism)
             self.user = _user(self.mechanism, method.response)
         elif isinstance(method, ConnectionTuneOk):
             self.channel_max = method.channel_max
@@ -469,8 +484,11 @@ def _connection_channel(roster: Roster) -> Channel:
 
 
 def _words(octets: bytes | None) -> list[str]:
-    """The words of a list that is written with spaces between them."""
-    return [] if octets is None else octets[:4096].decode("utf-8", "replace").split(" ")
+    """The words of a list that is written with spaces between them; none if they cannot be read."""
+    try:
+        return [] if octets is None else octets[:4096].decode("utf-8").split(" ")
+    except UnicodeDecodeError:
+        return []
 
 
 def _user(mechanism: str, response: bytes | None) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from amqpscope.model import CLIENT, FrameRecord, Spot
 from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.inbox import Arrival, Recipient
 from amqpscope.tracking.knowledge import Knowledge
@@ -28,23 +29,60 @@ from dissectors.amqp091.methods import (
     ConnectionClose,
 )
 from dissectors.amqp091.portable import dump_method, load_method
+from dissectors.amqp091.registry import new_method
 from dissectors.interface import Frame
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["Endpoint", "obscure"]
+__all__ = ["Endpoint", "as_read", "out_of_order", "unreadable"]
 
-# Faults after which it is not known what a frame says.
-_OBSCURING: Final = ("F-METHOD-ARGS", "F-METHOD-KNOWN", "T-LENGTH-BOUNDS", "F-FRAME-TYPE", "cut", "limit")
+# Faults that show that the arguments of a method are not where they were looked for.
+_MISREAD: Final = ("F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", "F-FRAME-END")
+
+# Faults after which it is not known what a method says.
+_UNREADABLE: Final = (*_MISREAD, "F-METHOD-KNOWN", "F-FRAME-TYPE", "cut", "limit")
+
+_OUT_OF_ORDER: Final = (
+    "F-FRAME-END",
+    "F-CONTENT-HEADER-NEXT",
+    "F-CONTENT-NO-METHOD",
+    "F-CONTENT-ONE-HEADER",
+    "F-HEADER-ORPHAN",
+    "F-HEADER-CLASS",
+    "F-BODY-ORPHAN",
+    "F-BODY-OVERRUN",
+    "F-BODY-ZERO",
+)
 
 
-def obscure(frame: Frame) -> bool:
-    """Whether a frame has faults after which it is not known what it says, or what follows it."""
-    if frame.kind == "skipped" or frame.kind == "unknown":
-        return True
-    if frame.kind == "body" or frame.kind == "heartbeat":
-        return False
-    return any(problem.code in _OBSCURING for problem in frame.problems)
+def unreadable(frame: Frame) -> bool:
+    """Whether a frame has faults after which it is not known what it says.
+
+    A content header that has its fixed part says what matters: how large the body is.
+    """
+    kind = frame.kind
+    if kind == "method":
+        return any(problem.code in _UNREADABLE for problem in frame.problems)
+    if kind == "content-header":
+        return frame.body is None or any(problem.code == "cut" for problem in frame.problems)
+    return kind == "skipped" or kind == "unknown"
+
+
+def as_read(frame: Frame, method: Method) -> Method:
+    """The method of a frame with problems: without its arguments if these were misread."""
+    if not any(problem.code in _MISREAD for problem in frame.problems):
+        return method
+    definition = method.definition()
+    return new_method(definition.class_id, definition.method_id) or method
+
+
+def out_of_order(frame: Frame) -> bool:
+    """Whether a frame has faults after which it is not known which messages its receiver takes."""
+    return any(problem.code in _OUT_OF_ORDER for problem in frame.problems)
+
+
+class Disorder:
+    """Arrives behind a frame that is out of order: what is known of its channel is in doubt."""
 
 
 def _ours(header: ProtocolHeader) -> bool:
@@ -113,13 +151,23 @@ class Endpoint(Recipient):
     def deliver(self, record: FrameRecord, publish: Publish | None) -> None:
         """The peer sent a frame: it is on its way. publish: the message of the client's that it completes.
 
-        What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, or that something is lost.
+        What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, a Disorder, or that something
+        is lost.
         """
+        self._deliver(record, publish)
+        frame = record.frame
+        if frame.problems and out_of_order(frame):
+            end = frame.offset + frame.size
+            self.post(Arrival(Disorder(), frame.channel, end, record.packet, record.last_time, False))
+
+    def _deliver(self, record: FrameRecord, publish: Publish | None) -> None:
         frame = record.frame
         body = frame.body
         if isinstance(body, UnknownMethod):
             body = None
-        lost = not record.started or (bool(frame.problems) and obscure(frame))
+        elif frame.problems and isinstance(body, Method):
+            body = as_read(frame, body)
+        lost = not record.started or (bool(frame.problems) and unreadable(frame))
         if publish is None and not lost:
             if not isinstance(body, (Method, ProtocolHeader, ContentHeader)):
                 return
@@ -149,6 +197,8 @@ class Endpoint(Recipient):
             channel = self.view.channel(arrival.channel)
             if channel is not None:
                 channel.content(body)
+        elif isinstance(body, Disorder):
+            self.view.disorder(arrival.channel)
         elif isinstance(body, ProtocolHeader):
             self.view.header(not self.by_client, body)
             if not self.by_client and not _ours(body):
@@ -178,6 +228,8 @@ class Endpoint(Recipient):
         if isinstance(body, UnknownMethod):
             pass
         elif isinstance(body, Method):
+            if frame.problems:
+                body = as_read(frame, body)
             if isinstance(body, ConnectionClose) and self.closed_could < 0:
                 self.closed_could = self.knowledge.could
             self.view.method(self.by_client, frame.channel, body, end, record.packet, record.last_time)
@@ -198,10 +250,14 @@ class Endpoint(Recipient):
             self.tuned_time = record.last_time
         if publish is not None:
             self.view.publish(frame.channel, publish)
-        if frame.problems and obscure(frame):
+        if not frame.problems:
+            return
+        if unreadable(frame):
             # What it was to set up is not known: what follows rests on it.
             self.lost()
             self.torn = True
+        elif out_of_order(frame):
+            self.view.disorder(frame.channel)
 
     def published(self, record: FrameRecord) -> Publish | None:
         """The message of the client's that this frame completes, or None."""
@@ -217,8 +273,8 @@ class Endpoint(Recipient):
         channel = self.view.channel(frame.channel)
         return Publish(
             0,
-            method.exchange or "",
-            method.routing_key or "",
+            readable(method.exchange),
+            readable(method.routing_key),
             method.mandatory,
             method.immediate,
             message.announced,
@@ -306,6 +362,8 @@ def _dump_body(body: object) -> tuple[object, ...]:
         return ("publish", *body.dump())
     if isinstance(body, ContentHeader):
         return ("content", body.body_size)
+    if isinstance(body, Disorder):
+        return ("disorder",)
     if isinstance(body, ProtocolHeader):
         version = (int(body.major), int(body.minor), int(body.revision))
         return ("header", int(body.protocol_id), *version)
@@ -321,6 +379,8 @@ def _load_body(state: tuple[Any, ...]) -> object:
         return Publish.load(saved)
     if kind == "content":
         return ContentHeader(60, 0, saved[0], 0, b"")
+    if kind == "disorder":
+        return Disorder()
     if kind == "header":
         return ProtocolHeader(*saved)
     return None

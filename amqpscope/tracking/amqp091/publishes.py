@@ -11,6 +11,7 @@ Source: RabbitMQ, "Consumer Acknowledgements and Publisher Confirms"; basic.publ
 from typing import Any, Final
 
 from amqpscope.limits import MAX_FLAGGED, MAX_UNCONFIRMED
+from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
@@ -78,7 +79,7 @@ class Publishes:
     confirming: the channel is in confirm mode. count: published in it. unconfirmed: by number; the
     numbers in order are in `order`.
     acked, nacked: the numbers that were. flagged: those with mandatory or immediate that were not returned,
-    in order; forgotten: the oldest of them were let go of, or some of those that were returned are not known.
+    in order; forgotten: some of them are not here, or some of those that were returned are not known.
     whole: none is missing.
     """
 
@@ -104,6 +105,9 @@ class Publishes:
             self.unconfirmed[self.count] = publish
             self.order.add(self.count, self.unconfirmed)
         if publish.mandatory or publish.immediate:
+            if publish.exchange == UNREADABLE or publish.routing_key == UNREADABLE:
+                self.forgotten = True
+                return
             if len(self.flagged) >= MAX_FLAGGED:
                 del self.flagged[0]
                 self.forgotten = True
@@ -147,6 +151,9 @@ class Publishes:
 
     def returned(self, exchange: str, routing_key: str, size: int, code: i64) -> None:
         """One with a body of this size was returned: the oldest that it can be, an unconfirmed one if any."""
+        if exchange == UNREADABLE or routing_key == UNREADABLE:
+            self.forgotten = True
+            return
         fitting = [publish for publish in self.returnable(exchange, routing_key) if publish.size == size]
         for_this = [
             publish

@@ -7,6 +7,7 @@ queue that it means without naming it, too, which is the one declared last on it
 
 from typing import Any, Final
 
+from amqpscope.tracking.amqp091.names import readable
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicCancel,
@@ -34,7 +35,6 @@ __all__ = [
     "IF_UNUSED",
     "NO_ACK",
     "PASSIVE",
-    "UNREADABLE",
     "Request",
     "waits",
 ]
@@ -49,13 +49,6 @@ IF_EMPTY: Final = "e"
 
 NO_ACK: Final = "no-ack"
 """What a basic.get is about whose message needs no acknowledgement."""
-
-UNREADABLE: Final = "\ufffd"
-"""Stands for a name that is not there, or not UTF-8."""
-
-
-def _name(name: str | None) -> str:
-    return UNREADABLE if name is None else name
 
 
 class Request:
@@ -83,7 +76,7 @@ class Request:
         definition = method.definition()
         request = Request(definition.name, definition.responses, end, packet, time)
         if isinstance(method, (BasicConsume, BasicCancel)):
-            request.subject = method.consumer_tag or ""
+            request.subject = readable(method.consumer_tag)
         elif isinstance(method, BasicGet):
             request.subject = NO_ACK if method.no_ack else ""
         elif isinstance(method, ChannelFlow):
@@ -96,7 +89,7 @@ class Request:
     def name_queue(self, method: Method, queue: str) -> None:
         """Of a method about a queue: which, how, and what it is bound to."""
         if isinstance(method, QueueDeclare):
-            self.subject = _name(method.queue)
+            self.subject = readable(method.queue)
             self.flags = (
                 (PASSIVE if method.passive else "")
                 + (DURABLE if method.durable else "")
@@ -104,26 +97,26 @@ class Request:
                 + (AUTO_DELETE if method.auto_delete else "")
             )
         elif isinstance(method, (QueueBind, QueueUnbind)):
-            self.subject = method.queue or queue
-            self.other = _name(method.exchange)
+            self.subject = readable(method.queue) or queue
+            self.other = readable(method.exchange)
         elif isinstance(method, QueuePurge):
-            self.subject = method.queue or queue
+            self.subject = readable(method.queue) or queue
         elif isinstance(method, QueueDelete):
-            self.subject = method.queue or queue
+            self.subject = readable(method.queue) or queue
             self.flags = (IF_UNUSED if method.if_unused else "") + (IF_EMPTY if method.if_empty else "")
 
     def name_exchange(self, method: Method) -> None:
         """Of a method about an exchange: which, how, and what it is bound to."""
         if isinstance(method, ExchangeDeclare):
-            self.subject = _name(method.exchange)
-            self.other = _name(method.type)
+            self.subject = readable(method.exchange)
+            self.other = readable(method.type)
             self.flags = (PASSIVE if method.passive else "") + (DURABLE if method.durable else "")
         elif isinstance(method, ExchangeDelete):
-            self.subject = _name(method.exchange)
+            self.subject = readable(method.exchange)
             self.flags = IF_UNUSED if method.if_unused else ""
         elif isinstance(method, (ExchangeBind, ExchangeUnbind)):
-            self.subject = _name(method.destination)
-            self.other = _name(method.source)
+            self.subject = readable(method.destination)
+            self.other = readable(method.source)
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

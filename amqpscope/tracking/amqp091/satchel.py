@@ -24,6 +24,7 @@ from amqpscope.tracking.amqp091.contents import (
     Content,
 )
 from amqpscope.tracking.amqp091.deeds import NO_ACK, NO_LOCAL, Deed
+from amqpscope.tracking.amqp091.names import readable
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
@@ -130,8 +131,8 @@ class Satchel:
         """The client publishes."""
         content = self._begin(record, True)
         if content is not None:
-            content.exchange = method.exchange or ""
-            content.key = method.routing_key or ""
+            content.exchange = readable(method.exchange)
+            content.key = readable(method.routing_key)
 
     def deliver(self, record: FrameRecord, method: Method, source: Deed | None) -> None:
         """The server delivers; source: the consume, or the get, that this is for, None if not known."""
@@ -144,11 +145,11 @@ class Satchel:
             content.no_local = source.has(NO_LOCAL)
         if isinstance(method, BasicDeliver):
             content.tag, content.redelivered = method.delivery_tag, method.redelivered
-            content.exchange, content.key = method.exchange or "", method.routing_key or ""
-            content.consumer = method.consumer_tag or ""
+            content.exchange, content.key = readable(method.exchange), readable(method.routing_key)
+            content.consumer = readable(method.consumer_tag)
         elif isinstance(method, BasicGetOk):
             content.tag, content.redelivered = method.delivery_tag, method.redelivered
-            content.exchange, content.key = method.exchange or "", method.routing_key or ""
+            content.exchange, content.key = readable(method.exchange), readable(method.routing_key)
 
     def method(self, record: FrameRecord, method: Method) -> None:
         """Any other method: it ends what was under way on its channel, and may settle what was."""

@@ -1,0 +1,13 @@
+"""Names of exchanges, queues and consumers that may not be readable."""
+
+from typing import Final
+
+__all__ = ["UNREADABLE", "readable"]
+
+UNREADABLE: Final = "\ufffd"
+"""Stands for a name that is not there, or not UTF-8. It is no empty name: which one was meant is unknown."""
+
+
+def readable(name: str | None) -> str:
+    """A name as it was decoded, UNREADABLE if it could not be."""
+    return UNREADABLE if name is None else name
