@@ -375,8 +375,10 @@ class ConnectionTable(SegmentSink):
         self.notes.clear()
         if self._finished:
             for code, count in self._noted.items():
-                if count > MAX_CAPTURE_NOTES:
-                    taken.append(Note(code, 0, 0, f"{count - MAX_CAPTURE_NOTES} more notes like these", None))
+                more = count - MAX_CAPTURE_NOTES
+                if more > 0:
+                    some = "1 more note" if more == 1 else f"{more} more notes"
+                    taken.append(Note(code, 0, 0, f"{some} like these", None))
             self._noted.clear()
         return taken
 

@@ -16,7 +16,7 @@ from amqpscope.reading import Capture, together
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 
-__all__ = ["Input", "Merge", "Through", "Via", "inputs"]
+__all__ = ["Input", "Merge", "Through", "Via", "inputs", "same_file"]
 
 Merge = Annotated[
     bool,
@@ -161,3 +161,15 @@ def _files(directory: str) -> Iterator[tuple[str, str]]:
             yield path, error.strerror or str(error)
             continue
         waiting += entries
+
+
+def same_file(path: str, other: str) -> bool:
+    """Whether two paths, `-` being standard input, are one file; if one is not there yet, by name."""
+    try:
+        return os.path.samestat(_status(path), _status(other))
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _status(path: str) -> os.stat_result:
+    return os.fstat(0) if path == "-" else os.stat(path)

@@ -34,16 +34,24 @@ def painter() -> tuple[Painter, int | None]:
 
 def leave_stdout() -> None:
     """Let the interpreter's own flush at exit go nowhere: the output is closed, or to be left as it is."""
+    _leave(sys.stdout)
+
+
+def _leave(stream: TextIO) -> None:
     try:
         devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, sys.stdout.fileno())
+        os.dup2(devnull, stream.fileno())
+        os.close(devnull)
     except (OSError, ValueError):
         pass
 
 
 def say(text: str) -> None:
-    """One line on standard error."""
-    print(f"amqpscope: {printable(text)}", file=sys.stderr, flush=True)
+    """One line on standard error. Where nobody reads it, the run goes on all the same, and has its status."""
+    try:
+        print(f"amqpscope: {printable(text)}", file=sys.stderr, flush=True)
+    except OSError:
+        _leave(sys.stderr)
 
 
 def notes_to_stderr(capture: str, notes: list[Note]) -> None:

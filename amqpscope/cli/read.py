@@ -109,13 +109,13 @@ def read(
         ),
     ] = None,
     only: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="NAME,...",
             rich_help_panel=_WHICH,
             help="With these names (transfer, flow, sasl-init, header, basic.publish, ...), of these kinds "
             "(amqp, sasl, method, content-header, body, heartbeat) or classes (basic, queue, ...), "
-            "problem (malformed), error (that report one).",
+            "problem (malformed), error (that report one). May be given again.",
         ),
     ] = None,
     first: Annotated[
@@ -211,7 +211,7 @@ def read(
         parse_channels(channel) if channel is not None else None,
         link,
         address,
-        parse_names(only) if only is not None else None,
+        parse_names(",".join(only)) if only else None,
         parse_bound("--from", first) if first is not None else None,
         parse_bound("--to", last) if last is not None else None,
     )

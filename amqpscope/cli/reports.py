@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TextIO
 
-from amqpscope.cli.inputs import Input
+from amqpscope.cli.inputs import Input, same_file
 from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.verdicts import JsonWriter, TextWriter
 from amqpscope.errors import FilterError
@@ -91,11 +91,11 @@ class Reports:
         if policy.baseline is not None:
             taken.append(policy.baseline.file)
         if policy.gathered is not None:
-            if any(_same(policy.gathered.file, other) for other in taken):
+            if any(same_file(policy.gathered.file, other) for other in taken):
                 raise FilterError(f"--write-baseline {policy.gathered.file}: is read already")
             taken.append(policy.gathered.file)
         for _, path in self._named:
-            if any(_same(path, other) for other in taken):
+            if any(same_file(path, other) for other in taken):
                 raise FilterError(f"--output {path}: is read, or written, already")
             taken.append(path)
 
@@ -230,11 +230,3 @@ def _named(output: str) -> tuple[Format, str]:
     if path in ("", "-"):
         raise FilterError(f"--output '{output}': names no file (standard output has --format)")
     return form, path
-
-
-def _same(path: str, other: str) -> bool:
-    """Whether two paths are one file: by what they are, or, if one is not there yet, by name."""
-    try:
-        return os.path.samefile(path, other)
-    except OSError:
-        return os.path.realpath(path) == os.path.realpath(other)

@@ -10,6 +10,7 @@ from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
 from amqpscope.cli.audience import Audience
+from amqpscope.cli.inputs import same_file
 from amqpscope.cli.judging import (
     AllowEmpty,
     BaselineOption,
@@ -132,12 +133,12 @@ def sniff(
         ),
     ] = False,
     only: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="NAME,...",
             rich_help_panel=_SHOWN,
             show_default=False,
-            help="Frames with these names, of these kinds or classes, as `read --only`.",
+            help="Frames with these names, of these kinds or classes, as `read --only`. May be given again.",
         ),
     ] = None,
     address: Annotated[
@@ -206,14 +207,14 @@ def sniff(
         ),
     ] = None,
     files: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="N",
             rich_help_panel=_FILES,
             show_default=False,
             help="Keep only the newest N files.",
         ),
-    ] = 0,
+    ] = None,
     until: Annotated[
         str | None,
         typer.Option(
@@ -240,7 +241,7 @@ def sniff(
         ),
     ] = None,
     most: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--count",
             "-c",
@@ -249,7 +250,7 @@ def sniff(
             show_default=False,
             help="After so many packets, and those that came with the last.",
         ),
-    ] = 0,
+    ] = None,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     baseline: BaselineOption = None,
@@ -277,11 +278,11 @@ def sniff(
         profile=profile,
     )
     policy = Policy(configuration_of(config, no_config), given, today())
-    selection = Selection(address=address, only=parse_names(only) if only is not None else None)
+    selection = Selection(address=address, only=parse_names(",".join(only)) if only else None)
     for option, number in (("--files", files), ("--count", most)):
-        if number < 0:
+        if number is not None and number < 1:
             raise FilterError(f"{option} {number}: must be at least 1")
-    rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files)
+    rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files or 0)
     if rotation is not None and path is None:
         raise FilterError("--rotate: needs -w, the file to be split")
     awaited: frozenset[str] = rules_like("--until", until) if until is not None else frozenset()
@@ -291,9 +292,11 @@ def sniff(
     if until is None or rotation is not None:
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
-    stop = Stop(limit, most, awaited, policy.terms.possible)
+    stop = Stop(limit, most or 0, awaited, policy.terms.possible)
     if top and (quiet or form is not Format.text or path == "-"):
         raise FilterError("--top: goes without --quiet, --format and -w -")
+    if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
+        raise FilterError(f"--write {path}: is what is read from standard input")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None

@@ -99,14 +99,14 @@ class MarkdownWriter(Writer):
     def _connection(self, connection: Connection, shown: list[Shown]) -> None:
         self._out.write(f"Connection {connection.stream}, {inline(connection.id)}\n\n{_HEAD}")
         for finding, _, more in shown:
-            parts = [f"{short_message(finding)}.", *remarks(finding), f"Answer: {answer(finding)}."]
+            parts = [short_message(finding), *remarks(finding), f"Answer: {answer(finding)}"]
             if more:
-                parts.append(f"And {more} more of this rule.")
+                parts.append(f"And {more} more of this rule")
             cells = [
                 f"{kind(finding)} {inline(finding.rule)}",
                 finding.peer,
                 str(int(finding.packet)),
-                " ".join(inline(part) for part in parts),
+                " ".join(_sentence(part) for part in parts),
             ]
             self._out.write(f"| {' | '.join(cells)} |\n")
         told = dict.fromkeys((one.finding.rule, one.finding.edition) for one in shown)
@@ -116,6 +116,11 @@ class MarkdownWriter(Writer):
             for row in rows
         ]
         self._out.write("\n" + "".join(lines) + "\n")
+
+
+def _sentence(text: str) -> str:
+    """Text with a full stop behind it, which is no part of what is shown as code."""
+    return f"{inline(text.removesuffix('.'))}."
 
 
 def inline(text: str) -> str:

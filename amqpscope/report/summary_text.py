@@ -54,7 +54,7 @@ def connection_lines(
     lines += [_error(error) for error in known.errors.values()]
     lines += [_diagnosed(one) for one in diagnoses(analysis, known)]
     if known.errors_dropped:
-        lines.append([("error", f"{_INDENT}{known.errors_dropped} more errors are not listed")])
+        lines.append([("error", f"{_INDENT}{count(known.errors_dropped, 'more error')} not listed")])
     if known.problems:
         some = f"{count(known.problems, 'frame')} with problems"
         lines.append([("problem", f"{_INDENT}{some}"), ("dim", " (read --only problem shows them)")])
@@ -158,7 +158,8 @@ def _links(known: ConnectionSummary, width: int | None) -> list[Line]:
         if more:
             lines.append([("dim", f"{_INDENT}  {more}")])
     if known.links_dropped:
-        lines.append([("dim", f"{_INDENT}{known.links_dropped} more attaches are not listed")])
+        more = "1 more attach" if known.links_dropped == 1 else f"{known.links_dropped} more attaches"
+        lines.append([("dim", f"{_INDENT}{more} not listed")])
     return lines
 
 

@@ -73,6 +73,9 @@ _RST_IN_DOUBT = (
     "An RST was captured that one peer may have taken and the other had not sent: "
     "the two may not have meant the same connection from there on."
 )
+_PRODUCT_UNKNOWN = (
+    "There are products that are known to do this; of which the {peer} is the capture does not show."
+)
 _STREAM_END = "No capture shows what the {peer} would still have said when its stream, or the capture, ended."
 _UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text leaves that open."
 _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
@@ -170,6 +173,8 @@ def why_possible(finding: Finding) -> str:
     """Why a finding is not certain, in one sentence."""
     if "rst_in_doubt" in finding.evidence:
         return _RST_IN_DOUBT
+    if "product_captured" in finding.evidence:
+        return _PRODUCT_UNKNOWN.format(peer=finding.peer)
     own = "" if finding.rule in _WHY_POSSIBLE else _never_more(finding.rule)
     return own or _WHY_POSSIBLE.get(finding.rule, _NOT_READ).format(peer=finding.peer, other=_other(finding))
 
@@ -290,7 +295,8 @@ def headline(finding: Finding) -> Line:
 
 def left_out(number: int) -> str:
     """What a report for people says of findings that are too many to be shown."""
-    return f"{number} more findings are counted only (--format ndjson has all)"
+    some = "1 more finding is" if number == 1 else f"{number} more findings are"
+    return f"{some} counted only (--format ndjson has all)"
 
 
 def short_message(finding: Finding) -> str:

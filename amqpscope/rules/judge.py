@@ -12,7 +12,7 @@ from amqpscope.model import Connection, FrameRecord
 from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
-from amqpscope.rules.profiles import HABITUAL, Profile, recognised, which
+from amqpscope.rules.profiles import HABITUAL, PROFILES, Profile, recognised, which
 from amqpscope.tracking.portrait import ConnectionPortrait
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.interface import Frame
@@ -77,6 +77,10 @@ class Judge(ABC):
     def introduction(self, peer: str) -> object:
         """The frame in which a peer told of its product, None if it has not."""
         return None
+
+    def introduction_missed(self, peer: str) -> bool:
+        """Whether a peer may have told of its product where the capture has it not, or not readably."""
+        return False
 
     def product(self, introduction: object) -> dict[str, str]:
         """What such a frame says: `product`, `version` and the like."""
@@ -185,17 +189,27 @@ class Judge(ABC):
             del made[:ready]
 
     def excuse(self, findings: list[Finding]) -> None:
-        """Say of which product the peer at fault is, and mark what is a known habit of that."""
+        """Say of which product the peer at fault is, and mark what is a known habit of that.
+
+        What is a habit of some product is only possible when it is not known of which product the peer is.
+        """
         for finding in findings:
             peer = finding.peer
             introduction = self.introduction(peer)
-            if introduction is None:
-                continue
-            known = self.profiles.get(peer)
-            if known is None or known[0] is not introduction:
-                said = self.product(introduction)
-                known = (introduction, said, recognised(said))
-                self.profiles[peer] = known
-            finding.said = known[1]
+            profiles: list[Profile] = []
+            if introduction is not None:
+                known = self.profiles.get(peer)
+                if known is None or known[0] is not introduction:
+                    said = self.product(introduction)
+                    known = (introduction, said, recognised(said))
+                    self.profiles[peer] = known
+                finding.said = known[1]
+                profiles = known[2]
             if finding.rule in HABITUAL:
-                finding.profile = which(finding, known[2])
+                finding.profile = which(finding, profiles)
+                if finding.evidence.pop("product_captured", None) is not None:
+                    finding.certain = True  # told before the other peer complained of it
+                missed = finding.certain and not finding.profile and self.introduction_missed(peer)
+                if missed and which(finding, PROFILES):
+                    finding.certain = False
+                    finding.evidence["product_captured"] = False

@@ -10,6 +10,8 @@ Who a peer is only its open says: product, version, user-agent among the propert
 form that only one product makes up; in AMQP 0-9-1 the properties in start and start-ok. A habit has a public
 source. Findings that only several connections give (`amqpscope.correlation`) have no habits.
 
+Where the capture does not have all of a peer's open, what is a habit of some product is only possible.
+
 None of this is asked for a frame; only for a finding whose rule is in `HABITUAL`, when it is given out.
 """
 

@@ -9,6 +9,7 @@ from typing import Any
 from amqpscope.passwords import without_password
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
+from amqpscope.report.summary_text import count
 from amqpscope.tracking.portrait import (
     UNKNOWN,
     ChannelPortrait,
@@ -109,7 +110,7 @@ def _session(session: SessionPortrait, subjects: set[str]) -> list[Line]:
         lines.append(_link(link))
     more = len(links) - _MOST + int(session.more_links)
     if more > 0:
-        lines.append([("dim", f"and {more} more links")])
+        lines.append([("dim", f"and {count(more, 'more link')}")])
     return lines
 
 
@@ -149,7 +150,7 @@ def _channel(channel: ChannelPortrait, subjects: set[str]) -> list[Line]:
         lines.append(_consumer(consumer))
     more = len(channel.consumers) - _MOST + int(channel.more_consumers)
     if more > 0:
-        lines.append([("dim", f"and {more} more consumers")])
+        lines.append([("dim", f"and {count(more, 'more consumer')}")])
     return lines
 
 

@@ -208,18 +208,34 @@ def test_no_two_outputs_in_one_file(folder: Path, capsys: pytest.CaptureFixture[
     assert "is read, or written, already" in result.err
 
 
-def unread(*arguments: str) -> tuple[int, str]:
-    """Status and standard error of a check whose standard output nobody reads."""
+def unread(*arguments: str, errors_too: bool = False) -> tuple[int, str]:
+    """Status and standard error of a check whose standard output nobody reads. errors_too: nor the other."""
     reading, writing = os.pipe()
     os.close(reading)
     environment = {**os.environ, "PYTHONPATH": str(Path(errors.__file__).parents[1])}
     environment.pop("PYTHONUNBUFFERED", None)
     command = [sys.executable, "-m", "amqpscope", "check", *arguments]
     done = subprocess.run(
-        command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env=environment
+        command,
+        stdout=writing,
+        stderr=writing if errors_too else subprocess.PIPE,
+        text=True,
+        check=False,
+        env=environment,
     )
     os.close(writing)
-    return done.returncode, done.stderr
+    return done.returncode, done.stderr or ""
+
+
+@pytest.mark.parametrize(
+    ("paths", "status"), [(["window-overrun.pcap"], 1), (["missing.pcap"], 2), (["empty.pcap"], 3)]
+)
+def test_the_status_holds_when_nobody_reads_standard_error_either(
+    paths: list[str], status: int, folder: Path
+) -> None:
+    """As of `check FILES 2>&1 | head -1`."""
+    assert unread(*paths, errors_too=True) == (status, "")
+    assert unread("--format", "ndjson", *paths, errors_too=True) == (status, "")
 
 
 def test_files_are_whole_when_nobody_reads_standard_output(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.commands import amqpscope
+from support.commands import DEMO, amqpscope
 from support.scripted import SCRIPTED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -224,3 +224,10 @@ def test_the_size_of_a_set_is_that_of_its_files(folder: Path, capsys: pytest.Cap
     (told,) = json.loads(result.out)["captures"]
     sizes = [(folder / "all" / name).stat().st_size for name in ("a.txt", "b/a", "c.gz")]
     assert (told["size"], told["status"]) == (sum(sizes), "ok")
+
+
+def test_names_of_frames_that_are_given_again_are_added(capsys: pytest.CaptureFixture[str]) -> None:
+    """As with `--ignore` and `--select`."""
+    both = amqpscope(capsys, "read", "--only", "open,close", DEMO).out
+    assert "open" in both and "close" in both
+    assert amqpscope(capsys, "read", "--only", "open", "--only", "close", DEMO).out == both

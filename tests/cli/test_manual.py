@@ -144,5 +144,5 @@ def test_the_table_has_what_completion_needs() -> None:
     commands = table(COMMANDS)["commands"]
     assert set(commands) == {command.path for command in COMMANDS}
     only = next(option for option in commands["read"]["options"] if "--only" in option["names"])
-    assert (only["metavar"], only["several"]) == ("NAME,...", False)
+    assert (only["metavar"], only["several"]) == ("NAME,...", True)
     assert all(len(option["help"]) <= 80 for command in commands.values() for option in command["options"])

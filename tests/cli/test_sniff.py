@@ -260,6 +260,8 @@ def test_without_the_breach_nothing_is_recorded(tmp_path: Path, capsys: pytest.C
         (["-i", "-", "-i", "lo"], "-i - goes with no other interface"),
         (["--files", "3"], "--files: needs --rotate"),
         (["--count", "-3"], "--count -3: must be at least 1"),
+        (["--count", "0"], "--count 0: must be at least 1"),
+        (["--files", "0"], "--files 0: must be at least 1"),
         (["--only", "transfers"], "--only 'transfers': is no frame"),
     ],
 )
@@ -270,6 +272,20 @@ def test_what_cannot_be_done_is_one_line(
     assert (result.status, result.out) == (2, "")
     (line,) = result.err.splitlines()
     assert what in line
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_is_read_from_standard_input_is_not_written_over(tmp_path: Path, link: bool) -> None:
+    path = tmp_path / "capture.pcap"
+    path.write_bytes(written(clean()))
+    named = tmp_path / "link.pcap"
+    named.symlink_to(path)
+    line = [sys.executable, "-m", "amqpscope", "sniff", "-i", "-", "-w", str(named if link else path)]
+    with path.open("rb") as source:
+        done = subprocess.run(line, stdin=source, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(": is what is read from standard input\n")
+    assert path.read_bytes() == written(clean())
 
 
 def test_what_is_no_capture_is_one_line() -> None:

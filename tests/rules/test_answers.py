@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.commands import amqpscope as commands
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
@@ -294,3 +295,40 @@ def test_what_a_server_answers_wrongly_is_not_said_to_be_let_pass() -> None:
     (finding,) = findings_of(path, "amqp091/X-DECL-EQUIV")
     assert answer(finding).startswith("the client's answer was not looked for: this shows only when all is")
     assert finding.around
+
+
+def test_a_full_stop_is_no_part_of_code(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = commands(capsys, "check", "--format", "markdown", ROOT / "rhea-transfer-before-attach.pcap").out
+    assert "`" in shown
+    assert ".`" not in shown
+
+
+# The same answer is told in each form.
+FORMS = ["text", "json", "ndjson", "markdown", "junit", "sarif", "github"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_tells_of_a_refusal(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    path = ROOT / "rules" / "amqp091" / "Q-BIND-XEXIST" / "violating.pcap"
+    shown = commands(capsys, "check", "--format", form, "--select", "Q-BIND-XEXIST", path)
+    text = shown.out + shown.err
+    if "json" in form:
+        assert '"frame": "channel.close", "condition": "404"' in " ".join(text.split())
+    else:
+        assert "the server sent channel.close with 404 " in text
+    assert "gave no error" not in text
+
+
+def test_frames_around_a_finding_are_shown_as_they_were_captured(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = commands(capsys, "check", "--profile", "none", ROOT / "pika-two-threads.pcap").out
+    around: list[int] = []
+    excerpts = 0
+    for line in shown.splitlines():
+        words = line.removeprefix("  >>").split()
+        if words and words[0].isdigit() and line.startswith("  "):
+            around.append(int(words[0]))
+        else:
+            excerpts += bool(around)
+            assert around == sorted(around)
+            around = []
+    assert excerpts > 5

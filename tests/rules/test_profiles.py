@@ -17,6 +17,7 @@ from support.judged import judged
 
 from amqpscope.errors import FilterError
 from amqpscope.finding import Finding
+from amqpscope.report.verdict import why_possible
 from amqpscope.rules.catalogue import catalogue, severity
 from amqpscope.rules.profiles import (
     AUTO,
@@ -287,6 +288,61 @@ def test_it_is_nobodys_excuse_that_the_other_peer_is_that_product(name: str, rul
     peer, tell = TOLD[name, rule, path]
     other = "server" if peer == "client" else "client"
     assert [one.profile for one in found(tell, other, **INTRODUCTIONS[name])] == [""]
+
+
+def without_open(d: Dialogue, label: str) -> None:
+    d.capture.packets.remove(d.capture.packets[d.packet_number(d.labels[label]) - 1])
+
+
+def with_half_an_open(d: Dialogue, label: str) -> None:
+    packet = d.capture.packets[d.packet_number(d.labels[label]) - 1]
+    packet.data = packet.data[:-6]
+
+
+@pytest.mark.parametrize("miss", [without_open, with_half_an_open])
+@pytest.mark.parametrize(("name", "rule", "path"), list(TOLD))
+def test_whose_open_is_not_all_there_may_be_any_product(
+    name: str, rule: str, path: str, miss: Callable[[Dialogue, str], None]
+) -> None:
+    peer, tell = TOLD[name, rule, path]
+    d = Dialogue()
+    tell(d)
+    if rule == "amqp10/C-PIPE-CHANNEL":
+        return  # rests on the open
+    miss(d, f"{peer} open")
+    while_read, at_end = judged(d.pcap())
+    for one in while_read + at_end:
+        assert (one.rule, one.peer, one.certain) == (rule, peer, False)
+        if found(tell)[0].certain:
+            assert one.evidence["product_captured"] is False
+            assert why_possible(one).startswith("There are products")
+
+
+@pytest.mark.parametrize("miss", [without_open, with_half_an_open])
+def test_loss_excuses_the_shape_of_a_habit_only(miss: Callable[[Dialogue, str], None]) -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.close()
+    d.server.close()
+    d.server.detach()
+    d.server.flow()
+    miss(d, "server open")
+    while_read, at_end = judged(d.pcap())
+    verdict = [(one.rule, one.frame, one.certain) for one in while_read + at_end if one.peer == "server"]
+    assert verdict == [("amqp10/C-CLOSE-LAST", "detach", False), ("amqp10/C-CLOSE-LAST", "flow", True)]
+
+
+def test_a_product_that_cannot_be_read_is_not_known() -> None:
+    d = Dialogue()
+    d.headers()
+    d.client.open(properties=amqp.raw("a1 01 c3"))
+    d.server.open()
+    d.client.begin()
+    d.server.begin()
+    d.client.attach(SENDER, initial_delivery_count=None)
+    while_read, at_end = judged(d.pcap())
+    verdict = [(one.rule, one.certain) for one in while_read + at_end]
+    assert ("amqp10/L-ATTACH-IDC", False) in verdict
 
 
 def test_a_habit_breaks_a_rule_that_is_checked_and_has_a_public_source() -> None:

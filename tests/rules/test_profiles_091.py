@@ -120,6 +120,17 @@ def test_a_habit_is_a_note_to_its_product_and_an_error_to_anybody(name: str, rul
     ]
 
 
+@pytest.mark.parametrize(("name", "rule"), list(TOLD))
+def test_whose_properties_were_not_captured_may_be_any_product(name: str, rule: str) -> None:
+    peer, products, tell = TOLD[name, rule]
+    d = Dialogue091()
+    tell(d, products[0])
+    said = d.labels["connection.start" if peer == "server" else "connection.start-ok"]
+    d.capture.packets.remove(d.capture.packets[d.packet_number(said) - 1])
+    while_read, at_end = judged(d.pcap())
+    assert not [one for one in while_read + at_end if one.rule == rule and one.certain]
+
+
 def test_a_habit_that_the_other_peer_complains_of_is_no_excuse() -> None:
     findings = found(headers_larger_than_a_frame, "RabbitMQ", code=501)
     assert [(one.rule, one.profile) for one in findings] == [("amqp091/F-FRAME-SIZE", "")]

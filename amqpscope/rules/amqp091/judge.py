@@ -460,6 +460,10 @@ class Judge(AnyJudge):
         view = self.client.view
         return view.client if peer == CLIENT else view.server
 
+    def introduction_missed(self, peer: str) -> bool:
+        one = self.client if peer == CLIENT else self.server
+        return self.introduction(peer) is None and not one.whole
+
     def product(self, introduction: object) -> dict[str, str]:
         return introduction.texts if isinstance(introduction, PeerProperties) else {}
 

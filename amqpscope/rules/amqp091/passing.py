@@ -193,7 +193,7 @@ def again_and_again(content: Content, first: Content, times: int) -> Finding:
     Silent when: it is not more than twenty times, or octets of the connections to this server were not
     captured. Never more than possible: it may have been published again.
     """
-    message = f"delivered for the {times}th time, first in packet {int(first.spot.packet)}"
+    message = f"delivered {times} times by now, first in packet {int(first.spot.packet)}"
     return _finding("amqp091/B-REDELIV-LIMIT", message, content, first)
 
 

@@ -55,7 +55,7 @@ def silent_again_and_again(case: Case, time_out: int) -> None:
     """
     case.report(
         "amqp10/C-IDLE-REFUSE",
-        f"the peer's idle-time-out of {time_out / 1000:g} s is not kept for the {_TOO_OFTEN}rd time",
+        f"the peer's idle-time-out of {time_out / 1000:g} s is not kept, {_TOO_OFTEN} times by now",
         POSSIBLE,
         {"idle_time_out_ms": time_out},
         [int(case.me.peer_open_packet)],

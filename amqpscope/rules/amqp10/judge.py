@@ -273,6 +273,13 @@ class Judge(AnyJudge):
     def introduction(self, peer: str) -> object:
         return self.client.open if peer == CLIENT else self.server.open
 
+    def introduction_missed(self, peer: str) -> bool:
+        one = self.client if peer == CLIENT else self.server
+        if one.open is None:
+            return not one.whole
+        odd = one.open.odd
+        return odd is not None and (_CONTAINER_ID in odd or _PROPERTIES in odd)
+
     def product(self, introduction: object) -> dict[str, str]:
         said: dict[str, str] = {}
         if not isinstance(introduction, Open):
@@ -529,6 +536,10 @@ class Judge(AnyJudge):
 
 # What stands for a frame in a finding about the end of a stream.
 _END: Final = "end of stream"
+
+# Fields of an open that name the product.
+_CONTAINER_ID: Final = 0
+_PROPERTIES: Final = 9
 
 # The conditions of a close that may be for a silence; without one it may be, too.
 _OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:forced")
