@@ -213,6 +213,26 @@ class Spot:
         self.name: str = name
         self.channel: i64 = channel
 
+    def among(self, records: list[FrameRecord]) -> int:
+        """Which of these frames stands here, -1 if none does.
+
+        Of some frames only the offset behind them is remembered: then it is the frame of this name, in this
+        packet, that ends here.
+        """
+        found: i64 = -1
+        at: i64 = -1
+        for record in records:
+            at += 1
+            if record.direction != self.direction:
+                continue
+            frame = record.frame
+            if frame.offset == self.offset and frame.name == self.name:
+                return int(at)
+            if frame.offset + frame.size == self.offset:
+                if record.packet == self.packet and frame.name == self.name:
+                    found = at
+        return int(found)
+
     @staticmethod
     def of(record: FrameRecord) -> "Spot":
         """Where a frame stands."""

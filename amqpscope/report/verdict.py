@@ -263,12 +263,13 @@ class Verdicts:
                 shown.append(_labelled(label, text))
         shown.append(_labelled("answer", answer(finding)))
         # They were judged in the order of what the peers could know; shown they are as they were captured.
-        for record in sorted(finding.around, key=lambda one: int(one.packet)):
+        around = sorted(finding.around, key=lambda one: int(one.packet))
+        at_fault = finding.spot.among(around)
+        for at, record in enumerate(around):
             lines = timeline.lines(record, None)
             # The connection has its heading already; what is wrong with the frame is the finding itself.
             line = next(line for line, _ in lines if line and line[0][0] == "dim")
-            at_fault = record.direction == finding.spot.direction and record.frame.offset == finding.offset
-            mark = ">>" if at_fault else ""
+            mark = ">>" if at == at_fault else ""
             shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
         if finding.frame == _END:
             shown.append((self._end(finding), -1))

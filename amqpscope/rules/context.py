@@ -42,10 +42,9 @@ class Context:
         The list grows with the next frames of the connection until it has as many as the second value says.
         """
         latest = self._latest
-        at = len(latest) - 1
-        for place, record in enumerate(latest):
-            if record.direction == spot.direction and record.frame.offset == spot.offset:
-                at = place
+        at = spot.among(latest)
+        if at < 0:
+            at = len(latest) - 1
         first = max(at - CONTEXT_BEFORE, 0)
         whole = at - first + 1 + CONTEXT_AFTER
         frames = latest[first : first + whole]

@@ -57,7 +57,7 @@ class Watch091(Watch):
         if isinstance(body, ConnectionClose):
             self.add(f"the connection is closed with {self._why(body)}", record, last=not own)
             return
-        if isinstance(body, ConnectionCloseOk):
+        if isinstance(body, ConnectionCloseOk) and not isinstance(self._body, ConnectionClose):
             self.over = True
             return
         if self._kind == "header" and not own:

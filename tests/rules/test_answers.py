@@ -332,3 +332,20 @@ def test_frames_around_a_finding_are_shown_as_they_were_captured(capsys: pytest.
             assert around == sorted(around)
             around = []
     assert excerpts > 5
+
+
+# What is refused is told of the request: of these only the end is remembered until the refusal comes.
+OF_AN_EARLIER_FRAME = [
+    *("B-PUBLISH-XEXIST", "B-CONTENT-TOO-LARGE", "Q-DECL-RESERVED", "X-DECL-RESERVED"),
+    *("C-OPEN-VHOST-EXISTS", "B-PUBLISH-INTERNAL"),
+]
+
+
+@pytest.mark.parametrize("rule", OF_AN_EARLIER_FRAME)
+def test_the_frame_at_fault_is_marked(capsys: pytest.CaptureFixture[str], rule: str) -> None:
+    path = ROOT / "rules" / "amqp091" / rule / "violating.pcap"
+    (finding,) = findings_of(path, f"amqp091/{rule}")
+    shown = commands(capsys, "check", "--select", rule, path).lines
+    (marked,) = [line for line in shown if line.startswith("  >>")]
+    assert marked.split()[1] == str(finding.packet)
+    assert finding.frame in marked

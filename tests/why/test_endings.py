@@ -388,3 +388,14 @@ def test_a_consumer_is_cancelled_when_its_queue_is_deleted(
     found = ends_of(capsys, d, tmp_path)
     (consumer,) = [one for one in found if one["thing"].startswith("consumer")]
     assert len(consumer["because"]) == told
+
+
+def test_a_close_is_told_of_its_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    d = Dialogue091()
+    d.opened()
+    closed = d.packet_number(d.client.method("connection.close", reply_code=200, reply_text="bye"))
+    answer = d.packet_number(d.server.method("connection.close-ok"))
+    capture = tmp_path / "dialogue.pcap"
+    capture.write_bytes(d.pcap())
+    shown = amqpscope(capsys, "why", capture, closed).lines
+    assert shown[shown.index("    the answer") + 1].split()[0] == str(answer)

@@ -135,8 +135,9 @@ class Judge(AnyJudge):
             self.found_of(case.found, error)
         self.saw(record, case.found)
         self.chronicle.take(record)
-        if self.context is not None and self.chronicle.settled is not None:
-            self.surround(self.context, self.chronicle.settled)
+        if self.context is not None:
+            for deed in self.chronicle.settled:
+                self.surround(self.context, deed)
         publish = me.published(record)
         me.send(record, publish)
         peer.deliver(record, publish)

@@ -99,7 +99,7 @@ _ANSWERS: Final = {request + "-ok": request for request in (*_REQUESTS, *_WAITED
 class Chronicle:
     """The deeds of one connection, in the order of the client's stream.
 
-    whole: none that was said is missing. settled: the deed that the newest frame is the answer to.
+    whole: none that was said is missing. settled: the deeds that the newest frame answers.
     """
 
     def __init__(self, connection: Connection, allowance: Allowance) -> None:
@@ -107,7 +107,7 @@ class Chronicle:
         self.allowance: Allowance = allowance
         self.whole: bool = True
         self.deeds: list[Deed] = []
-        self.settled: Deed | None = None
+        self.settled: list[Deed] = []
         # Of each channel: those without an outcome, oldest first; and the queue declared last.
         self._open: dict[int, list[Deed]] = {}
         self._queues: dict[int, str] = {}
@@ -125,7 +125,8 @@ class Chronicle:
         frame = record.frame
         body = frame.body
         satchel = self.satchel
-        self.settled = None
+        if self.settled:
+            self.settled = []
         if not isinstance(body, Method):
             satchel.part(record)
             return
@@ -287,7 +288,7 @@ class Chronicle:
         deed.answer_end = end
         deed.over = time
         if answer is not None:
-            self.settled = deed
+            self.settled.append(deed)
 
     def _told(self, record: FrameRecord, name: str, method: Method) -> None:
         channel = int(record.frame.channel)
