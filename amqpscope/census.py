@@ -41,8 +41,8 @@ class Census(Counter):
         else:
             tally.server += 1
         self.frames += 1
-        self.octets += frame.size - frame.missing
-        self.missing += frame.missing
+        self.octets += frame.size - frame.uncaptured
+        self.missing += frame.uncaptured
         if frame.problems:
             self.problems += 1
 

@@ -182,6 +182,7 @@ class FrameRecord:
         offset, size, kind, name, missing, raw = about
         frame = Frame(offset, size, kind, name, -1)
         frame.missing = missing
+        frame.uncaptured = missing
         body: i64 = 0
         if kind == "header":
             frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])

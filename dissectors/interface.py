@@ -78,7 +78,8 @@ class Frame:
     name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
     channel: -1 where the kind has none.
     body: mostly a `Body`, its class depends on the protocol; None where there is none; or any value.
-    missing: octets of it that were not captured, not kept, or never sent.
+    missing: octets of it that were not captured, not kept, or never sent. uncaptured: those of its `size` that
+        were sent and not captured. guessed: it stands behind a boundary that was only searched for.
     buffer: where it lies, lent by whoever fed it, often large; `payload_start` is an index in it.
     trailer: octets at its end that are not payload (AMQP 0-9-1's frame end).
     problems: in the order of their discovery; empty for nearly every frame.
@@ -92,6 +93,8 @@ class Frame:
         self.channel: i64 = channel
         self.body: object = None
         self.missing: i64 = 0
+        self.uncaptured: i64 = 0
+        self.guessed: bool = False
         self.problems: list[Problem] = NO_PROBLEMS
         self.buffer: bytes = b""
         self._start: i64 = 0
@@ -120,6 +123,12 @@ class Frame:
     def declared_size(self) -> i64:
         """The size that the frame's own header tells."""
         return self._end - self._start + self.missing
+
+    @property
+    def absent(self) -> i64:
+        """As `missing`, without those that were never sent: the stream ended before them."""
+        unsent: i64 = self.declared_size - self.size
+        return self.missing - unsent if unsent > 0 else self.missing
 
     @property
     def extended_header(self) -> bytes:
@@ -154,6 +163,8 @@ class Frame:
         copy = Frame(self.offset, self.size, self.kind, self.name, self.channel)
         copy.body = self.body
         copy.problems = self.problems
+        copy.uncaptured = self.uncaptured
+        copy.guessed = self.guessed
         end = self._end
         copy.trailer = self.trailer
         if end - self._start > most:

@@ -44,7 +44,7 @@ CREDIBLE: Final = -1
 
 UNSURE: Final = "no frame stands where one is due after octets that were not captured"
 
-_DUMP_VERSION: Final = 3
+_DUMP_VERSION: Final = 4
 
 # Octets up to which pieces of what is held are joined: enough to make a piece's own cost small.
 _SMALL_PART: Final = 2048
@@ -64,9 +64,10 @@ class StreamDecoder(Dissector, ABC):
         # broken those that are not judged yet.
         self.parts: list[bytes] = []
         self.kept: i64 = 0
-        # The frame begun: the octets passed of it (with holes and what was not kept), its size once eight
-        # octets are there (8 until then), and whether not all of them are kept.
+        # The frame begun: the octets passed of it (with holes and what was not kept), those of them that were
+        # not captured, its size once eight octets are there (8 until then), and whether not all are kept.
         self.passed: i64 = 0
+        self.uncaptured: i64 = 0
         self.size: i64 = 8
         self.holed: bool = False
         # Behind a hole in a frame, and for a while behind a boundary that was only searched for, what
@@ -134,6 +135,7 @@ class StreamDecoder(Dissector, ABC):
             if inside > size:
                 inside = size
             self.passed += inside
+            self.uncaptured += inside
             size -= inside
             self.holed = True
             self.doubtful = True
@@ -239,17 +241,21 @@ class StreamDecoder(Dissector, ABC):
         """The frame begun has passed, or its header. octet: the last one, -1 if it was not captured."""
         front = self.front()
         size = self.size
+        uncaptured = self.uncaptured
         whole = self.kept == self.passed
         self.forget()
         if whole:
             self.work(front, 0, len(front), False)
         else:
             self.decode_part(front, size, octet)
+            self.frames[-1].uncaptured = uncaptured
 
     def decode_part(self, front: bytes, size: i64, octet: i64) -> None:
         """Give out a frame of which not all is kept. octet: see `complete`."""
         kept: i64 = len(front)
+        guessed = self.offset < self.guessed_to
         self.decode(front, 0, size, kept)
+        self.frames[-1].guessed = guessed
         if kept == MAX_KEPT_FRAME:
             problem = Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept")
         else:
@@ -262,6 +268,8 @@ class StreamDecoder(Dissector, ABC):
         front = self.front()
         size = self.size
         passed = self.passed
+        uncaptured = self.uncaptured
+        guessed = self.offset < self.guessed_to
         self.forget()
         why = f"the stream ended ({reason}) inside the frame"
         if passed >= 8:
@@ -269,6 +277,8 @@ class StreamDecoder(Dissector, ABC):
             frame = self.frames[-1]
             # All its octets are owed, but in the stream there are no more of it.
             frame.size = passed
+            frame.uncaptured = uncaptured
+            frame.guessed = guessed
             self.offset -= size - passed
             why += f", after {passed} of {size} octets"
         elif passed > 0:
@@ -284,6 +294,7 @@ class StreamDecoder(Dissector, ABC):
         self.parts = []
         self.kept = 0
         self.passed = 0
+        self.uncaptured = 0
         self.size = 8
         self.holed = False
 
@@ -374,6 +385,7 @@ class StreamDecoder(Dissector, ABC):
             return
         frame = Frame(self.offset, self.skipped, "skipped", "skipped", -1)
         frame.missing = self.skipped_missing
+        frame.uncaptured = self.skipped_missing
         self.explain_skipped(frame)
         self.skipped = 0
         self.skipped_missing = 0
@@ -391,7 +403,7 @@ class StreamDecoder(Dissector, ABC):
             _DUMP_VERSION,
             self.offset,
             self.front(),
-            (self.passed, self.size, self.holed),
+            (self.passed, self.uncaptured, self.size, self.holed),
             (self.doubtful, self.guessed_to),
             (self.lost, self.cause, self.reason, self.skipped, self.skipped_missing, self.wanted, self.hint),
             self.opaque,
@@ -409,7 +421,7 @@ class StreamDecoder(Dissector, ABC):
         _, self.offset, front, begun, doubt, search, self.opaque, protocol = state
         self.parts = [front] if front else []
         self.kept = len(front)
-        self.passed, self.size, self.holed = begun
+        self.passed, self.uncaptured, self.size, self.holed = begun
         self.doubtful, self.guessed_to = doubt
         self.lost, self.cause, self.reason, self.skipped, self.skipped_missing, self.wanted, self.hint = (
             search

@@ -292,7 +292,7 @@ class Recorder:
                 fields,
                 problems,
                 split(record.last_packet)[1] if record.last_packet != record.packet else None,
-                frame.missing if frame.missing > 0 else None,
+                frame.absent if frame.missing > 0 and frame.absent > 0 else None,
                 self._form.payload(record),
                 None if link is None else without_password(link.name),
                 None if link is None else _without_password(link.address),

@@ -59,8 +59,8 @@ class FrameForm:
         rest = ""
         if record.last_packet != record.packet:
             rest = f', "last_packet": {record.last_packet}'
-        if frame.missing > 0:
-            rest += f', "missing": {frame.missing}'
+        if frame.missing > 0 and frame.absent > 0:
+            rest += f', "missing": {frame.absent}'
         if form.has_payload(frame):
             rest += f', "payload": {digits(frame.payload_size)}'
         if link is not None:

@@ -171,6 +171,6 @@ def _evidence(record: FrameRecord) -> Line:
     if record.last_packet != record.packet:
         packets = f"packets {record.packet} to {record.last_packet}"
     text = f"{frame.size} octets at {frame.offset} of the {record.peer}'s stream, {packets}"
-    if frame.missing:
-        text += f", {frame.missing} octets missing"
+    if frame.absent:
+        text += f", {frame.absent} octets missing"
     return [("", " " * INDENT), ("dim", text)]

@@ -201,7 +201,10 @@ class MessageAssembler(Assembler):
             return f"{frame.name} where the content header of {begun} is due"
         if fault == "F-BODY-OVERRUN":
             size = message.seen + frame.declared_size - _AROUND
-            return f"{size} octets of body, of which the content header announces {message.body_size}"
+            announced = f"the content header announces {message.body_size}"
+            if frame.declared_size > frame.size:
+                return f"the body frame's header tells of {size} octets of body, {announced}"
+            return f"{size} octets of body, of which {announced}"
         left = message.body_size - int(message.seen)
         return f"{frame.name} where {left} octets of the body of {begun} are due"
 
@@ -268,7 +271,10 @@ class MessageAssembler(Assembler):
             self._unsure.add(channel)
             return self._close(channel)
         message.frames += 1
-        message.seen += frame.declared_size - _AROUND
+        message.seen += frame.size - _AROUND
+        if frame.missing > 0 and frame.declared_size > frame.size:
+            # The stream ended in it, before its frame end.
+            message.seen += 1
         if frame.missing > 0:
             message.whole = False
         elif self.keeping and message.whole:

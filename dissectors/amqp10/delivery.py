@@ -139,7 +139,7 @@ class MessageAssembler(Assembler):
         if missing > 0 or not delivery.growing:
             delivery.growing = False
             delivery.whole = False
-        delivery.size += size + missing
+        delivery.size += size + frame.absent
         if not last:
             return None
         self._forget(key)
@@ -153,7 +153,7 @@ class MessageAssembler(Assembler):
             self._over(key)
         whole = first and frame.missing == 0
         if not kept:
-            return Message(_format(transfer), [], frame.payload_size + frame.missing, whole)
+            return Message(_format(transfer), [], frame.payload_size + frame.absent, whole)
         return _frame_message(frame, transfer, whole)
 
     def _nameless(self, frame: Frame, transfer: Transfer) -> Message | None:
@@ -253,7 +253,7 @@ def _frame_message(frame: Frame, transfer: Transfer, whole: bool) -> Message:
     """The message that one transfer holds, left in the buffer that the frame lies in."""
     start = frame.payload_start
     size = frame.payload_size
-    return Message.in_place(_format(transfer), frame.buffer, start, start + size, size + frame.missing, whole)
+    return Message.in_place(_format(transfer), frame.buffer, start, start + size, size + frame.absent, whole)
 
 
 def _format(transfer: Transfer) -> i64:

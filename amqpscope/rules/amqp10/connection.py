@@ -6,6 +6,7 @@ from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 from dissectors.amqp10.values import Map, UInt
+from dissectors.wire import i64
 
 __all__ = ["judge_any", "judge_close", "judge_open", "speaks_the_draft"]
 
@@ -87,47 +88,45 @@ def frame_after_close(case: Case) -> None:
         )
 
 
-def frame_larger_than_agreed(case: Case, limit: int) -> None:
+def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
     """A frame is larger than the max-frame-size of the peer's open.
 
-    Why it matters: the receiver must close the connection with framing-error.
-    Silent when: the peer's open was not captured.
+    Why it matters: the receiver must close the connection with framing-error. The header tells: it is wrong
+    before the frame is there.
+    Silent when: the peer's open was not captured; or not all of the frame was, and where it begins is a guess.
     """
-    size = case.record.frame.size
+    what = "has" if case.record.frame.missing == 0 else "has by its header"
     case.report(
         "amqp10/C-MAXFRAME",
-        f"the frame has {size} octets, the peer's max-frame-size is {limit}",
+        f"the frame {what} {size} octets, the peer's max-frame-size is {limit}",
         CERTAIN,
         {"frame_size": int(size), "max_frame_size": limit},
         [int(case.me.peer_open_packet)],
     )
 
 
-def open_larger_than_512_octets(case: Case) -> None:
+def open_larger_than_512_octets(case: Case, size: i64) -> None:
     """An open sent before the peer's has more than 512 octets.
 
     Why it matters: before any limit is agreed a peer need not take more.
     Silent when: the peer's open may have been received, or octets of either peer were not captured.
     """
-    size = case.record.frame.size
     message = f"an open of {size} octets is sent before the peer's, at most {MIN_MAX_FRAME_SIZE} may be"
     case.report("amqp10/C-OPEN-SIZE", message, CERTAIN, {"frame_size": int(size)})
 
 
-def pipelined_frame_larger_than_512_octets(case: Case) -> None:
+def pipelined_frame_larger_than_512_octets(case: Case, size: i64) -> None:
     """A frame sent before the peer's open was received has more than 512 octets.
 
     Why it matters: before any limit is agreed a peer need not take more.
     Silent when: the peer's open may have been received, or octets of either peer were not captured.
     """
-    size = case.record.frame.size
     message = f"{size} octets are sent before the peer's open, at most {MIN_MAX_FRAME_SIZE} may be"
     case.report("amqp10/C-PIPE-SIZE", message, CERTAIN, {"frame_size": int(size)})
 
 
-def _judge_size(case: Case) -> None:
+def _judge_size(case: Case, size: i64) -> None:
     me = case.me
-    size = case.record.frame.size
     if size <= MIN_MAX_FRAME_SIZE:
         return
     theirs = me.peer_open
@@ -135,12 +134,12 @@ def _judge_size(case: Case) -> None:
         limit = theirs.max_frame_size
         if limit is not None and MIN_MAX_FRAME_SIZE <= limit < size:
             # Without the peer's open the limit would have been smaller still.
-            frame_larger_than_agreed(case, limit)
+            frame_larger_than_agreed(case, size, limit)
     elif me.whole and me.layer == "AMQP 1.0":
         if case.record.frame.name == "open":
-            open_larger_than_512_octets(case)
+            open_larger_than_512_octets(case, size)
         else:
-            pipelined_frame_larger_than_512_octets(case)
+            pipelined_frame_larger_than_512_octets(case, size)
 
 
 def channel_beyond_agreed(case: Case, limit: int) -> None:
@@ -259,7 +258,10 @@ def judge_any(case: Case) -> bool:
     if me.open is None and _judge_before_open(case):
         return False
     if frame.missing == 0:
-        _judge_size(case)
+        _judge_size(case, frame.size)
+    elif not frame.guessed:
+        # Its header tells it, whatever of it was captured, or sent.
+        _judge_size(case, frame.declared_size)
     return frame.channel <= 0 or not _judge_channel(case)
 
 

@@ -232,7 +232,7 @@ class Endpoint(Receiving):
             session.continued += 1
             if transfer.delivery_id is not None or transfer.delivery_tag is not None:
                 link.mix(transfer)
-        delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.missing)
+        delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.absent)
         message = Message.of(record.message)
         if message is not None:
             if message.complete and message.message_format == 0 and not delivery.settled:
