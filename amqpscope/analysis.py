@@ -10,10 +10,13 @@ This is the one place that knows the order of the layers:
 `findings`.
 
 **Which protocol.** Each direction is told by its octets (`amqpscope.detection`). As soon as one speaks a
-protocol that is decoded, so does the other one, unless it has said otherwise itself: octets that nothing was
-known to begin like (a proxy's greeting, rubbish) become a skipped frame then. When both rest the connection
-is ignored. Which rules it is judged by is settled with its protocol; a header of a version that is not
-decoded waits until then.
+protocol that is decoded, that is the connection's, and the other one is expected to speak it, too, unless its
+own octets say otherwise: what it says in another protocol, and octets that nothing is known to begin like,
+become skipped frames. When both rest the connection is ignored. Which rules it is judged by is settled with
+its protocol; a header of a version that is not decoded waits until then.
+
+**What stands before.** A load balancer may tell the server in a PROXY header who the client is
+(`amqpscope.transport.proxy`): the client's stream begins behind it.
 
 **Who is the client.** The sender of SYN. If that was not captured some frames tell (SASL, most methods of
 0-9-1), so the records of those that do not wait until one has come that does, or settles that none will
@@ -38,9 +41,11 @@ from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.summaries import load_summary
 from amqpscope.tracking.summary import ConnectionSummary
 from amqpscope.transport.interface import PlainStream
-from dissectors.detect import MORE, UNKNOWN
+from amqpscope.transport.proxy import ProxyLayer, may_begin
+from dissectors.detect import UNKNOWN
 from dissectors.interface import Assembler, Frame
 from dissectors.protocols import PROTOCOLS
+from dissectors.proxy import ProxyHeader
 from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
@@ -105,7 +110,7 @@ class ConnectionAnalysis(FrameSink):
         self.tcp: TcpConnection = TcpConnection(self)
         self.first: Side = Side(self, self.tcp.stream(0))
         self.second: Side = Side(self, self.tcp.stream(1))
-        # What reassembly feeds; a layer like TLS would be set in front of a side here.
+        # What reassembly feeds: the sides, or a layer that is set in front of one.
         self.first_entry: PlainStream = self.first
         self.second_entry: PlainStream = self.second
 
@@ -187,6 +192,9 @@ class ConnectionAnalysis(FrameSink):
         if self.ignored:
             return
         entry = self.first_entry if direction == 0 else self.second_entry
+        if offset == 0 and may_begin(buf, start, end) and self.may_be_proxied(direction):
+            entry = ProxyLayer(entry)
+            self.enter(direction, entry)
         entry.data(offset, buf, start, end, packet, time, ack)
 
     def gap(self, direction: i64, offset: i64, size: i64, packet: i64, time: i64) -> None:
@@ -196,6 +204,34 @@ class ConnectionAnalysis(FrameSink):
         entry.gap(offset, size, packet, time)
         sender = endpoint(*self.connection.end(direction))
         self.note(direction, "capture/gap", packet, time, f"{size} octets sent by {sender} were not captured")
+
+    def may_be_proxied(self, direction: i64) -> bool:
+        """Whether the octets at offset 0 of a direction are the first that the TCP client sent."""
+        return not self.tcp.stream(direction).midstream and self.tcp.opener() in (direction, -1)
+
+    def enter(self, direction: i64, entry: PlainStream) -> None:
+        """This takes a direction's octets from now on."""
+        if direction == 0:
+            self.first_entry = entry
+        else:
+            self.second_entry = entry
+
+    def proxied(self, direction: i64, header: ProxyHeader, packet: i64, time: i64) -> None:
+        self.enter(direction, self.first if direction == 0 else self.second)
+        self.connection.proxied = True
+        sender = endpoint(*self.connection.end(direction))
+        client = "it names no client"
+        if header.local:
+            client = "the load balancer speaks for itself"
+        elif header.source is not None:
+            client = f"the real client is {endpoint(*header.source)}"
+        about = f"a PROXY header (version {header.version}, {header.size} octets) sent by {sender}"
+        self.note(direction, "capture/proxy", packet, time, f"{about}: {client}")
+
+    def heard(self, direction: i64, acknowledged: i64) -> i64:
+        """An acknowledgement sent in a direction, without what stands before the other one's own octets."""
+        other = self.second if direction == 0 else self.first
+        return 0 if 0 < acknowledged <= other.detection.origin else acknowledged
 
     def end(self, direction: i64, reason: str, packet: i64, time: i64) -> None:
         side = self.first if direction == 0 else self.second
@@ -236,7 +272,7 @@ class ConnectionAnalysis(FrameSink):
                 reason,
                 packet,
                 time,
-                self.tcp.end_acknowledged(direction),
+                self.heard(direction, self.tcp.end_acknowledged(direction)),
                 self.tcp.ended_after(direction),
             )
         judge.finish()
@@ -283,6 +319,8 @@ class ConnectionAnalysis(FrameSink):
             return
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
+        if 0 < acknowledged <= other.detection.origin:
+            acknowledged = 0
         record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
         assembler = own.assembler
         if assembler is not None:
@@ -313,37 +351,47 @@ class ConnectionAnalysis(FrameSink):
         protocol = self.connection.protocol
         return protocol if protocol in PROTOCOLS else ""
 
-    def name(self, protocol: str) -> None:
+    def name(self, direction: i64, protocol: str) -> None:
         connection = self.connection
         if not self.named:
             self.named = True
             connection.protocol = protocol
             if connection.client >= 0:
                 self.give_waiting(False)
+        # What the other side has said comes before the frames of this one.
+        other = self.second if direction == 0 else self.first
+        other.expect(protocol)
 
     def decided(self, direction: i64) -> None:
         own = self.first if direction == 0 else self.second
-        other = self.second if direction == 0 else self.first
         protocol = own.detection.protocol
         connection = self.connection
         if protocol == "tls":
             connection.encrypted = True
         if not connection.protocol.startswith("amqp") and (protocol != UNKNOWN or connection.protocol == ""):
             connection.protocol = protocol
-        if protocol in PROTOCOLS and other.detection.protocol in (MORE, UNKNOWN):
-            # Where its stream begins may show only when it does.
-            if other.detection.started or self.tcp.stream(1 - direction).syn != 0:
-                other.decode(protocol)
         self.notes.tell()
 
     def rested(self) -> None:
         # If both are not looked at, neither are their octets.
-        if not (self.first.detection.resting and self.second.detection.resting):
+        if not (self.first.detection.resting and self.second.detection.resting) or self.spoken():
             return
-        if not self.connection.protocol.startswith("amqp"):
-            self.ignored = True
-            self.first.release()
-            self.second.release()
+        self.ignored = not self.connection.protocol.startswith("amqp")
+        self.first.release()
+        self.second.release()
+
+    def spoken_by_both(self) -> str:
+        """What the connection counts as: its protocol, or two, as `amqp091>http`, the client's first.
+
+        Two where one of them speaks AMQP, and the other has said something in another protocol.
+        """
+        connection = self.connection
+        if not self.first.is_foreign() and not self.second.is_foreign():
+            return connection.protocol
+        first, second = self.first, self.second
+        if connection.client == 1:
+            first, second = second, first
+        return f"{first.protocol}>{second.protocol}"
 
     # Who the client is, and what waits for that
 
@@ -422,6 +470,10 @@ class ConnectionAnalysis(FrameSink):
             None if self.findings is None else () if self.judge is None else self.judge.dump(),
             (self.concluded, None if self.left is None else self.left.dump()),
             self.doubts,
+            tuple(
+                entry.dump() if isinstance(entry, ProxyLayer) else None
+                for entry in (self.first_entry, self.second_entry)
+            ),
         )
 
     @staticmethod
@@ -437,7 +489,8 @@ class ConnectionAnalysis(FrameSink):
         """
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, messages, ignored, closing, waiting, noted, tcp, first, second, judge, over, doubts = state
+        _, about, messages, ignored, closing, waiting, noted, tcp, first, second, judge, over = state[:12]
+        doubts, layers = state[12:]
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
@@ -455,6 +508,11 @@ class ConnectionAnalysis(FrameSink):
         analysis.second.restore(second)
         assert isinstance(doubts, tuple)
         analysis.doubts = doubts
+        assert isinstance(layers, tuple)
+        for direction, layer in enumerate(layers):
+            if layer is not None:
+                side = analysis.first if direction == 0 else analysis.second
+                analysis.enter(direction, ProxyLayer.load(layer, side))
         concluded, left = over
         analysis.concluded = bool(concluded)
         analysis.left = None if left is None else load_summary(left)

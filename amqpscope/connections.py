@@ -127,8 +127,9 @@ class ConnectionTable(SegmentSink):
     they are forgotten as they end, and `take_ended` gives those that did if `gather_ended` is set; `order` of
     each says when it began. Of those that were no AMQP only the first `MAX_OTHER_CONNECTIONS` are kept, or
     gathered if `few_others` is set; `not_kept` counts the others.
-    `protocols` counts the connections that are over by protocol. An error of this program ends the reading of
-    the connection in which it comes up, and no other one's; `failed` counts them.
+    `protocols` counts the connections that are over by protocol (see `ConnectionAnalysis.spoken_by_both`). An
+    error of this program ends the reading of the connection in which it comes up, and no other one's;
+    `failed` counts them.
     """
 
     def __init__(
@@ -500,7 +501,8 @@ class ConnectionTable(SegmentSink):
                     self._sweep()
         if self.gather_ended and not analysis.forgotten:
             self._ended.append(analysis)
-        self.protocols[protocol] = self.protocols.get(protocol, 0) + 1
+        counted = analysis.spoken_by_both()
+        self.protocols[counted] = self.protocols.get(counted, 0) + 1
         if connection.frames > 0:
             self._spoken += 1
             self._frames += connection.frames

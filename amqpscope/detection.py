@@ -6,12 +6,17 @@ frame, in so many of its octets: by a decoder of each protocol that is lost (`pr
 stands first goes on with the stream; a message may hold whole frames of the other protocol, but is found
 first only where the capture begins inside it. In which nothing is found, rests: its octets are counted and
 not looked at, so that they can be told as skipped should the other direction turn out to be AMQP.
+
+Each direction is told by its own octets. What the other one speaks (`expected`) is only believed where these
+say nothing else: a direction that shows itself as another protocol, or announces another version of AMQP than
+the connection has, is `foreign` to it. Its octets are counted, too.
 """
 
 from typing import Any, Final
 
 from amqpscope.limits import MAX_UNDECIDED
-from dissectors.detect import MORE, UNKNOWN, detect, detect_header, detect_midstream
+from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNKNOWN, detect, detect_header, detect_midstream
+from dissectors.foreign import ForeignDecoder
 from dissectors.interface import Frame
 from dissectors.limits import DETECT_OCTETS
 from dissectors.protocol_header import ProtocolHeader
@@ -36,7 +41,9 @@ class Detection:
 
     protocol: a name from `dissectors.detect`, MORE while it is open. started: something came, or is known to
     be missing. whole: the stream's start was captured, and nothing is missing since. resting: nothing more is
-    looked for. headers: protocol headers to be given out.
+    looked for. headers: protocol headers to be given out. expected: the protocol that the other direction
+    speaks, "" while it is not known. foreign: what takes the octets of a direction that speaks none that is
+    decoded, or not the connection's.
     """
 
     def __init__(self) -> None:
@@ -45,7 +52,10 @@ class Detection:
         self.whole: bool = False
         self.resting: bool = False
         self.headers: list[Frame] = []
-        # How many octets those were that were given out as headers.
+        self.expected: str = ""
+        self.foreign: ForeignDecoder | None = None
+        # The stream offsets of its first octet, and of the first that was not given out as part of a header.
+        self.origin: i64 = 0
         self.headed: i64 = 0
         # The first octets, in one piece; how many there were; the search, and in how many octets it was.
         self.held: bytes = b""
@@ -58,16 +68,32 @@ class Detection:
         self.started = True
         self.whole = whole
 
+    def begin_at(self, offset: i64) -> None:
+        """The stream begins at this offset: what is before it is of another layer. Before any octets come."""
+        self.origin = offset
+        self.headed = offset
+
+    def expect(self, protocol: str) -> None:
+        """The other direction speaks this protocol: what says nothing else is taken for it."""
+        self.expected = protocol
+
+    def differs(self) -> bool:
+        """Whether this direction speaks a version of AMQP that is decoded, and the other one another."""
+        return self.expected != "" and self.protocol in PROTOCOLS and self.protocol != self.expected
+
     def looked_at(self) -> bool:
         """Whether any octets came while undecided."""
         return self.held_octets + self.searched > 0
 
     def counts(self) -> bool:
         """Whether the octets that come make a difference."""
-        return not self.resting or len(self.probes) > 0
+        return not self.resting or len(self.probes) > 0 or self.foreign is not None
 
     def passed(self) -> i64:
         """The stream offset before which nothing is held."""
+        foreign = self.foreign
+        if foreign is not None:
+            return foreign.offset + foreign.skipped
         if not self.probes:
             return self.headed
         first: i64 = self.probes[0].offset + self.probes[0].skipped
@@ -80,6 +106,9 @@ class Detection:
     def take(self, offset: i64, buf: bytes, start: i64, end: i64) -> None:
         """The octets buf[start:end], at `offset` of the stream."""
         if self.resting:
+            foreign = self.foreign
+            if foreign is not None:
+                foreign.feed(buf, start, end)
             for probe in self.probes:
                 probe.skipped += end - start
             return
@@ -90,7 +119,7 @@ class Detection:
                 if self.protocol == MORE and self.held_octets > MAX_UNDECIDED:
                     self._decide(UNKNOWN)
                 return
-            if offset == self.held_octets and offset < 8:
+            if offset - self.headed == self.held_octets and self.held_octets < 8:
                 # No SYN was captured, but perhaps all that came after it.
                 self._hold(buf, start, end)
                 if self.held_octets >= 8:
@@ -100,7 +129,7 @@ class Detection:
                             self._decide(found)
                             return
                     self.held = b""
-        elif self.protocol in _HEADER_ONLY:
+        elif self.protocol in _HEADER_ONLY or self.differs():
             self._hold(buf, start, end)
             self._take_headers()
             return
@@ -109,11 +138,17 @@ class Detection:
     def lose(self, size: i64) -> None:
         """The next `size` octets were not captured: what follows is like a start in the middle."""
         if self.resting:
+            foreign = self.foreign
+            if foreign is not None:
+                foreign.gap(size)
             for probe in self.probes:
                 probe.gap(size)
             return
-        if self.protocol in _HEADER_ONLY:
-            self._rest(False)
+        if self.protocol in _HEADER_ONLY or self.differs():
+            foreign = self._be_foreign() if self.differs() else None
+            if foreign is not None:
+                foreign.gap(size)
+            self.resting = True
             return
         if self.protocol == MORE:
             self.whole = False
@@ -126,16 +161,23 @@ class Detection:
 
     def finish(self) -> None:
         """Nothing comes any more that could be awaited."""
+        if self.protocol == MORE and self.started and self.expected:
+            self.protocol = self.expected
         if self.probes and not self.resting:
             for probe in self.probes:
                 probe.settle()
             self._choose()
 
     def decoder(self, protocol: str, whole: bool) -> StreamDecoder:
-        """It is this protocol: the decoder that goes on, with all that was kept.
+        """The connection speaks this protocol: the decoder that goes on, with all that was kept.
 
         whole: if nothing has come yet, that what comes will be the stream's start.
         """
+        foreign = self.foreign
+        if foreign is not None:
+            self.foreign = None
+            foreign.flush()
+            return foreign
         self.protocol = protocol
         self.resting = False
         for probe, name in zip(self.probes, PROTOCOLS, strict=True) if self.probes else ():
@@ -146,7 +188,7 @@ class Detection:
         if not self.started:
             self.whole = whole
         decoder = PROTOCOLS[protocol].decoder(not self.whole)
-        decoder.offset = self.headed
+        decoder.begin_at(self.origin, self.headed)
         decoder.feed(self.held, 0, len(self.held))
         self.held = b""
         return decoder
@@ -155,6 +197,7 @@ class Detection:
         """Let go of all that only further octets would need."""
         self.probes = []
         self.headers = []
+        self.foreign = None
         self.held = b""
         self.resting = True
 
@@ -167,21 +210,32 @@ class Detection:
     def _decide(self, protocol: str) -> None:
         if protocol == MORE or protocol == self.protocol:
             return
+        expected = self.expected
+        if (
+            expected
+            and protocol != expected
+            and protocol not in PROTOCOLS
+            and protocol not in FOREIGN_PROTOCOLS
+        ):
+            # What says nothing else, or asks for a version that is not decoded, is for the other direction's.
+            protocol = expected
         self.protocol = protocol
         if protocol == UNKNOWN:
             self._search_held()
-        elif protocol in _HEADER_ONLY and self.held.startswith(b"AMQP"):
-            self._take_headers()
-        elif protocol not in PROTOCOLS:
-            self._rest(False)
+        elif protocol not in PROTOCOLS or self.differs():
+            if self.held.startswith(b"AMQP"):
+                self._take_headers()
+            else:
+                self._be_foreign()
 
     def _take_headers(self) -> None:
-        """The protocol headers of versions that are not decoded, as many as follow one another."""
+        """The protocol headers of versions that are not decoded here, as many as follow one another."""
         octets = self.held
         at: i64 = 0
+        awaited = self.expected
         while len(octets) - at >= 8 and octets.startswith(b"AMQP", at):
             named = detect_header(octets[at : at + 8])
-            if named in PROTOCOLS:
+            if named == awaited or (named in PROTOCOLS and not awaited):
                 # The sender has thought better of it.
                 self.protocol = named
                 break
@@ -192,17 +246,36 @@ class Detection:
             self.headed += 8
             at += 8
         left = octets[at:]
-        more = len(left) < 8 and b"AMQP".startswith(left[:4])
-        if left and not more and self.protocol == _OLDER:
-            # Brokers of 0-9-1 take the header of 0-9, and both go on in 0-9-1.
+        self.held = left
+        if self.protocol in PROTOCOLS and not self.differs():
+            return
+        if len(left) < 8 and b"AMQP".startswith(left[:4]):
+            return
+        if self.differs() or self.protocol == _OLDER:
+            # Frames of the other direction's version may follow all the same. Brokers of 0-9-1 take the
+            # header of 0-9, and both go on in 0-9-1.
             found = detect(left)
-            more = found == MORE and len(left) < _TELLING
-            if found == "amqp091":
+            if found == (awaited or "amqp091"):
                 self.protocol = found
-        if more or self.protocol in PROTOCOLS:
-            self.held = left
+                return
+            if found == MORE and len(left) < _TELLING:
+                return
+        if self.differs():
+            self._be_foreign()
         else:
             self._rest(False)
+
+    def _be_foreign(self) -> ForeignDecoder | None:
+        """Count the octets from here on. None: nobody asks for them, the stream's start was not captured."""
+        held = self.held
+        self._rest(False)
+        if not self.whole:
+            return None
+        foreign = ForeignDecoder(self.protocol, self.headed == self.origin)
+        foreign.offset = self.headed
+        foreign.feed(held, 0, len(held))
+        self.foreign = foreign
+        return foreign
 
     def _search(self, buf: bytes, start: i64, end: i64) -> None:
         """Look for a frame in the middle of a stream, in so many of its octets."""
@@ -252,6 +325,7 @@ class Detection:
             return
         for protocol in PROTOCOLS.values():
             probe = protocol.decoder(True)
+            probe.begin_at(self.origin, self.headed)
             if self.whole:
                 probe.cause = protocol.no_header
                 probe.reason = "the stream does not begin with a protocol header, nor with a frame"
@@ -274,23 +348,26 @@ class Detection:
     def dump(self) -> tuple[object, ...]:
         """The state between two calls as plain values: when the headers have been given out."""
         return (
-            self.protocol,
+            (self.protocol, self.expected),
             (self.started, self.whole, self.resting),
-            (self.held, int(self.held_octets), int(self.searched), int(self.headed)),
+            (self.held, int(self.held_octets), int(self.searched), int(self.origin), int(self.headed)),
             tuple(probe.dump() for probe in self.probes),
+            None if self.foreign is None else self.foreign.dump(),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Detection":
         """What `dump` gave, as an object again."""
-        protocol, (started, whole, resting), (held, octets, searched, headed), probes = state
+        told, (started, whole, resting), (held, octets, searched, origin, headed), probes, foreign = state
         detection = Detection()
-        detection.protocol = protocol
+        detection.protocol, detection.expected = told
         detection.started, detection.whole, detection.resting = started, whole, resting
         detection.held, detection.held_octets, detection.searched = held, octets, searched
-        detection.headed = headed
+        detection.origin, detection.headed = origin, headed
         for probe, known in zip(probes, PROTOCOLS.values(), strict=True) if probes else ():
             detection.probes.append(known.load_decoder(probe))
+        if foreign is not None:
+            detection.foreign = ForeignDecoder.load(foreign)
         return detection
 
 
@@ -302,7 +379,11 @@ def _first_frame(probe: StreamDecoder) -> i64:
     only_headers = False
     for frame in probe.frames:
         header = frame.body
-        if frame.offset > 0 and isinstance(header, ProtocolHeader) and header.protocol() == "AMQP 0-9-1":
+        if (
+            frame.offset > probe.origin
+            and isinstance(header, ProtocolHeader)
+            and header.protocol() == "AMQP 0-9-1"
+        ):
             only_headers = True
         elif frame.kind != "skipped":
             return frame.offset

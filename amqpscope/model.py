@@ -8,10 +8,11 @@ from dissectors.interface import Assembled, Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64, u16
 
-__all__ = ["CLIENT", "SERVER", "Connection", "Counter", "FrameRecord", "Spot"]
+__all__ = ["CLIENT", "END_OF_STREAM", "SERVER", "Connection", "Counter", "FrameRecord", "Spot"]
 
 CLIENT = "client"
 SERVER = "server"
+END_OF_STREAM = "end of stream"
 
 
 class Connection:
@@ -22,7 +23,8 @@ class Connection:
     ends: address and port of the end that sends in direction 0, and of the other.
     client: the direction in which the client sends, -1 while more may tell; the ports are believed till then.
     protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
-    encrypted: its octets are ciphertext (from the start, or after a TLS header).
+    encrypted: its octets are ciphertext (from the start, or after a TLS header). proxied: a PROXY header
+    stands before the client's octets: its end of the TCP connection is a load balancer's.
     frames: how many were given out. began: the time (ns) of the first.
     failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
     """
@@ -35,6 +37,7 @@ class Connection:
         self.client: i64 = -1
         self.protocol: str = ""
         self.encrypted: bool = False
+        self.proxied: bool = False
         self.frames: i64 = 0
         self.began: i64 = 0
         self.failed: bool = False
@@ -78,6 +81,7 @@ class Connection:
             int(self.client),
             self.protocol,
             self.encrypted,
+            self.proxied,
             int(self.frames),
             int(self.began),
             self.failed,
@@ -87,8 +91,8 @@ class Connection:
     def load(state: tuple[Any, ...]) -> "Connection":
         """What `dump` gave, as an object again."""
         connection = Connection(state[0], state[1], state[2], state[3])
-        connection.client, connection.protocol, connection.encrypted = state[4:7]
-        connection.frames, connection.began, connection.failed = state[7:]
+        connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
+        connection.frames, connection.began, connection.failed = state[8:]
         return connection
 
     def peer(self, direction: i64) -> str:
@@ -203,7 +207,7 @@ class Spot:
     """Where something stands in a capture, for a verdict to point at, without what was said there.
 
     direction: of the connection. packet, time (ns): of the first octet. offset: in its stream. name: the
-    frame's, or what stands for one ("end of stream"). channel: -1 where there is none.
+    frame's, or what stands for one (END_OF_STREAM). channel: -1 where there is none.
     """
 
     def __init__(self, direction: i64, packet: i64, time: i64, offset: i64, name: str, channel: i64) -> None:
@@ -239,6 +243,10 @@ class Spot:
         """Where a frame stands."""
         frame = record.frame
         return Spot(record.direction, record.packet, record.time, frame.offset, frame.name, frame.channel)
+
+    def is_end(self) -> bool:
+        """Whether it is the end of a stream."""
+        return self.name == END_OF_STREAM
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

@@ -17,9 +17,11 @@ from amqpscope.evidence import Evidence
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.stream import StreamSink
 from amqpscope.transport.interface import PlainStream
-from dissectors.detect import MORE
+from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNKNOWN
+from dissectors.foreign import ForeignDecoder
 from dissectors.interface import Assembler, Frame
 from dissectors.protocols import PROTOCOLS
+from dissectors.proxy import ProxyHeader
 from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
 
@@ -51,8 +53,12 @@ class FrameSink(StreamSink, ABC):
         """The protocol of the connection, if that is known and decoded; else ""."""
 
     @abstractmethod
-    def name(self, protocol: str) -> None:
+    def name(self, direction: i64, protocol: str) -> None:
         """A side speaks a protocol that is decoded. It has given no frame of it yet."""
+
+    @abstractmethod
+    def proxied(self, direction: i64, header: ProxyHeader, packet: i64, time: i64) -> None:
+        """A PROXY header stood before a side's own octets, in this packet first."""
 
     @abstractmethod
     def decided(self, direction: i64) -> None:
@@ -81,6 +87,7 @@ class Side(PlainStream):
         self.detection: Detection = Detection()
         self.protocol: str = MORE  # what was told of it
         self.decoder: StreamDecoder | None = None
+        self.foreign: bool = False  # the decoder only counts: the side speaks another protocol
         self.evidence: Evidence = Evidence()
         self.assembler: Assembler | None = None  # comes with the decoder
         self.ended: str = ""
@@ -113,6 +120,13 @@ class Side(PlainStream):
         evidence.add(offset, packet, time, acknowledged)
         decoder.feed(buf, start, end)
         self.collect(decoder)
+
+    def begin_behind(self, header: ProxyHeader, packet: i64, time: i64) -> None:
+        self.detection.begin_at(header.size)
+        decoder = self.decoder
+        if decoder is not None:
+            decoder.begin_at(header.size, header.size)
+        self.sink.proxied(self.direction, header, packet, time)
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         decoder = self.decoder
@@ -171,6 +185,10 @@ class Side(PlainStream):
         elif decoder.passed >= 8:
             self.evidence.thin(decoder.offset + decoder.passed)
 
+    def is_foreign(self) -> bool:
+        """Whether this side speaks no AMQP, on a connection whose other side does."""
+        return self.foreign and self.protocol in FOREIGN_PROTOCOLS
+
     def unclear(self) -> bool:
         """Whether octets of this direction are missing that no frame given out so far accounts for."""
         decoder = self.decoder
@@ -198,9 +216,11 @@ class Side(PlainStream):
         if not detection.counts():
             return
         if not detection.started and not detection.resting:
-            detection.begin(offset == 0 and self.begins(buf, start, end))
+            detection.begin(self.begins(offset, buf, start, end))
             spoken = self.sink.spoken()
-            if spoken:
+            if spoken and detection.whole and missing == 0:
+                detection.expect(spoken)
+            elif spoken:
                 self.decode(spoken)
                 if missing > 0:
                     self.gap(offset, missing, packet, time)
@@ -214,10 +234,11 @@ class Side(PlainStream):
         else:
             detection.take(offset, buf, start, end)
         self.look()
-        if self.decoder is None and detection.probes:
+        counting = detection.probes or detection.foreign is not None
+        if self.decoder is None and counting:
             self.evidence.thin(detection.passed())
         if detection.resting and not rested:
-            if not detection.probes:
+            if self.decoder is None and not counting:
                 self.evidence.clear()
             self.sink.rested()
 
@@ -230,33 +251,50 @@ class Side(PlainStream):
             self.give_all(headers)
         if detection.protocol != self.protocol:
             self.protocol = detection.protocol
-            if self.protocol in PROTOCOLS:
+            if self.protocol in PROTOCOLS and not detection.differs():
                 # First, so that the rules are known by which its frames are judged.
-                self.sink.name(self.protocol)
+                self.sink.name(self.direction, self.protocol)
                 self.decode(self.protocol)
             self.sink.decided(self.direction)
+        if detection.foreign is not None:
+            spoken = self.sink.spoken()
+            if spoken:
+                self.decode(spoken)
 
-    def begins(self, buf: bytes, start: i64, end: i64) -> bool:
-        """Whether the octets at offset 0 are the stream's first.
+    def begins(self, offset: i64, buf: bytes, start: i64, end: i64) -> bool:
+        """Whether the octets at `offset` are the side's first.
 
         Without its SYN that rests on what the other end acknowledged first, which may be more than SYN.
         """
         stream = self.stream
-        if stream.syn == 0 and not b"AMQP".startswith(buf[start : min(end, start + 4)]):
+        if offset != self.detection.origin or stream.midstream:
             return False
-        return not stream.midstream
+        return stream.syn != 0 or b"AMQP".startswith(buf[start : min(end, start + 4)])
 
-    def decode(self, protocol: str) -> None:
-        """This direction speaks a protocol that is decoded: decode it from where it began."""
+    def expect(self, protocol: str) -> None:
+        """The other side speaks a protocol that is decoded: so does this one, if its octets allow it."""
+        detection = self.detection
         if self.decoder is not None:
             return
-        self.protocol = protocol
+        detection.expect(protocol)
+        if detection.foreign is not None or detection.protocol == UNKNOWN:
+            self.decode(protocol)
+        elif detection.protocol == MORE and detection.started and (self.ended or not detection.whole):
+            self.decode(protocol)
+
+    def decode(self, protocol: str) -> None:
+        """The connection speaks a protocol that is decoded: decode this direction from where it began."""
+        if self.decoder is not None:
+            return
         # If nothing has come yet its start will, if that was captured.
         stream = self.stream
-        decoder = self.detection.decoder(protocol, stream.syn != 0 and not stream.midstream)
+        detection = self.detection
+        self.foreign = detection.foreign is not None
+        decoder = detection.decoder(protocol, stream.syn != 0 and not stream.midstream)
+        self.protocol = detection.protocol
         assembler = self.sink.assembler(protocol)
         if assembler is not None:
-            if not self.detection.whole:
+            if not detection.whole:
                 assembler.joined_midstream()
             self.assembler = assembler
         self.decoder = decoder
@@ -282,17 +320,23 @@ class Side(PlainStream):
             self.evidence.dump(),
             None if self.assembler is None else self.assembler.dump(),
             (self.ended, int(self.end_packet), int(self.end_time)),
+            self.foreign,
         )
 
     def restore(self, state: tuple[object, ...]) -> None:
         """Go on where `dump` left off, with nothing passed on yet."""
-        detection, decoder, evidence, assembler, ended = state
+        detection, decoder, evidence, assembler, ended, foreign = state
         assert isinstance(detection, tuple) and isinstance(evidence, tuple) and isinstance(ended, tuple)
         self.detection = Detection.load(detection)
         self.protocol = self.detection.protocol
+        self.foreign = bool(foreign)
+        spoken = self.sink.spoken()
         if isinstance(decoder, tuple):
-            self.decoder = PROTOCOLS[self.protocol].load_decoder(decoder)
+            if self.foreign:
+                self.decoder = ForeignDecoder.load(decoder)
+            else:
+                self.decoder = PROTOCOLS[spoken].load_decoder(decoder)
         self.evidence = Evidence.load(evidence)
         if isinstance(assembler, tuple):
-            self.assembler = PROTOCOLS[self.protocol].load_assembler(assembler)
+            self.assembler = PROTOCOLS[spoken].load_assembler(assembler)
         self.ended, self.end_packet, self.end_time = ended

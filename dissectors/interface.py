@@ -78,8 +78,8 @@ class Frame:
     name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
     channel: -1 where the kind has none.
     body: mostly a `Body`, its class depends on the protocol; None where there is none; or any value.
-    missing: octets of it that were not captured, not kept, or never sent. uncaptured: those of its `size` that
-        were sent and not captured. guessed: it stands behind a boundary that was only searched for.
+    missing: octets of it that were not captured, not kept, or never sent. uncaptured: those of its `size`
+        that were not captured. guessed: it stands behind a boundary that was only searched for.
     buffer: where it lies, lent by whoever fed it, often large; `payload_start` is an index in it.
     trailer: octets at its end that are not payload (AMQP 0-9-1's frame end).
     problems: in the order of their discovery; empty for nearly every frame.

@@ -60,6 +60,8 @@ class StreamDecoder(Dissector, ABC):
     def __init__(self, midstream: bool, guessed: i64) -> None:
         super().__init__()
         self.guessed: i64 = guessed
+        # The stream offset at which the direction begins, behind what another layer has put before it.
+        self.origin: i64 = 0
         # Octets held: the front of the frame begun as captured in one piece, or while the chain is
         # broken those that are not judged yet.
         self.parts: list[bytes] = []
@@ -123,6 +125,11 @@ class StreamDecoder(Dissector, ABC):
         """Give out the frame whose header is wrong, though not its size; False if that is wrong as well."""
 
     # The stream
+
+    def begin_at(self, origin: i64, offset: i64) -> None:
+        """The stream begins at `origin`, and the octets that come first stand at `offset`. Before they do."""
+        self.origin = origin
+        self.offset = offset
 
     def feed(self, buf: bytes, start: i64, end: i64) -> None:
         self.work(buf, start, end, False)
@@ -401,7 +408,7 @@ class StreamDecoder(Dissector, ABC):
         """The state between two calls, as plain values. `frames` are the caller's and not in it."""
         return (
             _DUMP_VERSION,
-            self.offset,
+            (self.origin, self.offset),
             self.front(),
             (self.passed, self.uncaptured, self.size, self.holed),
             (self.doubtful, self.guessed_to),
@@ -418,7 +425,8 @@ class StreamDecoder(Dissector, ABC):
         """Go on where `dump` left off. Gives the protocol's part; ValueError for another version's state."""
         if state[:1] != (_DUMP_VERSION,):
             raise ValueError(f"state of a decoder in version {state[:1]}, not {_DUMP_VERSION}")
-        _, self.offset, front, begun, doubt, search, self.opaque, protocol = state
+        _, begins, front, begun, doubt, search, self.opaque, protocol = state
+        self.origin, self.offset = begins
         self.parts = [front] if front else []
         self.kept = len(front)
         self.passed, self.uncaptured, self.size, self.holed = begun

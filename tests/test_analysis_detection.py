@@ -234,9 +234,9 @@ def test_a_direction_that_ended_before_the_other_told(ended_by: int) -> None:
     assert [problem.code for problem in own[0].frame.problems] == ["incomplete"]
 
 
-def test_amqp_behind_a_greeting_of_a_proxy() -> None:
-    """The client's stream begins with another protocol's line; its frames are found behind it."""
-    line = b"PROXY TCP4 10.0.0.1 10.0.0.2 51034 5672\r\n"
+def test_amqp_behind_a_line_of_text() -> None:
+    """The client's stream begins with a line of no protocol that is known; its frames are found behind it."""
+    line = b"PROXIED FOR 10.0.0.1 TO 10.0.0.2\r\n"
     for server_speaks in (True, False):
         drive = Drive()
         drive.send(0, line)
@@ -301,7 +301,8 @@ def test_an_http_client_on_an_amqp_port() -> None:
     drive.send(1, AMQP_HEADER)
     drive.end(1)
     drive.finish()
-    assert (drive.connection.protocol, drive.names(0), drive.names(1)) == ("amqp10", [], ["header"])
+    assert (drive.connection.protocol, drive.names(0), drive.names(1)) == ("amqp10", ["skipped"], ["header"])
+    assert [one.packet for one in drive.out] == [3, 4]
 
 
 # ---- TLS --------------------------------------------------------------------------------------------------

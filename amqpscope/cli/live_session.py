@@ -116,17 +116,21 @@ class LiveSession:
             return Status.FAILURE
         if self.failed:
             return Status.FINDINGS
-        if self._policy.terms.allow_empty or any(self.watch.table.protocols.get(name) for name in PROTOCOLS):
+        if self._policy.terms.allow_empty or self._saw_amqp():
             return Status.FINE
         seen = count(self.watch.packets, "packet")
         say(f"{self.watch.source.name}: no AMQP 1.0 or 0-9-1 was seen in {seen}")
         return Status.NO_AMQP
 
+    def _saw_amqp(self) -> bool:
+        """Whether there was a connection, over by now, on which both peers spoke AMQP that is decoded."""
+        return any(self.watch.table.protocols.get(name) for name in PROTOCOLS)
+
     def conclusion(self) -> str:
         """What there was, in one line."""
         watch = self.watch
         seconds = (clock.monotonic_ns() - self._began) / 1_000_000_000
-        what = self.counts.tally.text() or "nothing wrong found"
+        what = self.counts.tally.text() or ("nothing wrong found" if self._saw_amqp() else "no AMQP to check")
         where = f"{count(watch.table.frames(), 'frame')} on {count(watch.table.spoken(), 'connection')}"
         taken = f"{count(watch.packets, 'packet')} in {seconds:.1f} s"
         text = f"{watch.source.name}: {what} in {where}; {taken}"

@@ -70,7 +70,7 @@ Examples:
 
 \b
 Exit status: 0 fine, 2 a failure (unreadable file, unknown option), 3 no
-AMQP 1.0 to read, or only encrypted, 130 interrupted.
+AMQP 1.0 or 0-9-1 to read, or only encrypted, 130 interrupted.
 """
 
 

@@ -15,7 +15,6 @@ from amqpscope.cli.output import notes_to_stderr, painter, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.model import Connection
-from amqpscope.report.outcome import nothing_to
 from amqpscope.rereadable import Rereadable
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.selection import check_connection, is_connection
@@ -67,7 +66,8 @@ Examples:
 
 \b
 Exit status: 0 explained, 2 a failure (no such packet, unreadable file),
-3 there is no AMQP 1.0 or 0-9-1 on the packet's connection, 130 interrupted.
+3 there is no AMQP 1.0 or 0-9-1 on the packet's connection, or in the capture,
+130 interrupted.
 Of several captures, with --end: 2 before 3 before 0; all are explained.
 """
 
@@ -231,7 +231,7 @@ def _ends(material: Rereadable, which: str | None, form: Format, below: bool) ->
     def wanted(connection: Connection) -> bool:
         return which is None or is_connection(connection, which)
 
-    found, more = endings_of(material, wanted, follower)
+    found, more, nothing = endings_of(material, wanted, follower)
     as_data = form is Format.json
     scenes = Scenes.of_several(material, wanted_of(found), as_data)
     if as_data:
@@ -242,12 +242,7 @@ def _ends(material: Rereadable, which: str | None, form: Format, below: bool) ->
             print()
         for line, hang in endings_lines(material.name, found, scenes, more):
             print(paint(line, hang))
-    if not found:
-        with material.capture(judge=False) as capture:
-            for _ in capture.blocks():
-                pass
-            nothing = nothing_to(capture, "explain")
-        if nothing:
-            sys.stdout.flush()
-            say(f"{material.name}: {nothing}")
-    return _status(material, bool(found))
+    if nothing:
+        sys.stdout.flush()
+        say(f"{material.name}: {nothing}")
+    return _status(material, bool(found) and not nothing)

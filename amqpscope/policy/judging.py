@@ -226,9 +226,11 @@ def _judge_one(
     hearer.opened(capture)
     policy = rulings.policy
     failed = False
+    found = False
     try:
         with meter(capture) as progress:
             for findings in _complete(capture):
+                found = found or bool(findings)
                 shown = [finding for finding in findings if rulings.decide(finding)]
                 if len(shown) < len(findings):
                     judged.ignored += len(findings) - len(shown)
@@ -247,7 +249,7 @@ def _judge_one(
         hearer.conclude(rulings.close(False))
         hearer.end()
         raise
-    empty = not any(capture.protocols.get(name) for name in PROTOCOLS)
+    empty = not found and not any(capture.protocols.get(name) for name in PROTOCOLS)
     if capture.failed:
         judged.outcome = Outcome.failure
         judged.reason = _reason(capture.mishaps)

@@ -99,6 +99,12 @@ CAPTURE_NOTES: Final = (
         "lengths or a version that a correct writer would not write",
         "read as they stand",
     ),
+    CaptureNote(
+        ("capture/proxy",),
+        "a load balancer has put a PROXY header before the client's octets, which names the real client",
+        "the header is skipped; the client's stream begins behind it; that the client's end of the TCP "
+        "connection was the client's doing is possible",
+    ),
 )
 
 

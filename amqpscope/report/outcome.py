@@ -19,6 +19,8 @@ def outcome(capture: Capture | None, tally: Tally, reason: str, others: Sequence
     """
     if capture is None or not (capture.frames or tally.counts or others):
         return f"nothing to check ({reason})" if reason else "nothing to check"
+    if not (tally.counts or others or reason) and nothing_to(capture, "check"):
+        return "nothing to check"
     where = f"{count(capture.frames, 'frame')} on {count(capture.spoken, 'connection')}"
     nothing = "nothing else wrong found" if others else "nothing wrong found"
     what = f"{tally.text() or nothing} in {where}"
@@ -37,7 +39,7 @@ def nothing_to(capture: Capture, purpose: str) -> str:
     for protocol, number in protocols.items():
         if protocol:
             remark = " (encrypted)" if protocol == "tls" else ""
-            if protocol.startswith("amqp"):
+            if protocol.startswith("amqp") and ">" not in protocol:
                 remark = " (not decoded)"
             found.append(f"{number} of {protocol_name(protocol)}{remark}")
     if not total:

@@ -14,30 +14,21 @@ from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
 from amqpscope.report.protocols import FORMS
+from dissectors.detect import FOREIGN_PROTOCOLS
+from dissectors.foreign import NAMES
 
 __all__ = ["Summary", "add_frame", "connection_object", "protocol_name", "summary_json"]
 
-_PROTOCOLS = {
-    "amqp10": "AMQP 1.0",
-    "amqp091": "AMQP 0-9-1",
-    "amqp010": "AMQP 0-10",
-    "amqp09": "AMQP 0-9",
-    "amqp08": "AMQP 0-8",
-    "amqp-unknown": "AMQP of an unknown version",
-    "tls": "TLS",
-    "http": "HTTP",
-    "ssh": "SSH",
-    "stomp": "STOMP",
-    "mqtt": "MQTT",
-    "unknown": "not AMQP",
-    "": "no data",
-}
+_PROTOCOLS = {**NAMES, "unknown": "not AMQP", "": "no data"}
 
 _TCP_ENDS = {"fin": "FIN", "rst": "RST", "": "still open"}
 
 
 def protocol_name(protocol: str) -> str:
-    """A protocol as people write it."""
+    """A protocol as people write it; of `amqp091>http` both."""
+    client, both, server = protocol.partition(">")
+    if both:
+        return f"{protocol_name(client)} by the client, {protocol_name(server)} by the server"
     return _PROTOCOLS.get(protocol, protocol)
 
 
@@ -85,15 +76,11 @@ def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -
     found = [] if summary is None else summary.diagnosis.told()
     side = analysis.second if analysis.connection.client == 1 else analysis.first
     spoken = side.detection.protocol
-    if spoken in _OTHERS:
+    if spoken in FOREIGN_PROTOCOLS:
         wrong = misdirected(analysis, protocol_name(spoken))
         if wrong is not None:
             found.insert(0, wrong)
     return found
-
-
-# What a client may speak to a port of AMQP by mistake.
-_OTHERS = ("tls", "http", "ssh", "stomp", "mqtt")
 
 
 def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -> dict[str, Any]:

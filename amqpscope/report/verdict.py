@@ -175,6 +175,8 @@ def why_possible(finding: Finding) -> str:
         return _RST_IN_DOUBT
     if "product_captured" in finding.evidence:
         return _PRODUCT_UNKNOWN.format(peer=finding.peer)
+    if finding.connection.proxied and finding.peer == CLIENT and finding.spot.is_end():
+        return "A load balancer stands before the client: it may have ended the connection."
     own = "" if finding.rule in _WHY_POSSIBLE else _never_more(finding.rule)
     return own or _WHY_POSSIBLE.get(finding.rule, _NOT_READ).format(peer=finding.peer, other=_other(finding))
 

@@ -64,6 +64,9 @@ class Case:
         spot = self.spot
         if spot is None:
             spot = Spot.of(self.record)
+        elif self.connection.proxied and spot.is_end() and self.connection.peer(spot.direction) == CLIENT:
+            # The end of the stream is the load balancer's, whatever the client wanted.
+            certainty = POSSIBLE
         finding = Finding(rule, certainty, message, self.connection, spot, evidence or {}, others or [])
         if since >= 0:
             finding.since = since

@@ -1,5 +1,6 @@
 """What takes one direction of a connection: the analysis itself, or a layer in front of it."""
 
+from dissectors.proxy import ProxyHeader
 from dissectors.wire import i64
 
 __all__ = ["PlainStream"]
@@ -19,6 +20,12 @@ class PlainStream:
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """`size` octets at `offset` were not captured; `packet` made it known."""
+
+    def begin_behind(self, header: ProxyHeader, packet: i64, time: i64) -> None:
+        """The direction's own octets begin behind this header, before any of them are handed on.
+
+        packet, time (ns): of the header's first octet.
+        """
 
     def finish(self, reason: str) -> None:
         """Nothing follows: `fin`, `rst`, or `capture` when only the capture ended."""

@@ -29,6 +29,7 @@ from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.report.findings import expected_condition
+from amqpscope.report.outcome import nothing_to
 from amqpscope.rereadable import Rereadable
 from amqpscope.rules.profiles import weight
 from amqpscope.why.place import Mark
@@ -282,11 +283,12 @@ class Following(ABC):
 
 def endings_of(
     material: Rereadable, wanted: Callable[[Connection], bool], follower: Callable[[Connection], Following]
-) -> tuple[list[tuple[Following, list[Ending]]], int]:
+) -> tuple[list[tuple[Following, list[Ending]]], int, str]:
     """Of each connection that is wanted and spoke: what ended on it, the connection first.
 
     follower: gives what follows a connection of its protocol. Of more than `MAX_ENDED_CONNECTIONS` these are
-    the first; also gives how many others there are.
+    the first; also gives how many others there are, and why there is no AMQP in the capture that could be
+    explained, "" if there is.
 
     Raises CaptureError for what cannot be read.
     """
@@ -321,6 +323,7 @@ def endings_of(
                     spoke += 1
                     if connection in followed:
                         followed[connection].stream_end = _stream_end(analysis)
+        nothing = nothing_to(capture, "explain")
     found = []
     for connection, following in followed.items():
         try:
@@ -329,7 +332,7 @@ def endings_of(
             found.append((following, tracing.endings()))
         except Exception as error:
             capture.fail(connection, error)
-    return found, spoke - len(followed)
+    return found, spoke - len(followed), nothing
 
 
 def _stream_end(analysis: ConnectionAnalysis) -> StreamEnd | None:

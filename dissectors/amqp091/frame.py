@@ -214,7 +214,7 @@ class FrameDecoder(StreamDecoder):
         """The chain breaks at a frame of an unknown type, which says that it has this size."""
         if self.unsure():
             self.lose("cut", UNSURE)
-        elif self.offset == 0:
+        elif self.offset == self.origin:
             self.lose("F-PROTO-HDR", "the stream begins with neither a protocol header nor a frame")
         else:
             more = ", the number that the specification's text once gives a heartbeat" if kind == 4 else ""

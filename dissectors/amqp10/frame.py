@@ -245,7 +245,7 @@ class FrameDecoder(StreamDecoder):
                 return ""
         if self.unsure():
             return "cut"
-        if self.offset == 0:
+        if self.offset == self.origin:
             return "C-HDR-FORM"
         if size < 8:
             return "F-SIZE-MIN"

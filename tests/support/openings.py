@@ -87,7 +87,7 @@ STRANGE = [
     bytes(16),
     b"\xff" * 16,
     b"\x05\x01\x00\x05\x01\x00",
-    b"PROXY TCP4 10.0.0.1 10.0.0.2 51034 5672\r\n",
+    b"PROXY TCP7 10.0.0.1 10.0.0.2 51034 5672\r\n",
     b"AMQX\0\1\0\0",
     b"amqp\0\1\0\0",
     b"GETTING there",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from amqpscope.model import Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved
-from amqpscope.tracking.amqp091.endpoint import Endpoint
+from amqpscope.tracking.amqp091.endpoint import Endpoint, begins_otherwise
 from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.interface import Problem
 from dissectors.protocol_header import ProtocolHeader
@@ -31,7 +31,7 @@ def judge_first_frame(case: Case) -> None:
                 int(header.protocol_id), int(header.major), int(header.minor), int(header.revision)
             )
             wrong_protocol_header(case, wrong, None)
-        elif any(problem.code == "F-PROTO-HDR" for problem in frame.problems):
+        elif begins_otherwise(frame):
             wrong_protocol_header(case, _NO_HEADER, None)
     elif isinstance(frame.body, ProtocolHeader) and peer.opening is not None:
         wrong_protocol_header(case, _wrong_opening(peer), peer.opening)

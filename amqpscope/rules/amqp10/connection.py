@@ -93,7 +93,8 @@ def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
 
     Why it matters: the receiver must close the connection with framing-error. The header tells: it is wrong
     before the frame is there.
-    Silent when: the peer's open was not captured; or not all of the frame was, and where it begins is a guess.
+    Silent when: the peer's open was not captured; or not all of the frame was, and where it begins is a
+    guess.
     """
     what = "has" if case.record.frame.missing == 0 else "has by its header"
     case.report(

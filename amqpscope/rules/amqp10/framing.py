@@ -5,8 +5,11 @@ Each function is told by the dissector where the octets break its rule.
 
 from collections.abc import Callable
 
+from amqpscope.model import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
+from amqpscope.tracking.knowledge import CERTAIN
+from dissectors.foreign import FOREIGN
 from dissectors.interface import Problem
 
 __all__ = ["PROBLEMS"]
@@ -83,9 +86,20 @@ def stream_that_begins_with_no_header(case: Case, problem: Problem) -> None:
     """A stream begins neither with a protocol header nor with a frame.
 
     Why it matters: the other side cannot know what is spoken.
-    Silent when: the start of the stream was not captured.
+    Silent when: the start of the stream was not captured; or a server's shows itself as another protocol,
+    that of a web server for one: then the client has come to the wrong port. A client that begins with TLS is
+    not told of, either: AMQP may be in it.
     """
     proved(case, "amqp10/C-HDR-FORM", problem)
+
+
+def stream_of_another_protocol(case: Case, problem: Problem) -> None:
+    """A stream is another protocol's: a client's at a server that speaks AMQP, it is not at the right port.
+
+    A server that speaks another protocol does nothing wrong by that one.
+    """
+    if case.me.peer == CLIENT:
+        case.report("amqp10/C-HDR-FORM", problem.reason, CERTAIN, {"offset": int(problem.offset)})
 
 
 def second_header_behind_the_first(case: Case, problem: Problem) -> None:
@@ -110,10 +124,11 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-BODY-PERF": frame_body_that_is_no_performative,
     "F-BODY-PAYLOAD": octets_behind_a_performative_without_payload,
     "C-HDR-FORM": stream_that_begins_with_no_header,
+    FOREIGN: stream_of_another_protocol,
     "C-HDR-VERMATCH": second_header_behind_the_first,
 }
 
 RULES = {
-    **{"amqp10/" + code: rule for code, rule in PROBLEMS.items()},
+    **{"amqp10/" + code: rule for code, rule in PROBLEMS.items() if code != FOREIGN},
     "amqp10/SA-FRAME-TYPE": sasl_value_in_an_amqp_frame,
 }

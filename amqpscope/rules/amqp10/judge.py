@@ -334,7 +334,8 @@ class Judge(AnyJudge):
             idle.judge_silence(case)
         if headers.disagreed and frame.kind != "header":
             negotiation.judge_disagreement(case)
-        if headers.unparsed_end >= 0 and headers.unparsed_end <= case.me.knowledge.could:
+        unparsed = headers.unparsed_end
+        if 0 <= unparsed <= case.me.knowledge.could and frame.kind != "header":
             negotiation.judge_after_unparsed(case)
         said = case.message()
         if said is not None and (message.plainly_sound(said) or self.partial(case, body)):

@@ -30,11 +30,12 @@ from dissectors.amqp091.methods import (
 )
 from dissectors.amqp091.portable import dump_method, load_method
 from dissectors.amqp091.registry import new_method
+from dissectors.foreign import FOREIGN
 from dissectors.interface import Frame
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["Endpoint", "as_read", "out_of_order", "unreadable"]
+__all__ = ["Endpoint", "as_read", "begins_otherwise", "out_of_order", "unreadable"]
 
 # Faults that show that the arguments of a method are not where they were looked for.
 _MISREAD: Final = ("F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", "F-FRAME-END")
@@ -83,6 +84,11 @@ def out_of_order(frame: Frame) -> bool:
 
 class Disorder:
     """Arrives behind a frame that is out of order: what is known of its channel is in doubt."""
+
+
+def begins_otherwise(frame: Frame) -> bool:
+    """Whether these first octets of a stream are neither a protocol header nor a frame."""
+    return any(problem.code in ("F-PROTO-HDR", FOREIGN) for problem in frame.problems)
 
 
 def _ours(header: ProtocolHeader) -> bool:
@@ -215,7 +221,7 @@ class Endpoint(Recipient):
         self.sent_end = end
         if self.frames == 0 and record.started:
             self.opening = Spot.of(record)
-            self.began_well = not any(problem.code == "F-PROTO-HDR" for problem in frame.problems)
+            self.began_well = not begins_otherwise(frame)
         self.frames += 1
         if frame.problems and frame.problems[-1].code == "incomplete":
             self.unfinished = Spot.of(record)

@@ -26,6 +26,7 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome
+from dissectors.foreign import FOREIGN
 from dissectors.wire import i64
 
 __all__ = ["Receiving"]
@@ -48,8 +49,8 @@ class Receiving(Standing):
             # Of a stretch that was not captured it could have known any part.
             end = frame.offset + 1
             body = None
-            if frame.offset == 0 and frame.problems and frame.problems[0].code == "C-HDR-FORM":
-                self.headers.unparsed_end = frame.size
+            if frame.problems and frame.problems[0].code in ("C-HDR-FORM", FOREIGN):
+                self.headers.unparsed_end = frame.offset + frame.size
                 self.headers.unparsed_packet = record.packet
         self.post(Arrival(body, frame.channel, end, record.packet, record.last_time, lost))
 

@@ -1,0 +1,99 @@
+"""A direction that speaks another protocol than the connection is judged by: its octets are counted only."""
+
+from typing import Final
+
+from dissectors.interface import Frame, Problem
+from dissectors.stream_decoder import NOT_CREDIBLE, StreamDecoder
+from dissectors.wire import i64
+
+__all__ = ["FOREIGN", "NAMES", "ForeignDecoder"]
+
+FOREIGN: Final = "foreign"
+"""The code of the problem that says of a stream's first octets that they are another protocol's."""
+
+NAMES: Final[dict[str, str]] = {
+    "amqp10": "AMQP 1.0",
+    "amqp091": "AMQP 0-9-1",
+    "amqp010": "AMQP 0-10",
+    "amqp09": "AMQP 0-9",
+    "amqp08": "AMQP 0-8",
+    "amqp-unknown": "AMQP of an unknown version",
+    "http": "HTTP",
+    "imap": "IMAP",
+    "kafka": "Kafka",
+    "memcached": "memcached",
+    "mqtt": "MQTT",
+    "mysql": "MySQL",
+    "nats": "NATS",
+    "openwire": "OpenWire",
+    "pop3": "POP3",
+    "postgresql": "PostgreSQL",
+    "redis": "Redis",
+    "rfb": "RFB (VNC)",
+    "rtsp": "RTSP",
+    "sip": "SIP",
+    "smb": "SMB",
+    "smtp": "SMTP or FTP",
+    "ssh": "SSH",
+    "stomp": "STOMP",
+    "telnet": "Telnet",
+    "tls": "TLS",
+    "xmpp": "XMPP",
+}
+"""What people call the protocols that `dissectors.detect` names."""
+
+
+class ForeignDecoder(StreamDecoder):
+    """Gives out the octets of one direction as skipped ones. protocol: what they are of.
+
+    begins: they are the first of their stream; else a protocol header stood before them.
+    """
+
+    def __init__(self, protocol: str = "", begins: bool = True) -> None:
+        super().__init__(False, 0)
+        self.protocol: str = protocol
+        self.begins: bool = begins
+        self.opaque = True
+
+    def flush(self) -> None:
+        """Give out what has come so far."""
+        self.give_skipped()
+
+    def explain_skipped(self, frame: Frame) -> None:
+        name = NAMES.get(self.protocol, self.protocol)
+        if self.begins and self.protocol != "tls":
+            # TLS may carry AMQP.
+            self.begins = False
+            frame.add_problem(Problem(FOREIGN, 0, "", f"the stream is {name}, which is not read as AMQP"))
+        else:
+            frame.add_problem(Problem("skipped", 0, "", f"octets of {name}"))
+
+    # There are no frames.
+
+    def run(self, buf: bytes, start: i64, end: i64) -> i64:
+        return start
+
+    def decode(self, buf: bytes, at: i64, size: i64, kept: i64) -> None:
+        return
+
+    def frame_size(self, buf: bytes) -> i64:
+        return 8
+
+    def candidate(self, window: bytes, start: i64, end: i64) -> i64:
+        return end
+
+    def credible(self, buf: bytes, at: i64, end: i64, last: bool) -> i64:
+        return NOT_CREDIBLE
+
+    def give_wrong(self, buf: bytes, at: i64, size: i64) -> bool:
+        return False
+
+    def dump_protocol(self) -> tuple[object, ...]:
+        return (self.protocol, self.begins)
+
+    @staticmethod
+    def load(state: tuple[object, ...]) -> "ForeignDecoder":
+        """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
+        decoder = ForeignDecoder()
+        decoder.protocol, decoder.begins = decoder.restore(state)
+        return decoder
