@@ -443,11 +443,17 @@ class ConnectionAnalysis(FrameSink):
                 judge.fresh = self.fresh
                 judge.amended = self.amended
                 self.judge = judge
+                self.follow(judge)
             if self.doubts != _NO_DOUBTS:
                 known = record.acknowledged
                 by_first = record.direction == 0
                 judge.doubt(self.settle_doubts(-1 if by_first else known, known if by_first else -1))
             judge.take(record)
+
+    def follow(self, judge: Judge) -> None:
+        """Let the judge know when each peer could not write."""
+        client = self.connection.client
+        judge.follow(self.tcp.stream(client).stalls, self.tcp.stream(1 - client).stalls)
 
     # Between processes
 
@@ -522,6 +528,7 @@ class ConnectionAnalysis(FrameSink):
             analysis.findings = findings
             if judge:
                 analysis.judge = load_judge(judge, connection, findings)
+                analysis.follow(analysis.judge)
         return analysis
 
 

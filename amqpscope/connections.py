@@ -100,6 +100,7 @@ class _Knock:
         octets: bytes,
         cut: i64,
         identification: i64,
+        window: i64,
         stream: int,
     ) -> None:
         self.key: bytes = key
@@ -112,6 +113,7 @@ class _Knock:
         self.octets: bytes = octets
         self.cut: i64 = cut
         self.identification: i64 = identification
+        self.window: i64 = window
         self.stream: int = stream
 
 
@@ -233,6 +235,7 @@ class ConnectionTable(SegmentSink):
                     buf[start:end],
                     cut,
                     self.identification,
+                    self.window,
                     self.streams,
                 )
                 if flags & _FLAGS_SYN_ACK == _FLAG_SYN:
@@ -242,6 +245,7 @@ class ConnectionTable(SegmentSink):
             analysis = self._open(key, reverse, flags)
             direction = 0
         analysis.tcp.identification = self.identification
+        analysis.tcp.window = self.window
         try:
             analysis.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
         except Exception as error:
@@ -419,6 +423,7 @@ class ConnectionTable(SegmentSink):
         """What a SYN began is a connection."""
         analysis = self._open(knock.key, knock.reverse, knock.flags, knock.stream)
         analysis.tcp.identification = knock.identification
+        analysis.tcp.window = knock.window
         analysis.tcp.segment(
             0,
             knock.time,

@@ -131,6 +131,10 @@ REASSEMBLY_COPIES_REACH: Final = 62
 """Datagrams of a direction by which a second tap may lag behind the first: so many bits tell of which of the
 last identifications there was a datagram. What lags by more counts as sent again."""
 
+MAX_STALLS: Final = 64
+"""Times kept of one direction in which its sender could not write; then two become one. A receiver that takes
+nothing closes its window once; one that is slow opens and closes it by the second, which excuses it all."""
+
 SEQUENCE_WINDOW: Final = 1 << 30
 """Octets around the expected place within which a sequence or acknowledgement number is believed: the
 largest window TCP can have (RFC 7323, section 2.3: 65,535 scaled by at most 2**14, below 2**30)."""

@@ -55,6 +55,10 @@ SHIM6: Final = 140
 
 _OTHER: Final = -1
 
+# Of the window scale option (RFC 7323, section 2.2 and 2.3): the largest shift count, and a SYN without it.
+_MOST_SCALE: Final = 14
+_NO_SCALE: Final = 16
+
 
 class PacketDecoder:
     """Finds the TCP segment in a captured packet and hands it to the sink.
@@ -224,6 +228,13 @@ class PacketDecoder:
             ack = u32(buf, tcp + 8)
         if not flags & 0x10:
             ack = -1
+        high = buf[tcp + 14]
+        low = buf[tcp + 15]
+        self.sink.window = (high << 8) | low
+        if flags & 0x02:
+            self.sink.window |= (
+                _scale(buf, tcp + 20, min(tcp + header, captured), captured < tcp + header) << 16
+            )
         if edge == tcp:
             key = buf[source : tcp + 4]
         else:
@@ -496,3 +507,25 @@ class PacketDecoder:
         decoder.notes = Notes.load(notes, sink)
         decoder._fragments = Fragments.load(waiting)
         return decoder
+
+
+def _scale(buf: bytes, at: i64, end: i64, cut: bool) -> i64:
+    """The window scale option among those in buf[at:end], as `SegmentSink.window` has it.
+
+    cut: more of them were not captured.
+    """
+    while at < end:
+        kind: i64 = buf[at]
+        if kind == 0:
+            return _NO_SCALE
+        if kind == 1:
+            at += 1
+            continue
+        if at + 2 > end:
+            break
+        size: i64 = buf[at + 1]
+        if kind == 3 and size == 3 and at + 3 <= end:
+            shift: i64 = buf[at + 2]
+            return min(shift, _MOST_SCALE) + 1
+        at += max(size, 2)
+    return 0 if cut else _NO_SCALE

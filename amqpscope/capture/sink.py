@@ -11,9 +11,13 @@ class SegmentSink:
 
     identification: of the IPv4 datagram that brought the segment being handed on, 0 if it has none (as in
     IPv6) or it is not known.
+    window: of that segment, the window field as in the header in the low 16 bits. Above them, of a SYN, 1
+    plus the shift count of its window scale option (RFC 7323, section 2.2), 16 if it has no such option; 0 if
+    that is not known, or it is no SYN. 2**32 - 1: nothing of it is known.
     """
 
     identification: i64 = 0
+    window: i64 = 0xFFFFFFFF
 
     def segment(
         self,

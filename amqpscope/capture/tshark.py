@@ -119,6 +119,7 @@ def _segment(packet: Any, number: int, sink: SegmentSink) -> bool:
         return False  # a header that was cut, or is none
     if not 0 <= time <= MAX_TIME or not 0 <= size <= 0xFFFF_FFFF:
         return False
+    sink.window = _window(tcp, flags)
     sink.segment(
         source + target + ports[0] + ports[1],
         target + source + ports[1] + ports[0],
@@ -133,3 +134,15 @@ def _segment(packet: Any, number: int, sink: SegmentSink) -> bool:
         max(size - len(payload), 0),
     )
     return True
+
+
+def _window(tcp: Any, flags: int) -> int:
+    """The window as `SegmentSink.window` has it."""
+    try:
+        window = int(tcp.get_field("tcp.window_size_value")) & 0xFFFF
+        if not flags & 0x02:
+            return window
+        shift = tcp.get_field("tcp.options.wscale.shift")
+        return window | (16 if shift is None else min(int(shift), 14) + 1) << 16
+    except (TypeError, ValueError):
+        return 0xFFFFFFFF

@@ -69,7 +69,7 @@ def _by_time(one: CaptureSet, table: ConnectionTable, recorder: Recorder, rows: 
             position += 1
             continue
         _, of, head = heads[0]
-        table.identification = head.identification
+        table.identification, table.window = head.header
         table.segment(*head.next)
         fed += 1
         if head.advance():
@@ -86,14 +86,16 @@ _SEGMENTS_AT_ONCE = 1024
 
 
 class _Head(SegmentSink):
-    """A file, and its segment that comes next. latest: time of the latest up to it."""
+    """A file, and its segment that comes next. latest: time of the latest up to it. header: the segment's
+    identification and window, as `SegmentSink` has them.
+    """
 
     def __init__(self, file: Input, position: int) -> None:
         super().__init__()
         self.latest = 0
         self._notes: list[Note] = []
         self._segments: list[tuple[Any, ...]] = []
-        self._identifications: list[int] = []
+        self._headers: list[tuple[int, int]] = []
         self._at = 0
         self._reader = FileReader(file, position, whole(file), self)
         self._blocks = iter(self._reader)
@@ -103,12 +105,12 @@ class _Head(SegmentSink):
         self._at += 1
         while self._at >= len(self._segments):
             self._segments.clear()
-            self._identifications.clear()
+            self._headers.clear()
             self._at = 0
             if next(self._blocks, self) is self:
                 return False
         self.next = self._segments[self._at]
-        self.identification = self._identifications[self._at]
+        self.header = self._headers[self._at]
         self.latest = max(self.latest, self.next[3])
         return True
 
@@ -130,7 +132,7 @@ class _Head(SegmentSink):
         end: int,
         cut: int,
     ) -> None:
-        self._identifications.append(self.identification)
+        self._headers.append((self.identification, self.window))
         self._segments.append((key, reverse, packet, time, seq, ack, flags, buf, start, end, cut))
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:

@@ -40,8 +40,8 @@ PAYLOAD = "payload"
 SHUFFLES = (AUTO, REFERENCES, PAYLOAD)
 
 # packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits,
-# identification of the datagram.
-_SEGMENT = struct.Struct("<qqqIIIIBBH")
+# identification of the datagram, window as `SegmentSink` has it.
+_SEGMENT = struct.Struct("<qqqIIIIBBHI")
 _REVERSED = 1  # sent by the end whose key is not the pair's
 _NO_ACK = 2
 _INLINE = -1
@@ -125,7 +125,7 @@ class Referrer(SegmentSink):
             assert self._reader is not None
             offset = self._reader.place(start)
         block += _SEGMENT.pack(
-            packet, time, offset, seq, ack, end - start, cut, flags, bits, self.identification
+            packet, time, offset, seq, ack, end - start, cut, flags, bits, self.identification, self.window
         )
         size = _SEGMENT.size
         if self._inline:
@@ -251,7 +251,7 @@ def _keys(pair: bytes) -> _Keys:
 
 
 def _feed(keys: _Keys, segment: tuple[int, ...], window: bytes, base: int, table: ConnectionTable) -> None:
-    packet, time, offset, seq, ack, size, cut, flags, bits, table.identification = segment
+    packet, time, offset, seq, ack, size, cut, flags, bits, table.identification, table.window = segment
     key, reverse = keys[bits & _REVERSED]
     start = offset - base
     if bits & _NO_ACK:

@@ -73,6 +73,10 @@ sender's (a middlebox, an attacker, an older connection on the same ports), they
 it. Its receiver may have taken it all the same: until the receiver acknowledges what lies behind, that is
 in doubt (`StreamSink.doubt`).
 
+**When a sender could not write** is told by `Direction.stalls`: see `amqpscope.reassembly.stalls`. A window
+is looked at where its field is below 8 (the smallest frame has 8 octets), and while a sender is stalled; both
+are off the fast path.
+
 **Numbers outside any window** (`SEQUENCE_WINDOW`) are not believed: such a segment is ignored, such an
 acknowledgement is unknown. Only when several such segments follow one another is the stream taken up there,
 behind a gap.
@@ -96,14 +100,21 @@ from amqpscope.limits import (
 from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
+from amqpscope.reassembly.stalls import NEVER, RESENT, WINDOW
 from amqpscope.reassembly.stream import StreamFacts, StreamSink
 from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
 
-_VERSION: Final = 6
+_VERSION: Final = 7
 
 _NOWHERE: Final = StreamSink()
+
+_UNKNOWN_WINDOW: Final = 0xFFFFFFFF
+_NO_SCALE: Final = 16  # of a SYN without the window scale option
+
+# Octets of the smallest frame of either protocol. A window that leaves less room lets nothing be said.
+_ROOM: Final = 8
 
 # TCP flag bits (RFC 9293, section 3.1).
 _FLAG_FIN: Final = 0x01
@@ -121,8 +132,10 @@ class TcpConnection:
         self._second: Direction = Direction(1)
         self._order: CausalOrder = CausalOrder(sink, self._first, self._second)
         self._finished: bool = False
-        # Of the datagram that brings the next segment, to be set before; 0: not known.
+        # Of the datagram that brings the next segment, and of that segment, to be set before; as
+        # `SegmentSink` has them.
         self.identification: i64 = 0
+        self.window: i64 = _UNKNOWN_WINDOW
 
     def segment(
         self,
@@ -156,6 +169,7 @@ class TcpConnection:
             and self._order.waiting == 0
             and (flags & _FLAGS_FIN_SYN_RST) == 0
             and cut == 0
+            and self.window >= _ROOM
             and ack >= 0
             and other.seen
         ):
@@ -265,7 +279,7 @@ class TcpConnection:
 
     def facts(self, direction: i64) -> StreamFacts:
         """What a summary tells of one direction."""
-        return self.stream(direction).facts()
+        return self.stream(direction).facts(self.last_time())
 
     def is_over(self) -> bool:
         """Whether all was passed on up to the end: both directions ended, or one was reset."""
@@ -379,6 +393,10 @@ class TcpConnection:
             acknowledged = other.acknowledged(ack)
         if own.midstream and own.next == 0 and offset != 0 and not own.ended:
             offset = self._unsettled(own, other, offset, size)
+        self._look_at_window(own, other, time, packet, acknowledged, flags)
+        if own.stalls.cause != NEVER and offset + size > own.waiting_end() and acknowledged <= other.next:
+            if size > 1 or own.stalls.cause != WINDOW:
+                self._stalls(own, other, NEVER, packet, time)  # else it is a window probe
         if own.reset_at != UNKNOWN and (size > 0 or flags & _FLAG_FIN):
             self._hold_against_reset(own, offset + size, flags & _FLAG_FIN != 0)
         if size > 0:
@@ -501,6 +519,7 @@ class TcpConnection:
                 return  # a keep-alive
             old: i64 = min(own.next - offset, size + cut)
             own.count_old(offset, offset + old)
+            self._resent(own, other, packet, time, own.acked >= offset + old)
             known: i64 = min(old, size)
             if own.recent.differs(own.next, offset, buf, start, start + known):
                 self._order.differs(own, packet, time, offset)
@@ -537,9 +556,65 @@ class TcpConnection:
                     self._order.gap(own, last, packet, time)
                 return
         if stop > offset:
+            again: i64 = own.retransmitted
             self._order.wait(own, DATA, offset, stop, buf, start, packet, time, acknowledged)
+            if own.retransmitted > again:
+                self._resent(own, other, packet, time, own.acked >= stop)
         if last > stop:
             self._order.wait(own, CUT, stop, last, b"", 0, packet, time, acknowledged)
+
+    def _look_at_window(
+        self, own: Direction, other: Direction, time: i64, packet: i64, acknowledged: i64, flags: i64
+    ) -> None:
+        """What a segment of `own`, that acknowledges so much, lets the sender of `other` write."""
+        if flags & _FLAG_SYN:
+            scale: i64 = self.window >> 16
+            own.scale = scale if scale <= _NO_SCALE else 0
+            return
+        cause: i64 = other.stalls.cause
+        other.stalls.seen = time
+        if self.window == _UNKNOWN_WINDOW or acknowledged < other.acked:
+            return  # the second: it is older than what was captured before
+        if self._room(own, other, self.window & 0xFFFF) < _ROOM:
+            if cause != WINDOW:
+                self._stalls(other, own, WINDOW, packet, time)
+        elif cause == WINDOW or (cause == RESENT and acknowledged > other.stalled_at):
+            self._stalls(other, own, NEVER, packet, time)
+
+    def _room(self, own: Direction, other: Direction, window: i64) -> i64:
+        """How many octets the window of `own` leaves for new ones of `other`."""
+        if own.scale == 0 or other.scale == 0:
+            return 0 if window == 0 else _ROOM
+        if own.scale != _NO_SCALE and other.scale != _NO_SCALE:
+            # Neither is scaled unless both SYNs have the option (RFC 7323, section 2.2).
+            window <<= own.scale - 1
+        return other.acked + window - max(other.next, other.acked)
+
+    def _resent(self, own: Direction, other: Direction, packet: i64, time: i64, acknowledged: bool) -> None:
+        """Octets came again. acknowledged: what was captured of the other side acknowledges them."""
+        if not other.seen or own.copies.in_hand or own.stalls.cause != NEVER:
+            return
+        if acknowledged:
+            # Their sender has not heard that yet: so the clock of its direction says.
+            own.stalls.extend(packet, time, max(own.high, own.waiting_end()))
+        else:
+            self._stalls(own, other, RESENT, packet, time)
+
+    def _stalls(self, own: Direction, other: Direction, cause: i64, packet: i64, time: i64) -> None:
+        """From now on this keeps the sender of `own` from writing; NEVER: it can write again."""
+        if own.stalls.cause != NEVER:
+            own.stalls.end(time)
+        if cause != NEVER:
+            last = own.stalls.last()
+            if cause == WINDOW and last is not None and last.cause == WINDOW and own.stalled_at == own.acked:
+                own.stalls.resume()
+            else:
+                own.stalls.begin(cause, packet, time, max(own.high, own.waiting_end()))
+            own.stalled_at = own.acked
+        watched: bool = own.stalls.cause != NEVER or other.stalls.cause != NEVER
+        for one in (own, other):
+            one.watched = watched
+            one.aim()
 
     def _fin(self, own: Direction, time: i64, packet: i64, offset: i64, acknowledged: i64) -> None:
         """A FIN behind the octet at `offset - 1`."""

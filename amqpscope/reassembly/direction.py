@@ -15,6 +15,7 @@ from amqpscope.limits import REASSEMBLY_RECENT_GAPS, SEQUENCE_WINDOW
 from amqpscope.reassembly.copies import Copies
 from amqpscope.reassembly.recent import RecentOctets
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, sequence_number, unwrap
+from amqpscope.reassembly.stalls import RESENT, WINDOW, Stalls
 from amqpscope.reassembly.stream import StreamFacts
 from dissectors.wire import i64
 
@@ -85,6 +86,11 @@ class Direction:
         self.reset_packet: i64 = 0
         self.reset_time: i64 = 0
         self.reset_next: i64 = 0
+        # When its sender could not write, and what of its octets has to be acknowledged before it can again.
+        self.stalls: Stalls = Stalls()
+        self.stalled_at: i64 = 0
+        self.scale: i64 = 0  # of its windows: 0 not known, 16 none, else one more than its shift count
+        self.watched: bool = False  # this direction or the other one is stalled
         self.alone: bool = False  # the other side never shows: it is no longer waited for
         # What waits: waiting[head:], sorted by offset, without overlaps.
         self.waiting: list[Piece] = []
@@ -124,6 +130,7 @@ class Direction:
         self.origin = (self.origin + by) & SEQUENCE_MASK
         self.high = max(self.high - by, 0)
         self.acked = max(self.acked - by, 0)
+        self.stalled_at -= by
         if self.reset_at != UNKNOWN:
             self.reset_at -= by
         if self.limit >= 0:
@@ -146,7 +153,7 @@ class Direction:
 
     def aim(self) -> None:
         """Sets `expected` from `next`."""
-        if self.ended or not self.seen or self.reset_at != UNKNOWN:
+        if self.ended or not self.seen or self.reset_at != UNKNOWN or self.watched:
             self.expected = -1
         else:
             self.expected = sequence_number(self.next, self.origin)
@@ -327,8 +334,8 @@ class Direction:
         """Octets that were passed on."""
         return self.next - self.missing
 
-    def facts(self) -> StreamFacts:
-        """What a summary tells of this direction."""
+    def facts(self, now: i64) -> StreamFacts:
+        """What a summary tells of this direction. now (ns): when the connection's last segment came."""
         return StreamFacts(
             seen=self.seen,
             syn=self.syn != 0,
@@ -345,6 +352,8 @@ class Direction:
             first_time=self.first_time,
             last_packet=self.packet,
             last_time=self.time,
+            shut=self.stalls.total(WINDOW, now),
+            unheard=self.stalls.total(RESENT, now),
             ended="rst" if self.stands_reset() else self.ended,
         )
 
@@ -375,6 +384,7 @@ class Direction:
             (self.next, self.high, self.acked, self.limit, self.ended, self.alone),
             (self.end_acknowledgement, self.end_sequence),
             (self.reset_at, self.reset_packet, self.reset_time, self.reset_next),
+            (self.stalls.dump(), self.stalled_at, self.scale, self.watched),
             tuple(pieces),
             self.recent.dump(),
             tuple(self.gaps),
@@ -387,13 +397,29 @@ class Direction:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Direction":
         """What `dump` gave, as an object again."""
-        start, start_of_stream, place, end, reset, pieces, recent, gaps, strays, counts, copies, times = state
+        (
+            start,
+            start_of_stream,
+            place,
+            end,
+            reset,
+            stalled,
+            pieces,
+            recent,
+            gaps,
+            strays,
+            counts,
+            copies,
+            times,
+        ) = state
         own = Direction(start[0])
         own.origin, own.known, own.opened, own.seen, own.syn = start[1:]
         own.midstream, own.empty_start = start_of_stream
         own.next, own.high, own.acked, own.limit, own.ended, own.alone = place
         own.end_acknowledgement, own.end_sequence = end
         own.reset_at, own.reset_packet, own.reset_time, own.reset_next = reset
+        stalls, own.stalled_at, own.scale, own.watched = stalled
+        own.stalls.restore(stalls)
         for kind, offset, upto, octets, packet, time, ack, came_at, covered_at, covered_time in pieces:
             piece = Piece(kind, offset, upto, octets, packet, time, ack)
             piece.came_at = came_at

@@ -86,7 +86,8 @@ class CausalOrder:
         """Octets of `own` at its next offset go out."""
         offset: i64 = own.next
         own.next = offset + (end - start)
-        own.expected = (own.expected + (end - start)) & SEQUENCE_MASK
+        if own.expected >= 0:
+            own.expected = (own.expected + (end - start)) & SEQUENCE_MASK
         if own.next > own.high:
             own.high = own.next
         own.recent.add(buf, start, end)

@@ -79,5 +79,9 @@ class StreamFacts(NamedTuple):
     last_packet: int
     last_time: int
     """Packet numbers and times (ns) of the first and last of these segments; 0 when there is none."""
+    shut: int
+    """Nanoseconds in which the other end's window left no room for its sender's octets."""
+    unheard: int
+    """Nanoseconds in which octets were sent again and not acknowledged."""
     ended: str
     """"fin", "rst" or "" """

@@ -102,6 +102,10 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary |
         "missing": {peer: int(fact.missing) for peer, fact in facts.items()},
         "retransmitted": {peer: int(fact.retransmitted) for peer, fact in facts.items()},
         "captured_twice": {peer: int(fact.duplicated) for peer, fact in facts.items()},
+        "could_not_write": {
+            peer: {"window_seconds": fact.shut / 1e9, "resent_seconds": fact.unheard / 1e9}
+            for peer, fact in facts.items()
+        },
         "midstream": any(fact.midstream for fact in facts.values()),
         "tcp_ended": {peer: fact.ended or None for peer, fact in facts.items()},
     }

@@ -6,6 +6,7 @@ Lines are made of styled parts, as in the timeline; `Painter` puts them on the o
 from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.model import CLIENT, SERVER, endpoint
 from amqpscope.passwords import without_password
+from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionSummary, ErrorSummary, LinkSummary
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.line import Line
@@ -19,6 +20,8 @@ __all__ = ["connection_lines", "count"]
 _INDENT = "  "
 
 _NAME = 64
+_STALL_TOLD = 100_000_000
+"""Nanoseconds for which a peer cannot write before it is told: every loss of a packet takes some."""
 
 _DESCRIPTION = 400
 
@@ -111,7 +114,20 @@ def _numbers(analysis: ConnectionAnalysis, known: ConnectionSummary | None, clie
     for peer, row, ended in rows:
         text = "".join(f"  {row[index]:>{widths[index]}}" for index in used)
         lines.append([(peer, f"{_INDENT}{peer}"), ("", f"{text}  "), *ended])
+    for peer, direction in ((CLIENT, client), (SERVER, 1 - client)):
+        lines += _stalls(analysis.tcp.facts(direction), peer)
     return lines
+
+
+def _stalls(fact: StreamFacts, peer: str) -> list[Line]:
+    """For how long a peer could not write, and why, if that is worth a word."""
+    told = []
+    if fact.shut >= _STALL_TOLD:
+        other = SERVER if peer == CLIENT else CLIENT
+        told.append(f"for {fact.shut / 1e9:.3f} s: the TCP window of the {other} left no room")
+    if fact.unheard >= _STALL_TOLD:
+        told.append(f"for {fact.unheard / 1e9:.3f} s: its octets were sent again and not acknowledged")
+    return [[(peer, f"{_INDENT}{peer}"), ("", f" could not write {text}")] for text in told]
 
 
 def _ended(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: str, direction: int) -> Line:

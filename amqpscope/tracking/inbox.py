@@ -17,6 +17,7 @@ its first: nothing is moved when one is taken out.
 from abc import ABC, abstractmethod
 
 from amqpscope.limits import MAX_INBOX
+from amqpscope.reassembly.stalls import NO_STALLS, Stalls
 from amqpscope.tracking.knowledge import Knowledge
 from dissectors.wire import i64
 
@@ -51,6 +52,8 @@ class Recipient(ABC):
         self.knowledge: Knowledge = Knowledge()
         self.inbox: list[Arrival] = []
         self.inbox_head: i64 = 0
+        # When it could not write. TCP's, which goes on with it; not part of the state.
+        self.stalls: Stalls = NO_STALLS
 
     @abstractmethod
     def receive(self, arrival: Arrival) -> None:

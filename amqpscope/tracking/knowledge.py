@@ -33,7 +33,10 @@ known again. That is one principle for losses and faults, so it is one mechanism
 taken from all that may depend on it. Who reads octets says of each problem whether a value was
 `unread`; no list of kinds of problems is kept here.
 
-What A owes B for it, an answer, is owed from when A must have known: what was never read needs none.
+What A owes B for it, an answer, is owed from when A must have known: what was never read needs none. And it
+is late only if A could write for so long: while B's window leaves no room, or A's octets are sent again and
+not acknowledged, what A writes stays in its host (`Recipient.stalls`). Time counts in one stretch in which A
+could write.
 
 Nothing here knows a protocol. Offsets are octets of the peer's stream; a frame is known when its last
 octet is: `end` is the offset behind it.

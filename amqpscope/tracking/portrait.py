@@ -11,6 +11,7 @@ it was not captured, is UNKNOWN. Names come from the wire and are to be escaped 
 
 from typing import Final
 
+from amqpscope.reassembly.stalls import Stall
 from dissectors.wire import i64
 
 __all__ = [
@@ -34,7 +35,7 @@ class EndPortrait:
     (`product`, `version`, `container-id` ...). frames, last_time (ns): of its stream. unread: frames on
     their way to it that nothing shows it to have received. whole: nothing is missing of what concerns it.
     max_frame_size (octets), channel_max, idle (ns): what it proposed or, in AMQP 0-9-1 the client, agreed to;
-    idle 0: none is asked for.
+    idle 0: none is asked for. stall: when it could not write last, None if it always could.
     """
 
     def __init__(self, peer: str, state: str) -> None:
@@ -48,6 +49,7 @@ class EndPortrait:
         self.max_frame_size: i64 = UNKNOWN
         self.channel_max: i64 = UNKNOWN
         self.idle: i64 = UNKNOWN
+        self.stall: Stall | None = None
 
 
 class SessionEndPortrait:

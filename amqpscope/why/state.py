@@ -6,7 +6,9 @@ lines and null in the data.
 
 from typing import Any
 
+from amqpscope.model import CLIENT, SERVER
 from amqpscope.passwords import without_password
+from amqpscope.reassembly.stalls import WINDOW, Stall
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
@@ -83,7 +85,20 @@ def _end(end: EndPortrait) -> Line:
         parts.append(limits)
     if not end.whole:
         parts.append("not all captured")
+    if end.stall is not None:
+        parts.append(_stall(end.peer, end.stall))
     return [(end.peer, f"{end.peer:<7}"), ("", "; ".join(parts))]
+
+
+def _stall(peer: str, stall: Stall) -> str:
+    """When and why a peer could not write."""
+    why = "its octets are sent again and not acknowledged"
+    if stall.cause == WINDOW:
+        why = f"the TCP window of the {SERVER if peer == CLIENT else CLIENT} leaves no room"
+    if stall.until < 0:
+        return f"cannot write since packet {stall.packet}: {why}"
+    lasted = int(stall.until - stall.since) / 1e9
+    return f"could not write for {lasted:.3f} s from packet {stall.packet} on: {why}"
 
 
 def _half(peer: str, end: SessionEndPortrait | None) -> str:
@@ -189,7 +204,16 @@ def _end_object(end: EndPortrait) -> dict[str, Any]:
         "on_its_way": int(end.unread),
         "max_frame_size": _known(end.max_frame_size),
         "channel_max": _known(end.channel_max),
+        "stall": None if end.stall is None else _stall_object(end.stall),
         "idle_seconds": None if end.idle == UNKNOWN else int(end.idle) / 1_000_000_000,
+    }
+
+
+def _stall_object(stall: Stall) -> dict[str, Any]:
+    return {
+        "cause": "window" if stall.cause == WINDOW else "resent",
+        "packet": int(stall.packet),
+        "seconds": None if stall.until < 0 else int(stall.until - stall.since) / 1_000_000_000,
     }
 
 

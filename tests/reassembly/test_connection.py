@@ -1060,7 +1060,8 @@ def test_syn_with_another_initial_sequence_number_starts_a_new_connection() -> N
     _, connection = feed(wire.segments)
     assert not new(connection, 0, -1, SYN, 0)  # sent again
     assert not new(connection, 1, -1, SYN | ACK, 0)
-    assert new(connection, 0, 3, SYN, 0)
+    assert new(connection, 0, 7, SYN, 0)
+    assert not new(connection, 0, 3, SYN, 0)  # what it would begin is what goes on here
     assert new(connection, 1, 3, SYN | ACK, 0)
     assert not new(connection, 0, 77, RST, 0)
 

@@ -282,6 +282,7 @@ class End:
         self.finished = False  # this end has sent FIN
         self.heard_fin = False
         self.last = (0, b"")  # offset and octets of the last call of send, for retransmit
+        self.window = 0xFFFF  # of its segments
         self.ip_options = b""
         self.ip_extensions: tuple[tuple[int, bytes], ...] = ()
         self.tcp_options = b""
@@ -344,13 +345,14 @@ class End:
         ack: int | None = None,
         flags: int = ACK,
         options: bytes = b"",
-        window: int = 0xFFFF,
+        window: int | None = None,
     ) -> Packet:
         """One segment, as freely as one likes.
 
         offset   where its octets stand in this end's stream; the next ones by default
         ack      how many octets of the other's stream it acknowledges; `heard` by default
         flags    as in TCP; SYN stands one before offset 0
+        window   the field of the header; `window` of this end by default
         """
         start = self.sent if offset is None else offset
         sequence = self.isn if flags & SYN else self.isn + 1 + start
@@ -369,7 +371,7 @@ class End:
             acknowledged & 0xFFFFFFFF,
             (5 + len(all_options) // 4) << 4,
             flags,
-            window,
+            self.window if window is None else window,
             0,
             0,
         )

@@ -78,7 +78,8 @@ def judge_publish(case: Case) -> None:
     view = case.view
     me = case.me
     since = case.record.time - me.blocked_time
-    if me.by_client and me.whole and me.blocked_time > 0 and since > _ON_ITS_WAY:
+    free = me.stalls.free(me.blocked_time, case.record.time)
+    if me.by_client and me.whole and me.blocked_time > 0 and free > _ON_ITS_WAY:
         certainty: i64 = CERTAIN if me.knowledge.confirmed(view.blocked_end) else POSSIBLE
         published_while_blocked(case, since, certainty)
 

@@ -333,7 +333,7 @@ def judge_end(case: Case) -> None:
         closing = _closing(case, channel, False)
         if closing is None or not me.knowledge.confirmed(closing.end):
             continue
-        if case.record.time - closing.time < MAX_CLOSE_UNANSWERED:
+        if me.stalls.free(closing.time, case.record.time) < MAX_CLOSE_UNANSWERED:
             continue
         case.channel = channel
         if _closing(case, channel, True) is None:

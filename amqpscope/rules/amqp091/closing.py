@@ -279,7 +279,7 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool, excu
     answered = (view.client_done if by_client else view.server_done) > 0
     if own is not None and (view.server_done if by_client else view.client_done) > 0:
         waited = spot.time - view.done_time
-        if waited > SOCKET_PATIENCE:
+        if me.stalls.free(view.done_time, spot.time) > SOCKET_PATIENCE:
             socket_kept(case, waited)
     if after_peer:
         return

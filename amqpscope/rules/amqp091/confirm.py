@@ -170,7 +170,7 @@ def judge_end(case: Case, channel: Channel) -> None:
     if channel.closed_by_server is not None:
         return
     age = case.record.time - oldest.time
-    if age >= _LONG:
+    if case.me.stalls.free(oldest.time, case.record.time) >= _LONG:
         never_confirmed(case, oldest, len(publishes.unconfirmed), age)
 
 

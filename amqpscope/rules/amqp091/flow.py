@@ -64,7 +64,7 @@ def judge_promptness(case: Case, channel: Channel) -> None:
         return
     for demand in channel.demands if case.me.by_client else channel.requests:
         if demand.name == "channel.flow":
-            if case.record.time - demand.time > MAX_FLOW_UNANSWERED:
+            if case.me.stalls.free(demand.time, case.record.time) > MAX_FLOW_UNANSWERED:
                 flow_not_noticed(case, demand)
             return
 

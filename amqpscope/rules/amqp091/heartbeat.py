@@ -28,10 +28,11 @@ def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) ->
     """A peer was silent for longer than the heartbeat delay that was agreed.
 
     Why it matters: after two delays the other side takes it for dead, and drops the connection.
-    Silent when: tune-ok was not captured, says 0, or octets may be missing. A tenth of the delay, at least
-    100 ms, is allowed for the way between the peer and the capture. Possible when nobody attests the
-    silence: it may be a step of the capturing machine's clock; frames of the other side attest it, as far
-    as it is too long even without the longest stretch between two frames.
+    Silent when: tune-ok was not captured, says 0, or octets may be missing; or it could not write for so long
+    in one stretch: the other side's TCP window was closed, or octets were sent again and not acknowledged. A
+    tenth of the delay, at least 100 ms, is allowed for the way between the peer and the capture. Possible
+    when nobody attests the silence: it may be a step of the capturing machine's clock; frames of the other
+    side attest it, as far as it is too long even without the longest stretch between two frames.
     """
     case.report(
         "amqp091/C-HB-SEND",
@@ -101,15 +102,25 @@ def judge_silence(case: Case) -> None:
     if now - me.last_time < delay * _SECOND and now - peer.last_time < delay * _SECOND:
         return
     limit = _allowed(delay)
-    if now - me.last_time > limit and me.tuned_time > 0 and me.whole and not _stalled(case, me.last_time):
-        since = me.last_time
+    since = me.last_time
+    if (
+        me.stalls.free(since, now, me.sent_end) > limit
+        and me.tuned_time > 0
+        and me.whole
+        and not _stalled(case, since)
+    ):
         if view.closed_by_client is None and view.closed_by_server is None:
             silent_for_too_long(case, now - since, delay, _attested(case, since, now, limit))
         elif not _over(me):
             silent_while_closing(case, now - since, delay, _attested(case, since, now, limit))
     limit += (_GIVEN_UP - 1) * delay * _SECOND
     since = peer.last_time
-    if now - since > limit and peer.tuned_time > 0 and me.whole and peer.whole:
+    if (
+        peer.stalls.free(since, now, peer.sent_end) > limit
+        and peer.tuned_time > 0
+        and me.whole
+        and peer.whole
+    ):
         # It was there when two delays were over, and said something later.
         if me.last_time - since > limit - delay * _SECOND and view.closing == "OPEN":
             if not _stalled(case, since) and case.pace.attested(since, now) > limit:
@@ -122,7 +133,7 @@ def overdue(connection: Connection, me: Endpoint, now: i64) -> Overdue | None:
     delay = view.heartbeat
     if delay <= 0 or me.tuned_time == 0 or not me.whole or view.closing != "OPEN" or view.blocked:
         return None
-    if now - me.last_time <= _allowed(delay):
+    if me.stalls.free(me.last_time, now, me.sent_end) <= _allowed(delay):
         return None
     return Overdue("amqp091/C-HB-SEND", connection, me.peer, me.last_time, delay * _SECOND)
 
@@ -173,7 +184,12 @@ def _silent_till_the_end(case: Case, end: Endpoint, time: i64) -> None:
     delay = view.heartbeat
     limit = _allowed(delay)
     since = end.last_time
-    if time - since <= limit or end.tuned_time == 0 or _over(end) or _stalled(case, since):
+    if (
+        end.stalls.free(since, time, end.sent_end) <= limit
+        or end.tuned_time == 0
+        or _over(end)
+        or _stalled(case, since)
+    ):
         return
     certainty = _attested(case, since, time, limit)
     if view.closed_by_client is None and view.closed_by_server is None:

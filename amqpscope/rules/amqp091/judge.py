@@ -10,6 +10,7 @@ from typing import Any, Final
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_KEPT_EXCERPTS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
+from amqpscope.reassembly.stalls import Stalls
 from amqpscope.rules.amqp091 import (
     basic,
     blocked,
@@ -372,6 +373,10 @@ class Judge(AnyJudge):
                 if case.found > found:
                     reaction.note_offence(case, problem.code)
         return True
+
+    def follow(self, client: Stalls, server: Stalls) -> None:
+        self.client.stalls = client
+        self.server.stalls = server
 
     def doubt(self, doubtful: bool) -> None:
         self.case.doubtful = doubtful

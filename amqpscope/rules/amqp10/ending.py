@@ -239,7 +239,7 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
         if link.half_closed is not None and link.whole:
             detach_never_answered(case, link)
         elif link.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
-            waited = me.last_time - link.asked
+            waited = me.stalls.free(link.asked, me.last_time)
             read = link.peer_attach_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
             if read and link.attach is None and session.peer_end_end == UNKNOWN:
                 attach_answered_in_the_same_role(case, link)
@@ -283,7 +283,7 @@ def _judge_answers(case: Case) -> None:
     """What was read and not answered for long, on a connection that nobody has closed."""
     me = case.me
     must = me.knowledge.must
-    since = me.last_time - ANSWER_PATIENCE
+    since = me.stalls.reach(me.last_time, ANSWER_PATIENCE)
     for session in me.peer_sessions.values():
         if (
             session.begin is None
@@ -344,7 +344,7 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
     negotiation.judge_end(case, reason, after_peer)
     if spot is not None and me.closed and not peer.closed and not after_peer and me.whole and peer.whole:
         waited = int(spot.time - me.close_time)
-        if waited >= CLOSE_PATIENCE:
+        if me.stalls.free(me.close_time, spot.time) >= CLOSE_PATIENCE:
             waited_too_long_for_the_answer(case, waited)
     if reason == "fin":
         stream_ended_inside_a_frame(case)

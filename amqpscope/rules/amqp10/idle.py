@@ -30,11 +30,12 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
 
     Why it matters: the other side may take the connection for dead and close it.
     Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
-    close. Possible when that open came while the peer was silent: it may not have read it yet; and when
-    nobody attests the silence: it may be a step of the capturing machine's clock. Frames of the other side
-    attest it, as far as it is too long even without the longest stretch between two frames; or its close
-    for amqp:resource-limit-exceeded. A tenth of the time-out, at least 100 ms, is allowed for the way
-    between the peer and the capture.
+    close; or it could not write for so long in one stretch: the other side's TCP window was closed, or octets
+    were sent again and not acknowledged. Possible when that open came while the peer was silent: it may not
+    have read it yet; and when nobody attests the silence: it may be a step of the capturing machine's clock.
+    Frames of the other side attest it, as far as it is too long even without the longest stretch between two
+    frames; or its close for amqp:resource-limit-exceeded. A tenth of the time-out, at least 100 ms, is
+    allowed for the way between the peer and the capture.
     """
     me = case.me
     case.report(
@@ -74,7 +75,7 @@ def judge_silence(case: Case) -> None:
         # Nobody waits for a frame behind the close, which was the peer's last.
         until = min(until, case.peer.last_time)
     limit = _allowed(theirs.idle_time_out)
-    if until - since <= limit:
+    if me.stalls.free(since, until, me.sent_end) <= limit:
         return
     # Its host had the open before it said its last word: from there on it can be asked to keep to it.
     asked = me.last_acknowledged >= me.peer_open_end
@@ -99,7 +100,7 @@ def overdue(connection: Connection, me: Endpoint, peer: Endpoint, now: i64) -> O
     if theirs is None or not theirs.idle_time_out or not me.whole or me.closed or peer.closed:
         return None
     since = max(me.last_time, me.peer_open_time)
-    if now - since <= _allowed(theirs.idle_time_out):
+    if me.stalls.free(since, now, me.sent_end) <= _allowed(theirs.idle_time_out):
         return None
     return Overdue("amqp10/C-IDLE-KEEP", connection, me.peer, since, theirs.idle_time_out * _MILLISECOND)
 

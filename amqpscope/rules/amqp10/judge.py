@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from amqpscope.finding import Finding
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
+from amqpscope.reassembly.stalls import Stalls
 from amqpscope.rules.amqp10 import (
     attachment,
     condition,
@@ -234,6 +235,10 @@ class Judge(AnyJudge):
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
+
+    def follow(self, client: Stalls, server: Stalls) -> None:
+        self.client.stalls = client
+        self.server.stalls = server
 
     def doubt(self, doubtful: bool) -> None:
         self.case.doubtful = doubtful

@@ -136,7 +136,7 @@ def client_waits_for_the_header(case: Case) -> None:
     if me.peer != CLIENT or me.headers.sent > 0 or me.headers.received == 0 or not me.whole or not peer.whole:
         return
     waited = case.record.time - me.headers.their_time
-    if waited >= HEADER_PATIENCE:
+    if me.stalls.free(me.headers.their_time, case.record.time) >= HEADER_PATIENCE:
         case.report(
             "amqp10/C-HDR-CLIENT-NOW",
             f"the client's header comes {waited / 1_000_000_000:.3f} s after the server's",
@@ -240,7 +240,7 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
         if not after_peer:
             reset_after_another_header(case)
     elif reason == "capture" and me.headers.disagreed and not after_peer:
-        if spot.time - max(me.last_time, me.headers.their_time) >= ANSWER_PATIENCE:
+        if me.stalls.free(max(me.last_time, me.headers.their_time), spot.time) >= ANSWER_PATIENCE:
             _judge(case, POSSIBLE)
 
 

@@ -234,7 +234,7 @@ def judge_end(case: Case, reason: str) -> None:
     me = case.me
     if reason != "capture" or not me.whole or not case.peer.whole or me.closed or case.peer.closed:
         return
-    since = me.last_time - ANSWER_PATIENCE
+    since = me.stalls.reach(me.last_time, ANSWER_PATIENCE)
     for session in me.sessions.values():
         if session.state != "MAPPED" or not session.whole:
             continue

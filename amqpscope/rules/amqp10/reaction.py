@@ -293,7 +293,9 @@ def _settled(case: Case, offence: Offence) -> bool:
     certainty: i64 = POSSIBLE
     if offence.end <= me.knowledge.must:
         certainty = CERTAIN
-    elif case.record.time - offence.seen < ANSWER_PATIENCE and not isinstance(body, (End, Detach)):
+    elif me.stalls.free(offence.seen, case.record.time) < ANSWER_PATIENCE and not isinstance(
+        body, (End, Detach)
+    ):
         return False
     if offence.due == CLOSE:
         return _not_closed(case, offence, certainty)

@@ -338,7 +338,7 @@ def judge_end(case: Case, reason: str) -> None:
             if under is None or under.control.controller != sender or under.answered_end == UNKNOWN:
                 continue
             if under.answered_time > 0 and work.outcome is not None:
-                if me.last_time - under.answered_time >= ANSWER_PATIENCE:
+                if me.stalls.free(under.answered_time, me.last_time) >= ANSWER_PATIENCE:
                     not_settled_after_the_discharge(case, work, under.answered_time)
                     return
 

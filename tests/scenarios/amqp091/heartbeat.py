@@ -88,6 +88,58 @@ def no_delay(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@legal("the server's TCP window is closed: what the client writes stays in its host")
+def silent_while_the_window_is_closed(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.server.end.window = 0
+    d.server.end.ack()
+    heartbeats(d, 5000, d.server)
+    d.server.end.window = 0xFFFF
+    d.server.end.ack()
+    d.client.heartbeat()
+    d.goodbye()
+
+
+@told("the server's window is closed until the client resets the connection")
+def silent_until_the_end_while_the_window_is_closed(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 10})
+    d.channel()
+    d.server.end.window = 0
+    d.server.end.ack()
+    heartbeats(d, 50_000, d.server, each=2500)
+    d.client.rst().may_break("C-CLOSE-HANDSHAKE")
+
+
+@told("the server's window was open again for long")
+def silent_though_the_window_is_open_again(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.server.end.window = 0
+    d.server.end.ack()
+    heartbeats(d, 2000, d.server)
+    d.server.end.window = 0xFFFF
+    d.server.end.ack()
+    heartbeats(d, 2000, d.server)
+    d.client.heartbeat().breaks("C-HB-SEND")
+    d.goodbye()
+
+
+@legal("the client's octets are sent again and again: nothing new can go out")
+def silent_while_octets_are_sent_again(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 10})
+    d.channel()
+    with d.tcp.lost():
+        d.client.heartbeat()
+        for _ in range(8):
+            d.client.end.retransmit()
+            heartbeats(d, 5000, d.server, each=2500)
+    d.client.end.retransmit()
+    d.server.end.ack()
+    d.client.heartbeat()
+    d.goodbye()
+
+
 @legal("a server that blocks its client reads nothing from it")
 def silent_while_blocked(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})

@@ -80,6 +80,50 @@ def silent_and_the_open_perhaps_not_read(d: Dialogue) -> None:
     d.goodbye()
 
 
+@legal("the client's TCP window is closed: what the server writes stays in its host")
+def silent_while_the_window_is_closed(d: Dialogue) -> None:
+    d.opened(client={"idle_time_out": 500})
+    d.client.begin()
+    d.server.begin()
+    d.client.end.window = 0
+    d.client.end.ack()
+    heartbeats(d, 3000)
+    d.client.end.window = 0xFFFF
+    d.client.end.ack()
+    d.server.empty()
+    d.goodbye()
+
+
+@legal("the server's octets are sent again and again: nothing new can go out")
+def silent_while_octets_are_sent_again(d: Dialogue) -> None:
+    d.opened(client={"idle_time_out": 500})
+    d.client.begin()
+    with d.tcp.lost():
+        d.server.begin()
+        for _ in range(10):
+            d.server.end.retransmit()
+            heartbeats(d, 300)
+    d.server.end.retransmit()
+    d.client.end.ack()
+    d.server.empty()
+    d.goodbye()
+
+
+@told("the client's window was open again for long")
+def silent_though_the_window_is_open_again(d: Dialogue) -> None:
+    d.opened(client={"idle_time_out": 500})
+    d.client.begin()
+    d.server.begin()
+    d.client.end.window = 0
+    d.client.end.ack()
+    heartbeats(d, 600)
+    d.client.end.window = 0xFFFF
+    d.client.end.ack()
+    heartbeats(d, 800)
+    d.server.empty().breaks("C-IDLE-KEEP")
+    d.goodbye()
+
+
 @legal("a heartbeat nearly a tenth too late")
 def a_little_late(d: Dialogue) -> None:
     d.opened(client={"idle_time_out": 500})
