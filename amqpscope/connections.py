@@ -241,6 +241,7 @@ class ConnectionTable(SegmentSink):
                 if flags & _FLAGS_SYN_ACK == _FLAG_SYN:
                     self.streams += 1
                 return
+            self._knocks.pop(analysis.connection.key, None)
             self._close(analysis, "reused")
             analysis = self._open(key, reverse, flags)
             direction = 0
@@ -424,18 +425,21 @@ class ConnectionTable(SegmentSink):
         analysis = self._open(knock.key, knock.reverse, knock.flags, knock.stream)
         analysis.tcp.identification = knock.identification
         analysis.tcp.window = knock.window
-        analysis.tcp.segment(
-            0,
-            knock.time,
-            knock.packet,
-            knock.seq,
-            knock.ack,
-            knock.flags,
-            knock.octets,
-            0,
-            len(knock.octets),
-            knock.cut,
-        )
+        try:
+            analysis.tcp.segment(
+                0,
+                knock.time,
+                knock.packet,
+                knock.seq,
+                knock.ack,
+                knock.flags,
+                knock.octets,
+                0,
+                len(knock.octets),
+                knock.cut,
+            )
+        except Exception as error:
+            self._abandon(analysis, error, knock.packet, knock.time)
 
     def _open(self, key: bytes, reverse: bytes, flags: i64, reserved: int = -1) -> ConnectionAnalysis:
         """A new connection. reserved: its number, if it has one already."""
