@@ -5,7 +5,8 @@
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
 # make properties  the property tests, with many more examples (FUZZ_EXAMPLES each)
-# make fuzz   fuzzing by coverage, FUZZ_SECONDS for each of eight entries, uncompiled (Linux, Python up to 3.13)
+# make fuzz   fuzzing by coverage, FUZZ_SECONDS for each of nine entries, uncompiled (Linux, Python up to 3.13)
+# make fuzz-compiled  the same entries, compiled, with inputs changed by chance (FUZZ_SEED chooses others)
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,6 +16,7 @@ AMQPSCOPE_COMPILE ?= no
 EXTRAS ?= test
 FUZZ_EXAMPLES ?= 20000
 FUZZ_SECONDS ?= 600
+FUZZ_SEED ?= 0
 JOBS ?= auto
 export AMQPSCOPE_COMPILE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -25,7 +27,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install demo test test-spark pipeline-tests check bench bench-spark measure measure-pipeline properties fuzz fuzz-entries clean
+.PHONY: install demo test test-spark pipeline-tests check bench bench-spark measure measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
 
 install: $(INSTALLED)
 
@@ -75,6 +77,13 @@ fuzz:
 
 fuzz-entries: $(INSTALLED)
 	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+# The compiled code has errors of its own: a number that is too large for it.
+fuzz-compiled:
+	$(MAKE) AMQPSCOPE_COMPILE=require fuzz-by-chance
+
+fuzz-by-chance: $(INSTALLED)
+	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) --by-chance $(FUZZ_SEED)
 
 $(INSTALLED): $(SOURCES)
 	$(PYTHON) -m venv $(VENV)

@@ -12,14 +12,18 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from support import amqp10_encode as amqp
+from support.capture_files import A4, B4, START, Record, ethernet, ipv4, pcap, tcp
 from support.capture_files import Recorder as Segments
 from support.decoded import frame_state
+from support.everywhere import failures, ways
 from support.streams import Recorder
 from support.streams import octets as stream_octets
 
@@ -202,7 +206,7 @@ def _replay_segments(program: bytes, move_after: int) -> list[tuple[Any, ...]]:
             (initial[1 - direction] + ack) & 0xFFFFFFFF if flags & ACK else -1,
         )
         connection.identification = 0 if what == 6 else 40 + (packet - variant) % 100
-        connection.starts_new(direction, numbers[0], flags, time)
+        connection.starts_new(direction, numbers[0], flags, time, bool(variant & 8))
         connection.segment(direction, time, packet, *numbers, flags, buf, 5, 5 + len(payload), cut)
     connection.finish()
     assert connection.waiting() == 0
@@ -360,6 +364,32 @@ def connections091(octets: bytes) -> None:
     _judged(octets, _frame091)
 
 
+def commands(octets: bytes) -> None:
+    """A conversation as a capture, read in two of all the ways there are: by a command in one of its forms,
+    by a live watch, by the pipeline.
+
+    Bit 0 of the first octet: whether it is of AMQP 0-9-1. The others, and the checksum, choose the ways.
+    """
+    if not octets:
+        return
+    chance = zlib.crc32(octets)
+    frame_of = _frame091 if octets[0] & 1 else _frame10
+    records = []
+    for sent in _segments(octets[1:], frame_of):
+        ports = (51034, 5672) if sent.direction == 0 else (5672, 51034)
+        segment = tcp(sent.payload, *ports, sent.seq, max(sent.ack, 0), sent.flags)
+        source, destination = (A4, B4) if sent.direction == 0 else (B4, A4)
+        data = ethernet(ipv4(segment, source, destination, total=20 + len(segment) + sent.cut))
+        records.append(Record(START + sent.time, data, len(data) + sent.cut))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "capture.pcap")
+        path.write_bytes(pcap(records))
+        known = ways(path, [1 + chance % max(len(records), 1)])
+        chosen = {(octets[0] >> 1) % len(known), chance // 7 % len(known)}
+        told = [known[number]() for number in sorted(chosen)]
+    assert failures(told) == []
+
+
 def _frame10(take: Program, what: int) -> bytes:
     """An AMQP (1) or SASL (2) frame of the right size."""
     channel = take.octet()
@@ -409,44 +439,34 @@ _HEADERS = (
 )
 
 
-def _converse(
-    program: bytes, move_after: int, frame_of: Callable[[Program, int], bytes]
-) -> tuple[list[Any], list[FrameRecord], list[Finding], ConnectionAnalysis]:
+class Sent(NamedTuple):
+    """A segment of one of the two. ack: -1 for none. cut: octets of it that were not captured."""
+
+    direction: int
+    time: int
+    seq: int
+    ack: int
+    flags: int
+    payload: bytes
+    cut: int
+
+
+def _segments(program: bytes, frame_of: Callable[[Program, int], bytes]) -> Iterator[Sent]:
+    """What the two send."""
     take = Program(program)
-    out: list[FrameRecord] = []
-    notes: list[Note] = []
-    findings: list[Finding] = []
-    context = move_after < 0  # what lies around findings does not move
-    analysis = ConnectionAnalysis(Connection("capture", 0, 0, KEY), out, notes, True, findings, context)
     sent = [0, 0]
     heard = [0, 0]
     initial = (1000, 0xFFFFFF00)
     time = MILLISECOND
-    packet = 0
 
-    def segment(direction: int, offset: int, payload: bytes, flags: int, cut: int = 0) -> None:
-        nonlocal analysis, packet
-        packet += 1
-        if packet == move_after:
-            state = analysis.dump()
-            analysis = ConnectionAnalysis.load(state, out, notes, findings)
-            assert repr(analysis.dump()) == repr(state)  # nan is not what it equals
-        analysis.segment(
-            direction,
-            time,
-            packet,
-            (initial[direction] + 1 + offset) & 0xFFFFFFFF,
-            (initial[1 - direction] + 1 + heard[direction]) & 0xFFFFFFFF if flags & ACK else -1,
-            flags,
-            b"\xaa" * 3 + payload + b"\xbb" * 2,
-            3,
-            3 + len(payload),
-            cut,
-        )
+    def segment(direction: int, offset: int, payload: bytes, flags: int, cut: int = 0) -> Sent:
+        seq = (initial[direction] + 1 + offset) & 0xFFFFFFFF
+        ack = (initial[1 - direction] + 1 + heard[direction]) & 0xFFFFFFFF if flags & ACK else -1
+        return Sent(direction, time, seq, ack, flags, payload, cut)
 
     if not program or not program[0] & 0x80:
-        segment(0, -1, b"", SYN)
-        segment(1, -1, b"", SYN | ACK)
+        yield segment(0, -1, b"", SYN)
+        yield segment(1, -1, b"", SYN | ACK)
     while take.left():
         operation = take.octet()
         what = operation & 7
@@ -467,12 +487,12 @@ def _converse(
             sent[direction] += take.word()
             continue
         elif what == 5:
-            segment(direction, sent[direction], b"", take.octet() & (FIN | SYN | RST | ACK))
+            yield segment(direction, sent[direction], b"", take.octet() & (FIN | SYN | RST | ACK))
             continue
         elif what == 6:  # earlier or later octets
             offset = max(sent[direction] + take.signed(), 0)
             payload = take.octets(take.octet())
-            segment(direction, offset, payload, ACK)
+            yield segment(direction, offset, payload, ACK)
             sent[direction] = max(sent[direction], offset + len(payload))
             continue
         else:
@@ -481,11 +501,38 @@ def _converse(
         if variant & 2:
             cut = min(len(payload), 5)
         elif variant & 4 and len(payload) > 1:  # in two segments
-            segment(direction, sent[direction], payload[:1], ACK)
+            yield segment(direction, sent[direction], payload[:1], ACK)
             sent[direction] += 1
             payload = payload[1:]
-        segment(direction, sent[direction], payload[: len(payload) - cut], ACK, cut)
+        yield segment(direction, sent[direction], payload[: len(payload) - cut], ACK, cut)
         sent[direction] += len(payload)
+
+
+def _converse(
+    program: bytes, move_after: int, frame_of: Callable[[Program, int], bytes]
+) -> tuple[list[Any], list[FrameRecord], list[Finding], ConnectionAnalysis]:
+    out: list[FrameRecord] = []
+    notes: list[Note] = []
+    findings: list[Finding] = []
+    context = move_after < 0  # what lies around findings does not move
+    analysis = ConnectionAnalysis(Connection("capture", 0, 0, KEY), out, notes, True, findings, context)
+    for packet, sent in enumerate(_segments(program, frame_of), 1):
+        if packet == move_after:
+            state = analysis.dump()
+            analysis = ConnectionAnalysis.load(state, out, notes, findings)
+            assert repr(analysis.dump()) == repr(state)  # nan is not what it equals
+        analysis.segment(
+            sent.direction,
+            sent.time,
+            packet,
+            sent.seq,
+            sent.ack,
+            sent.flags,
+            b"\xaa" * 3 + sent.payload + b"\xbb" * 2,
+            3,
+            3 + len(sent.payload),
+            sent.cut,
+        )
     analysis.finish("capture")
     told = [
         [_about(record) for record in out],
@@ -659,4 +706,5 @@ ENTRIES: dict[str, Entry] = {
     "connections": connections,
     "frames091": frames091,
     "connections091": connections091,
+    "commands": commands,
 }

@@ -1,5 +1,9 @@
 """Fuzzing by coverage: `python tests/fuzz/run.py [ENTRY...] [--seconds N]`, or `make fuzz`.
 
+With `--by-chance [SEED]` (`make fuzz-compiled`) inputs are the same ones changed by chance, without coverage,
+and so without atheris and with the product compiled, too: the compiled code fails where the files as they are
+do not.
+
 Each entry of `entries.py` runs for so long in a process of its own, with the product's modules instrumented
 by atheris (so they must not be compiled). It starts from `seeds.py`, and from the corpus and the crashes in
 this folder. What it finds goes back there: an input that an entry fails on to `crashes/ENTRY/`, where the
@@ -19,7 +23,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 from pathlib import Path
+from random import Random
 
 HERE = Path(__file__).parent
 sys.path[:1] = [str(HERE.parent), str(HERE.parents[1])]  # not the folder of this file, whose `types` is not
@@ -37,6 +44,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("entries", metavar="ENTRY", nargs="*", help="all of them, if none is named")
     parser.add_argument("--seconds", type=int, default=600, help="for each entry")
+    parser.add_argument("--by-chance", metavar="SEED", nargs="?", const="0", help="without coverage")
     parser.add_argument("--run", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.run is not None:
@@ -46,7 +54,10 @@ def main() -> int:
 
     failed = False
     for entry in arguments.entries or ENTRIES:
-        failed |= not _fuzz(entry, arguments.seconds)
+        if arguments.by_chance is None:
+            failed |= not _fuzz(entry, arguments.seconds)
+        else:
+            failed |= not by_chance(entry, arguments.seconds, arguments.by_chance)
     return int(failed)
 
 
@@ -99,6 +110,55 @@ def _fuzz(entry: str, seconds: int) -> bool:
         _child(entry, "-merge=1", "-use_counters=0", f"-max_len={MOST_OCTETS}", str(begin), str(found))
         _keep(corpus, [path for path in begin.iterdir() if path.name not in known])
     return sound
+
+
+def by_chance(entry: str, seconds: float, seed: str) -> bool:
+    """Run an entry for so long on changed inputs. Keeps the first that fails; whether nothing did."""
+    from fuzz.entries import ENTRIES
+    from fuzz.seeds import seeds
+
+    known = [*seeds(entry), *(path.read_bytes() for path in sorted((HERE / "corpus" / entry).glob("*")))]
+    chance = Random(f"{entry} {seed}")
+    watch = Watch(ENTRIES[entry])
+    end = time.monotonic() + seconds
+    tried = 0
+    while time.monotonic() < end:
+        octets = changed(chance.choice(known), chance.choice(known), chance)
+        tried += 1
+        try:
+            watch(octets)
+        except Exception:
+            crashes = HERE / "crashes" / entry
+            crashes.mkdir(parents=True, exist_ok=True)
+            (crashes / name_of(octets)).write_bytes(octets)
+            traceback.print_exc()
+            print(f"{entry}: fails on {crashes / name_of(octets)}, the {tried}th input of seed {seed}")
+            return False
+    print(f"{entry}: {tried} inputs, the slowest in {watch.slowest:.2f} s", flush=True)
+    return True
+
+
+def changed(octets: bytes, other: bytes, chance: Random) -> bytes:
+    """An input with some octets changed: to others, to a number at the edge of its range, to those of another
+    input; or taken out, or put in."""
+    new = bytearray(octets)
+    for _ in range(chance.choice((1, 1, 2, 4, 8))):
+        at = chance.randrange(len(new) + 1)
+        how = chance.randrange(5)
+        if how == 0:
+            new[at : at + 1] = bytes((chance.randrange(256),))
+        elif how == 1:
+            width = chance.choice((1, 2, 4, 8))
+            number = chance.choice((0, 1 << 31, (1 << 32) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1))
+            new[at : at + width] = (number & (1 << 8 * width) - 1).to_bytes(width, "big")
+        elif how == 2:
+            begin = chance.randrange(len(other) + 1)
+            new[at:at] = other[begin : begin + chance.randrange(64)]
+        elif how == 3:
+            del new[at : at + chance.randrange(1, 9)]
+        else:
+            new[at:at] = chance.randbytes(chance.randrange(1, 9))
+    return bytes(new[:MOST_OCTETS])
 
 
 def _child(entry: str, *options: str) -> subprocess.CompletedProcess[str]:

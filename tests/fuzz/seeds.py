@@ -201,6 +201,13 @@ def _directions091() -> Iterator[bytes]:
     return _fitting(every())
 
 
+def _commands() -> Iterator[bytes]:
+    """Conversations of both protocols in turn, each for other ways to read them."""
+    for number, programs in enumerate(zip(_conversations(), _conversations091(), strict=False)):
+        for protocol, program in enumerate(programs):
+            yield bytes((number << 1 & 0xFF | protocol,)) + program
+
+
 _SEEDS = {
     "captures": _captures,
     "reassembly": _reassembly,
@@ -210,4 +217,5 @@ _SEEDS = {
     "connections": _conversations,
     "frames091": _directions091,
     "connections091": _conversations091,
+    "commands": _commands,
 }
