@@ -98,6 +98,7 @@ _WHY_POSSIBLE = {
     "amqp10/C-CLOSE-LAST": _ANEW,
     "amqp10/C-CLOSE-NOREUSE": _ANEW,
     "amqp10/L-CREDIT-FORMULA": "Whether aborted, resumed or unfinished deliveries take credit nobody says.",
+    "amqp10/D-FMT-PRESENT": "The sentence that says MUST speaks of messages of several transfers.",
     "amqp10/C-CLOSE-SENT": _STREAM_END,
     "amqp10/C-CLOSE-ANSWER": _STREAM_END,
     "amqp10/S-BEGIN-ANSWER": _STREAM_END,

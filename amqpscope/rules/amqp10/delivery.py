@@ -60,13 +60,16 @@ def first_transfer_without_delivery_tag(case: Case) -> None:
     case.report("amqp10/D-TAG-PRESENT", "the first transfer of a delivery has no delivery-tag")
 
 
-def first_of_several_transfers_without_message_format(case: Case) -> None:
-    """The first of a delivery's several transfers lacks message-format.
+def first_transfer_without_message_format(case: Case, several: bool) -> None:
+    """The first transfer of a delivery lacks message-format.
 
     Why it matters: only continuations may leave it out; the receiver guesses how to read the message.
-    Silent when: octets since the attach were not captured, or the delivery is one transfer.
+    Silent when: octets since the attach were not captured. Possible when the delivery is one transfer: the
+    sentence that says MUST speaks of several.
     """
-    case.report("amqp10/D-FMT-PRESENT", "the first of several transfers of a delivery has no message-format")
+    first = "the first of several transfers" if several else "the only transfer"
+    certainty = CERTAIN if several else POSSIBLE
+    case.report("amqp10/D-FMT-PRESENT", f"{first} of a delivery has no message-format", certainty)
 
 
 def _judge_first_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
@@ -76,8 +79,8 @@ def _judge_first_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
         first_transfer_without_delivery_id(case)
     if body.delivery_tag is None and not body.unread(2):
         first_transfer_without_delivery_tag(case)
-    if body.more and body.message_format is None and case.found == 0 and not body.unread(3):
-        first_of_several_transfers_without_message_format(case)
+    if body.message_format is None and case.found == 0 and not body.unread(3):
+        first_transfer_without_message_format(case, body.more is True or body.unread(5))
     if body.aborted and not body.resume:
         aborted_before_it_began(case)
 
@@ -339,7 +342,7 @@ RULES = {
     "amqp10/D-ABORT-ONLYOPEN": aborted_before_it_began,
     "amqp10/D-ID-PRESENT": first_transfer_without_delivery_id,
     "amqp10/D-TAG-PRESENT": first_transfer_without_delivery_tag,
-    "amqp10/D-FMT-PRESENT": first_of_several_transfers_without_message_format,
+    "amqp10/D-FMT-PRESENT": first_transfer_without_message_format,
     "amqp10/D-TAG-UNIQUE": tag_in_use,
     "amqp10/D-ID-UNIQUE": delivery_id_in_use,
     "amqp10/D-ID-SEQ": delivery_id_out_of_sequence,

@@ -7,6 +7,7 @@ from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd, among
 from amqpscope.tracking.knowledge import CERTAIN
 from amqpscope.tracking.serial import nearest, raw
+from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received, Source
 from dissectors.amqp10.performatives import Attach, Disposition
@@ -111,13 +112,13 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
         disposition_of_unknown_deliveries(case, first, last, mine)
 
 
-def settled_again(case: Case, session: SessionEnd, first: i64, last: i64) -> None:
-    """A receiver settles deliveries all of which it has settled before.
+def settled_again(case: Case, settled: Spans, first: i64, last: i64) -> None:
+    """A peer settles deliveries all of which it has settled before.
 
-    Why it matters: the first settled them; the sender may have used the ids again.
+    Why it matters: the first disposition settled them; the sender may have used the ids again.
     Silent when: octets since the session's begin were not captured.
     """
-    if session.settled.cover(first, last):
+    if settled.cover(first, last):
         case.report(
             "amqp10/D-DISP-RESETTLE",
             f"delivery {raw(first)} is settled a second time",
@@ -196,7 +197,7 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
     if first == UNKNOWN or last < first:
         return
     if body.settled:
-        settled_again(case, session, first, last)
+        settled_again(case, session.settled, first, last)
     state = body.state
     if state is not None and session.stated:
         for number in among(session.stated, first, last):
@@ -228,6 +229,10 @@ def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None
     state = body.state
     if body.first is None or not session.whole:
         return
+    if body.settled:
+        first, last = session.sent_by(body)
+        if first != UNKNOWN and last >= first:
+            settled_again(case, session.settled_sent, first, last)
     named = case.me.named(session, body)
     if state is not None:
         _judge_states(case, state, named)

@@ -286,6 +286,8 @@ class Endpoint(Receiving):
             session.send_outcome(body, time)
         if body.role is not False or body.first is None:
             return
+        if body.settled:
+            session.settle_sent(body)
         for delivery in self.named(session, body):
             if body.state is not None:
                 delivery.state = body.state

@@ -102,6 +102,8 @@ class SessionEnd:
         self.unnumbered: i64 = 0
         self.received_unnumbered: i64 = 0
         self.unsettled: dict[int, Delivery] = {}
+        # Those that it has settled itself with a disposition.
+        self.settled_sent: Spans = Spans()
         # Of those it has received: which it has settled, and what it has stated of others.
         self.settled: Spans = Spans()
         self.stated: dict[int, object] = {}
@@ -331,6 +333,21 @@ class SessionEnd:
                 self.stated_at[int(number)] = int(time)
                 number += 1
 
+    def settle_sent(self, body: Disposition) -> None:
+        """This end, as sender, settles deliveries with a disposition."""
+        first, last = self.sent_by(body)
+        if first != UNKNOWN and last >= first:
+            self.settled_sent.add(first, last)
+
+    def sent_by(self, body: Disposition) -> tuple[int, int]:
+        """First and last of the deliveries sent that a disposition names, as counts; UNKNOWN if none is."""
+        if body.first is None or self.last_delivery == UNKNOWN:
+            return (UNKNOWN, UNKNOWN)
+        first = nearest(body.first, self.last_delivery)
+        if first > self.last_delivery:
+            return (UNKNOWN, UNKNOWN)
+        return (int(first), int(first if body.last is None else nearest(body.last, first)))
+
     def delivery_end(self, delivery_id: i64) -> i64:
         """Where the first transfer of a delivery that was received ended, -1 if it is not known."""
         numbers = self.received_deliveries
@@ -397,7 +414,13 @@ class SessionEnd:
             (int(self.initial_id), int(self.next_id), self.limits.dump()),
             (int(self.peer_initial_id), int(self.peer_next_id), tuple(self.received_ends)),
             (tuple(self.received_deliveries), tuple(self.received_delivery_ends)),
-            (int(self.last_delivery), unsettled, self.settled.dump(), self.resuming),
+            (
+                int(self.last_delivery),
+                unsettled,
+                self.settled.dump(),
+                self.resuming,
+                self.settled_sent.dump(),
+            ),
             (int(self.unnumbered), int(self.received_unnumbered)),
             tuple(
                 (number, dump_value(state), self.stated_at[number]) for number, state in self.stated.items()
@@ -443,6 +466,7 @@ class SessionEnd:
         session.unsettled = {number: all_deliveries[at] for number, at in sent[1]}
         session.settled = Spans.load(sent[2])
         session.resuming = sent[3]
+        session.settled_sent = Spans.load(sent[4])
         session.unnumbered, session.received_unnumbered = unnumbered
         session.stated = {number: load_value(outcome) for number, outcome, _ in stated}
         session.stated_at = {number: time for number, _, time in stated}

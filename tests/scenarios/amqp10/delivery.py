@@ -61,6 +61,13 @@ def first_transfer_without_delivery_tag(d: Dialogue) -> None:
     d.goodbye()
 
 
+@told("a delivery of one transfer without message-format")
+def only_transfer_without_message_format(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(message_format=None).may_break("D-FMT-PRESENT")
+    d.goodbye()
+
+
 @pair("D-FMT-PRESENT", cut=without("client attach"))
 def first_of_several_transfers_without_message_format(d: Dialogue) -> None:
     d.linked()
@@ -252,6 +259,29 @@ def disposition_of_unknown_deliveries(d: Dialogue) -> None:
 def disposition_of_nothing(d: Dialogue) -> None:
     d.linked()
     d.server.disposition(0).breaks("D-DISP-UNKNOWN")
+    d.goodbye()
+
+
+@told("a sender settles twice")
+def settled_again_by_the_sender(d: Dialogue) -> None:
+    d.linked()
+    for _ in range(3):
+        d.client.transfer()
+    d.client.disposition(0, role=SENDER)
+    d.client.disposition(1, 2, role=SENDER)
+    d.client.disposition(0, 2, role=SENDER).breaks("D-DISP-RESETTLE")
+    d.goodbye()
+
+
+@legal("each peer settles once")
+def settled_by_both(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.transfer()
+    d.server.disposition(0)
+    d.client.disposition(0, role=SENDER)
+    d.client.disposition(0, 1, role=SENDER)
+    d.server.disposition(0, 1)
     d.goodbye()
 
 

@@ -176,7 +176,8 @@ _said(
 _said(
     "P-TRANSFER-MAND",
     lambda d: d.client.frame(
-        amqp.transfer(handle=None if d.wrong else 0, delivery_id=0, delivery_tag=b"t"), amqp.data(b"x")
+        amqp.transfer(handle=None if d.wrong else 0, delivery_id=0, delivery_tag=b"t", message_format=0),
+        amqp.data(b"x"),
     ),
 )
 _said(
