@@ -29,20 +29,32 @@ class Arrival:
 
     body: what it says, None if that is not known. end: behind its last octet, in the sender's stream.
     packet: of its first octet; time: of its last (ns). lost: with it or before it something is missing, so
-    that nothing follows any more from what was not seen.
+    that nothing follows any more from what was not seen. doubted: how much of it could not be read, in the
+    terms of its protocol; 0 for nothing.
     """
 
-    def __init__(self, body: object, channel: i64, end: i64, packet: i64, time: i64, lost: bool) -> None:
+    def __init__(
+        self, body: object, channel: i64, end: i64, packet: i64, time: i64, lost: bool, doubted: i64 = 0
+    ) -> None:
         self.body: object = body
         self.channel: i64 = channel
         self.end: i64 = end
         self.packet: i64 = packet
         self.time: i64 = time
         self.lost: bool = lost
+        self.doubted: i64 = doubted
 
     def dump(self, body: object) -> tuple[object, ...]:
         """All of it as plain values, with the body as its protocol has dumped it."""
-        return (body, int(self.channel), int(self.end), int(self.packet), int(self.time), self.lost)
+        return (
+            body,
+            int(self.channel),
+            int(self.end),
+            int(self.packet),
+            int(self.time),
+            self.lost,
+            int(self.doubted),
+        )
 
 
 class Recipient(ABC):

@@ -273,3 +273,34 @@ def test_messages_that_interleave_on_a_link_are_not_judged_as_such() -> None:
     d.client.transfer(WHOLE[33:], delivery_id=1, delivery_tag=b"two")
     d.goodbye()
     assert {rule for rule, _ in rules(d)} == {"D-NOINTERLEAVE"}
+
+
+def test_a_field_of_one_link_leaves_the_others_known() -> None:
+    d = Dialogue()
+    d.linked(client={"properties": amqp.raw("c1 04 01 a3 01 61")})
+    d.client.attach(SENDER, handle=1, name="other")
+    d.server.attach(RECEIVER, handle=1, name="other")
+    d.client.transfer(handle=1)
+    d.goodbye()
+    assert rules(d) == [("T-MAP-EVEN", "client"), ("L-CREDIT-INIT", "client")]
+
+
+def test_a_field_of_one_session_leaves_the_others_known() -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.transfer(more=NO_BOOLEAN)
+    d.client.begin(channel=1)
+    d.server.begin(channel=1)
+    d.client.transfer(channel=1)
+    d.goodbye()
+    assert rules(d) == [("T-BOOL-OCTET", "client"), ("L-UNATTACHED-TRANSFER", "client")]
+
+
+def test_an_introduction_that_cannot_be_read_leaves_what_follows_known() -> None:
+    d = Dialogue()
+    d.opened(client={"hostname": amqp.raw(b"\xa1\x01\xff")})
+    d.client.begin()
+    d.server.begin()
+    d.client.transfer()
+    d.goodbye()
+    assert rules(d) == [("T-STR-UTF8", "client"), ("L-UNATTACHED-TRANSFER", "client")]

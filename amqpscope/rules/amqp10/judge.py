@@ -51,9 +51,10 @@ from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.legibility import doubted, obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.portrait import portray
-from amqpscope.tracking.amqp10.standing import obscure
+from amqpscope.tracking.amqp10.receiving import named_by
 from amqpscope.tracking.amqp10.summary import Summary
 from amqpscope.tracking.amqp10.transaction_names import attaches_control
 from amqpscope.tracking.amqp10.transactions import Ledger
@@ -144,12 +145,11 @@ class Judge(AnyJudge):
             if not case.ledger.active:
                 case.ledger = Ledger()
             case.ledger.apply(me, record)
-        me.send(record)
-        peer.deliver(record)
         if frame.problems and obscure(frame):
-            # What it was to set up is not known: what follows rests on it. The peer's frames do once it
-            # can have received this one.
-            me.lost()
+            self.send_unread(me, record)
+        else:
+            me.send(record)
+        peer.deliver(record)
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
@@ -182,6 +182,21 @@ class Judge(AnyJudge):
                 error.link = link.name
                 error.link_sender = me.peer if link.sender else self.connection.peer(1 - record.direction)
         return error
+
+    def send_unread(self, me: Endpoint, record: FrameRecord) -> None:
+        """A frame of which not all could be read: what this endpoint says from then on may rest on it.
+
+        What the peer says may, too, once it can have received the frame.
+        """
+        frame = record.frame
+        session = me.session_on(frame.channel)
+        link = None if session is None else named_by(session.handles, frame.body)
+        me.send(record)
+        # A begin or an attach is what it has made, an end or a detach is what it found.
+        session = me.session_on(frame.channel) or session
+        if session is not None:
+            link = named_by(session.handles, frame.body) or link
+        me.blur(doubted(frame), session, link)
 
     def answers(self, finding: Finding, error: PeerError) -> bool:
         """An end is for its session, a detach for its link and for what was said of none on its session.
@@ -227,10 +242,11 @@ class Judge(AnyJudge):
         case.session = None
         case.link = None
         case.found = 0
-        ending.judge_end(case, reason, after_peer)
-        content.judge_ids(case)
-        transactional_work.judge_end(case, reason)
-        outcome.judge_end(case, reason)
+        if not me.draft:
+            ending.judge_end(case, reason, after_peer)
+            content.judge_ids(case)
+            transactional_work.judge_end(case, reason)
+            outcome.judge_end(case, reason)
         self.found_of(case.found, None)
         if self.context is not None:
             self.context.ended(self.made[len(self.made) - case.found :])
@@ -269,7 +285,7 @@ class Judge(AnyJudge):
             self.connection,
             containers,
             max(first.last_time, second.last_time),
-            first.whole and second.whole,
+            first.whole and second.whole and first.legible and second.legible,
             (list(first.accounts.values()), list(second.accounts.values())),
             (first.passages, second.passages),
             (first.all_passages, second.all_passages),

@@ -280,7 +280,13 @@ def judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Messa
     """The rules about a message that a server sends, beside those it has sent."""
     me = case.me
     attach = link.attach
-    if attach is None or not me.whole or not message.complete or message.message_format != 0:
+    if (
+        attach is None
+        or not me.whole
+        or not me.legible
+        or not message.complete
+        or message.message_format != 0
+    ):
         return
     source = attach.source
     if not isinstance(source, Source) or not message.outline():

@@ -33,6 +33,7 @@ from amqpscope.limits import (
 )
 from amqpscope.model import SERVER, FrameRecord, Spot
 from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.tracking.amqp10.legibility import name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.passage import passage
 from amqpscope.tracking.amqp10.receiving import Receiving
@@ -184,14 +185,15 @@ class Endpoint(Receiving):
             session.free(detach.handle, link)
 
     def send_attach(self, session: SessionEnd, attach: Attach, record: FrameRecord) -> None:
-        if attach.name is None or attach.role is None:
+        name = name_of(attach)
+        if name is None or attach.role is None:
             return
         sender = not attach.role
-        key = (attach.name, sender)
+        key = (name, sender)
         link = session.links.get(key)
         if link is None or (link.attach is not None and link.state != "DETACHED" and link.handle != UNKNOWN):
             before = link
-            link = LinkEnd(attach.name, sender, UNKNOWN)
+            link = LinkEnd(name, sender, UNKNOWN)
             # Of one that the peer has attached again meanwhile nobody can tell which flows are for this one.
             link.whole = session.whole and (before is None or before.whole)
             session.links[key] = link
@@ -349,7 +351,9 @@ class Endpoint(Receiving):
 
     def open_account(self, attach: Attach, record: FrameRecord) -> None:
         """It attaches a link on which it sends."""
-        name = attach.name or ""
+        name = attach.name
+        if name is None:
+            return
         account = self.accounts.get(name)
         if account is None:
             if len(self.accounts) >= MAX_LINK_ACCOUNTS:

@@ -6,9 +6,10 @@ Of what is on its way (`deliver`) it gets each frame once it can have arrived (`
 
 from amqpscope.limits import MAX_STATED, MAX_UNANSWERED
 from amqpscope.model import SERVER, FrameRecord
+from amqpscope.tracking.amqp10.legibility import NOTHING, doubted, name_of, obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.standing import NO_CHANNEL, Standing, doubt, obscure
+from amqpscope.tracking.amqp10.standing import NO_CHANNEL, Standing, doubt
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.inbox import Arrival
 from amqpscope.tracking.serial import nearest
@@ -29,7 +30,7 @@ from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, Sasl
 from dissectors.foreign import FOREIGN
 from dissectors.wire import i64
 
-__all__ = ["Receiving"]
+__all__ = ["Receiving", "named_by"]
 
 
 class Receiving(Standing):
@@ -38,7 +39,8 @@ class Receiving(Standing):
     def deliver(self, record: FrameRecord) -> None:
         """The peer sent a frame: it is on its way to this endpoint."""
         frame = record.frame
-        lost = not record.started or frame.kind == "skipped" or (bool(frame.problems) and obscure(frame))
+        lost = not record.started or frame.kind == "skipped"
+        unread: i64 = doubted(frame) if frame.problems and obscure(frame) else NOTHING
         end = frame.offset + frame.size
         body = frame.body
         if frame.missing > 0 and frame.payload_size == 0:
@@ -52,9 +54,23 @@ class Receiving(Standing):
             if frame.problems and frame.problems[0].code in ("C-HDR-FORM", FOREIGN):
                 self.headers.unparsed_end = frame.offset + frame.size
                 self.headers.unparsed_packet = record.packet
-        self.post(Arrival(body, frame.channel, end, record.packet, record.last_time, lost))
+        self.post(Arrival(body, frame.channel, end, record.packet, record.last_time, lost, unread))
 
     def receive(self, arrival: Arrival) -> None:
+        if arrival.doubted > NOTHING:
+            session = self.peer_session_on(arrival.channel)
+            link = None if session is None else named_by(session.peer_handles, arrival.body)
+            self.take_in(arrival)
+            # A begin or an attach is what it has made, an end or a detach is what it found.
+            session = self.peer_session_on(arrival.channel) or session
+            if session is not None:
+                link = named_by(session.peer_handles, arrival.body) or link
+            self.blur(arrival.doubted, session, link)
+        else:
+            self.take_in(arrival)
+
+    def take_in(self, arrival: Arrival) -> None:
+        """What the peer said takes effect on this end."""
         body = arrival.body
         end = arrival.end
         if isinstance(body, Transfer):
@@ -172,13 +188,14 @@ class Receiving(Standing):
         return session
 
     def receive_attach(self, session: SessionEnd, attach: Attach, end: i64, time: i64) -> None:
-        if attach.name is None or attach.role is None:
+        name = name_of(attach)
+        if name is None or attach.role is None:
             return
         # A receiver at the other end is a sender at this one.
-        key = (attach.name, attach.role)
+        key = (name, attach.role)
         link = session.links.get(key)
         if link is None:
-            link = LinkEnd(attach.name, attach.role, UNKNOWN)
+            link = LinkEnd(name, attach.role, UNKNOWN)
             link.whole = session.whole
             session.links[key] = link
         session.let_go(link)
@@ -274,6 +291,13 @@ class Receiving(Standing):
         for fate in self.fates.values():
             if fate.session == session.number and name in (fate.link, ""):
                 fate.gone = True
+
+
+def named_by(handles: dict[int, LinkEnd], body: object) -> LinkEnd | None:
+    """The link that a frame names by its handle, one of `handles`; None if it names none that is there."""
+    if isinstance(body, (Attach, Flow, Transfer, Detach)) and body.handle is not None:
+        return handles.get(body.handle)
+    return None
 
 
 def _wait(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> None:

@@ -13,7 +13,8 @@ from amqpscope.model import Spot
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.account import LinkAccount
 from amqpscope.tracking.amqp10.headers import Headers
-from amqpscope.tracking.amqp10.link import UNKNOWN
+from amqpscope.tracking.amqp10.legibility import ALL, LINK, SESSION
+from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.offence import Offence
 from amqpscope.tracking.amqp10.passage import Passage
 from amqpscope.tracking.amqp10.redelivery import Fate
@@ -24,20 +25,12 @@ from amqpscope.tracking.roll import Roll
 from dissectors.amqp10.performatives import Open
 from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
-from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["NO_CHANNEL", "Standing", "doubt", "obscure"]
+__all__ = ["NO_CHANNEL", "Standing", "doubt"]
 
 NO_CHANNEL: Final = -2
 """No frame's: what stands for none of those has -1."""
-
-
-def obscure(frame: Frame) -> bool:
-    """Whether not all is known of what a frame says: something in it could not be read."""
-    if frame.name == "undecodable":
-        return True
-    return any(problem.unread for problem in frame.problems)
 
 
 class Standing(Recipient):
@@ -51,6 +44,8 @@ class Standing(Recipient):
         super().__init__()
         self.peer: str = peer
         self.whole: bool = True
+        # All that either said could be read so far.
+        self.legible: bool = True
         # Its own stream.
         self.sent_end: i64 = 0
         self.frames: i64 = 0
@@ -158,6 +153,19 @@ class Standing(Recipient):
             for session in waiting:
                 doubt(session)
 
+    def blur(self, doubted: i64, session: SessionEnd | None, link: LinkEnd | None) -> None:
+        """A frame that either sent could not be read: of a session and a link of this end, or of neither.
+
+        doubted: see `tracking.amqp10.legibility`.
+        """
+        self.legible = False
+        if doubted == ALL:
+            self.lost()
+        elif doubted == SESSION and session is not None:
+            doubt(session)
+        elif doubted == LINK and link is not None:
+            link.whole = False
+
     def restart(self) -> None:
         """A protocol header behind both closes: both begin anew on the same TCP connection."""
         self.headers = Headers()
@@ -189,7 +197,7 @@ class Standing(Recipient):
             _waiting(self.peer_unanswered, sessions),
         )
         return (
-            (self.peer, self.whole, self.knowledge.dump()),
+            (self.peer, self.whole, self.knowledge.dump(), self.legible),
             tuple(arrival.dump(dump_value(arrival.body)) for arrival in self.undelivered()),
             (
                 int(self.sent_end),
@@ -232,6 +240,7 @@ class Standing(Recipient):
         self.peer = about[0]
         self.whole = about[1]
         self.knowledge = Knowledge.load(about[2])
+        self.legible = about[3]
         self.inbox = [Arrival(load_value(one[0]), *one[1:]) for one in inbox]
         self.sent_end, self.frames, self.last_time = sent[:3]
         self.last_packet, self.last_acknowledged = sent[3:]

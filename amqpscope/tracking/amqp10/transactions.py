@@ -27,10 +27,10 @@ from amqpscope.limits import MAX_ASKED, MAX_OVER_TRANSACTIONS, MAX_TRANSACTIONS,
 from amqpscope.model import FrameRecord
 from amqpscope.tracking.amqp10.control import Control, Request, Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.legibility import obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.standing import obscure
 from amqpscope.tracking.amqp10.transaction_names import asked_of, named_in, request_in
 from amqpscope.tracking.amqp10.work import Asked, Work, Works, among_raw
 from amqpscope.tracking.roll import Roll

@@ -1,0 +1,103 @@
+"""How far the doubt reaches when a frame could not be read as a whole: see `tracking.knowledge`.
+
+A field that could not be read leaves unknown what it sets: the credit of a link is no other one's, a
+session has ids and windows of its own. Which fields these are, the paths of the frame's problems tell.
+
+    ALL       the frame does not decode; it may have begun a session, or attached a control link
+    SESSION   ids, windows, which deliveries there are and which of them are settled; which link a handle is
+    LINK      credit, what is unsettled, how the link was attached or detached
+    NOTHING   what is only kept as it was said: None stands there, and rules ask whether it was read
+
+Sources: transport.xml, "performatives".
+"""
+
+from typing import Final
+from zlib import crc32
+
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    Transfer,
+)
+from dissectors.amqp10.values import Raw
+from dissectors.interface import Frame
+from dissectors.wire import i64
+
+__all__ = ["ALL", "LINK", "NOTHING", "SESSION", "doubted", "name_of", "obscure"]
+
+NOTHING: Final = 0
+LINK: Final = 1
+SESSION: Final = 2
+ALL: Final = 3
+
+# The fields by which a frame is found its place, or which more depends on than the link.
+_ATTACHES: Final = ("name", "handle", "role")
+_OF_THE_SESSION: Final = (
+    "next-incoming-id",
+    "incoming-window",
+    "next-outgoing-id",
+    "outgoing-window",
+    "handle",
+)
+
+
+def obscure(frame: Frame) -> bool:
+    """Whether not all is known of what a frame says: something in it could not be read."""
+    if frame.name == "undecodable":
+        return True
+    return any(problem.unread for problem in frame.problems)
+
+
+def name_of(attach: Attach) -> str | None:
+    """The name by which a link is known; None if its attach has none.
+
+    Of a name that cannot be read the octets tell it from others: both ends may send the same ones.
+    """
+    if attach.name is not None or not attach.unread(0):
+        return attach.name
+    sent = None if attach.odd is None else attach.odd.get(0)
+    return f"?{crc32(sent.octets if isinstance(sent, Raw) else b''):08x}"
+
+
+def doubted(frame: Frame) -> i64:
+    """How much is unknown since a frame: NOTHING, LINK, SESSION or ALL."""
+    if frame.name == "undecodable":
+        return ALL
+    widest: i64 = NOTHING
+    for problem in frame.problems:
+        if problem.unread:
+            widest = max(widest, _depends_on(frame, _field(problem.path)))
+    return widest
+
+
+def _field(path: str) -> str:
+    """The field of a performative in which something stands, by its path; "" for its list as a whole."""
+    parts = path.split(".", 2)
+    return parts[1].partition("[")[0].partition("{")[0] if len(parts) > 1 else ""
+
+
+def _depends_on(frame: Frame, field: str) -> i64:
+    """How much depends on a field, or ("") on all of them."""
+    body = frame.body
+    if isinstance(body, (Open, Close)) or frame.kind == "sasl":
+        return NOTHING
+    if isinstance(body, Attach):
+        if field in _ATTACHES:
+            return SESSION
+        # Whoever attaches to a coordinator may name transactions on all sessions.
+        return ALL if field in ("", "target") else LINK
+    if isinstance(body, Flow):
+        return SESSION if field == "" or field in _OF_THE_SESSION else LINK
+    if isinstance(body, Detach):
+        return SESSION if field in ("", "handle") else LINK
+    if isinstance(body, Begin):
+        return ALL if field in ("", "remote-channel") else SESSION
+    if isinstance(body, (Transfer, Disposition, End)):
+        return SESSION
+    return ALL
