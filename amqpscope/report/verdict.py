@@ -76,6 +76,9 @@ _RST_IN_DOUBT = (
 _PRODUCT_UNKNOWN = (
     "There are products that are known to do this; of which the {peer} is the capture does not show."
 )
+_CLOCK_IN_DOUBT = "The capturing clock went back: how long the peers were silent is not known."
+# What is in doubt, by the name that the evidence has for it.
+_DOUBTS = {"rst_in_doubt": _RST_IN_DOUBT, "clock_in_doubt": _CLOCK_IN_DOUBT}
 _STREAM_END = "No capture shows what the {peer} would still have said when its stream, or the capture, ended."
 _UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text leaves that open."
 _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
@@ -172,8 +175,9 @@ _WHY_POSSIBLE = {
 
 def why_possible(finding: Finding) -> str:
     """Why a finding is not certain, in one sentence."""
-    if "rst_in_doubt" in finding.evidence:
-        return _RST_IN_DOUBT
+    for doubt, why in _DOUBTS.items():
+        if doubt in finding.evidence:
+            return why
     if "product_captured" in finding.evidence:
         return _PRODUCT_UNKNOWN.format(peer=finding.peer)
     if finding.connection.proxied and finding.peer == CLIENT and finding.spot.is_end():

@@ -64,3 +64,16 @@ def test_what_is_kept_is_bounded() -> None:
         pace.saw(time)
     assert len(pace.since) <= MAX_STRETCHES
     assert pace.attested(START, time) <= time - START - 10_000 * SHORT_STRETCH
+
+
+def test_a_clock_that_was_set_back_attests_nothing() -> None:
+    pace = Pace()
+    for time in range(0, 20 * SECOND, SECOND):
+        pace.saw(SECOND + time)
+    assert pace.attested(5 * SECOND, 15 * SECOND) == 9 * SECOND
+    pace.saw(19 * SECOND)  # by another clock
+    assert not pace.jumped()
+    pace.saw(10 * SECOND)
+    assert pace.jumped()
+    assert pace.back == 9 * SECOND
+    assert Pace.load(pace.dump()).attested(5 * SECOND, 15 * SECOND) == 0

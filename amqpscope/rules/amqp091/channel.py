@@ -10,7 +10,7 @@ from amqpscope.limits import MAX_CLOSE_UNANSWERED
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import Closing
-from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -292,12 +292,13 @@ def close_never_answered(case: Case, channel: Channel, closing: Closing) -> None
 
     Why it matters: the number stays taken, at the broker and in the client, until the connection ends.
     Silent when: the receiver itself shows by no frame that it has processed the close, or the connection is
-    not closed or was soon after, or octets since the channel was opened were not captured.
+    not closed or was soon after, or octets since the channel was opened were not captured. Possible when the
+    capturing clock was set back: then it does not tell how long that was.
     """
     case.report(
         "amqp091/CH-CLOSE-REPLY",
         f"the close of channel {channel.number} in packet {closing.packet} is never answered",
-        CERTAIN,
+        POSSIBLE if case.pace.jumped() else CERTAIN,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],
     )
@@ -309,12 +310,13 @@ def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing
     Why it matters: each of the two closes wants its answer; the number stays taken until the connection ends.
     Silent when: the peer itself shows by no frame that it has processed the other one's close, or the
     connection is not closed or was soon after, or octets since the channel was opened were not captured.
+    Possible when the capturing clock was set back.
     """
     case.report(
         "amqp091/CH-CLOSE-CROSS",
         f"the close of channel {channel.number} in packet {closing.packet}, which crossed another, is never "
         "answered",
-        CERTAIN,
+        POSSIBLE if case.pace.jumped() else CERTAIN,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],
     )

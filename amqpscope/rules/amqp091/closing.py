@@ -35,20 +35,20 @@ _HARD: Final = (320, 402, 501, 502, 503, 504, 505, 506, 530, 540, 541)
 _CLASS_CONNECTION: Final = 10
 
 
-def stream_ended_without_close(case: Case, certainty: i64) -> None:
+def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool) -> None:
     """A peer ends its TCP stream without connection.close, and none was sent to it.
 
     Why it matters: the other side cannot tell an orderly end from a crash; what was on its way is in doubt.
     Silent when: the connection was not open yet, octets were not captured, the other side ended first, was
     silent for two heartbeat delays, or had broken the framing: then dropping the connection is what is
-    asked for. Possible when the stream is reset.
+    asked for. Possible when the stream is reset; or when the capturing clock went back, so that the other
+    side may have been silent for so long.
     """
-    case.report(
-        "amqp091/C-CLOSE-HANDSHAKE",
-        "the stream ends without close",
-        certainty,
-        {"open_channels": int(case.view.open_channels)},
-    )
+    evidence: dict[str, object] = {"open_channels": int(case.view.open_channels)}
+    if clock_in_doubt:
+        evidence["clock_in_doubt"] = True
+        certainty = POSSIBLE
+    case.report("amqp091/C-CLOSE-HANDSHAKE", "the stream ends without close", certainty, evidence)
 
 
 def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
@@ -259,12 +259,15 @@ def judge_method_id(case: Case, class_id: i64, method_id: i64) -> None:
     close_names_a_method_never_said(case, class_id, method_id)
 
 
-def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool, excused: bool) -> None:
+def judge_end(
+    case: Case, reason: str, acknowledged: i64, after_peer: bool, excused: bool, doubted: bool
+) -> None:
     """The end of a peer's stream, to which `case.spot` points.
 
     reason: `fin`, `rst`, or what else ended what is known of it. acknowledged: octets of the other stream by
     then, -1 unknown. after_peer: that one's end was received before. excused: the other one was silent
-    for so long that no close is owed to it, or the end was told as another fault.
+    for so long that no close is owed to it, or the end was told as another fault. doubted: it may have been
+    silent, by a clock that went back.
     """
     me = case.me
     spot = case.spot
@@ -291,7 +294,7 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool, excu
         elif not answered:
             crossing_close_not_answered(case, theirs)
     elif own is None and is_open and not excused and not _heard_broken(case):
-        stream_ended_without_close(case, certainty)
+        stream_ended_without_close(case, certainty, doubted)
 
 
 # What of types leaves the rest of a frame unreadable.

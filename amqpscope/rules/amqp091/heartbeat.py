@@ -7,7 +7,7 @@ was no step of the clock (`tracking.pace`).
 
 from typing import Final
 
-from amqpscope.limits import HEARTBEAT_SLACK
+from amqpscope.limits import BACKWARDS, HEARTBEAT_SLACK
 from amqpscope.model import Connection, Spot
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.overdue import Overdue
@@ -15,7 +15,15 @@ from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
-__all__ = ["RULES", "judge_end", "judge_given_up", "judge_heartbeat", "judge_silence", "overdue"]
+__all__ = [
+    "RULES",
+    "judge_end",
+    "judge_given_up",
+    "judge_heartbeat",
+    "judge_silence",
+    "may_have_given_up",
+    "overdue",
+]
 
 _SECOND: Final = 1_000_000_000
 _MILLISECOND: Final = 1_000_000
@@ -161,11 +169,36 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> b
     if reason == "fin":
         # What a reset leaves unsaid is not known.
         _silent_till_the_end(case, case.me, spot.time)
-    # What it said after that this end cannot have waited for.
+    if case.pace.jumped():
+        return False
+    return spot.time - _last_heard(case, spot.time) > 2 * delay * _SECOND - HEARTBEAT_SLACK
+
+
+def may_have_given_up(case: Case) -> bool:
+    """Whether the times in doubt let a silence of the other one be a reason for the end at `case.spot`.
+
+    They are in doubt by as much as the clock went back.
+    """
+    spot = case.spot
+    delay = case.view.heartbeat
+    if spot is None or delay <= 0:
+        return False
+    since = _last_heard(case, spot.time)
+    back: i64 = max(case.pace.back, since - spot.time, case.me.last_time - spot.time)
+    if back > BACKWARDS or case.pace.jumped():
+        return True
+    return spot.time - since + max(back, 0) > 2 * delay * _SECOND - HEARTBEAT_SLACK
+
+
+def _last_heard(case: Case, time: i64) -> i64:
+    """When a peer that ends its stream at `time` (ns) heard of the other one last.
+
+    What that said later this end cannot have waited for.
+    """
     since = case.peer.last_time
-    if since > spot.time and case.peer.silent_until >= spot.time:
+    if since > time and case.peer.silent_until >= time:
         since = case.peer.silent_since
-    return spot.time - since > 2 * delay * _SECOND - HEARTBEAT_SLACK
+    return since
 
 
 def judge_given_up(case: Case, ended: Spot) -> None:

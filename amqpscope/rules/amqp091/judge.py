@@ -418,7 +418,8 @@ class Judge(AnyJudge):
                 case.spot = spot
         cut_off = case.found > 0
         given_up = heartbeat.judge_end(case, reason, acknowledged, after_peer)
-        closing.judge_end(case, reason, acknowledged, after_peer, given_up or cut_off)
+        doubted = heartbeat.may_have_given_up(case)
+        closing.judge_end(case, reason, acknowledged, after_peer, given_up or cut_off, doubted)
         ended = reason == "fin" or reason == "rst"
         if ended and not 0 <= acknowledged <= peer.sent_end:
             peer.lost()  # it has said something more

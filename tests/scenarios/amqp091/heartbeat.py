@@ -56,6 +56,38 @@ def silent_and_nobody_attests_it(d: Dialogue091) -> None:
     d.goodbye()
 
 
+@told("the clock was set back before: it attests nothing")
+def silent_behind_a_clock_that_was_set_back(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.wait(seconds=-59)
+    heartbeats(d, 500, d.server, d.client)
+    heartbeats(d, 1500, d.server)
+    d.client.heartbeat().may_break("C-HB-SEND")
+    d.goodbye()
+
+
+@told("the clock was set back while the server was silent: the client may have waited for long")
+def given_up_while_the_clock_was_set_back(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    heartbeats(d, 1000, d.client)
+    d.wait(seconds=-59)
+    heartbeats(d, 2000, d.client)
+    d.client.fin().may_break("C-CLOSE-HANDSHAKE")
+    d.server.fin()
+
+
+@told("the clock was set back between the last heartbeat and the end")
+def given_up_right_behind_a_clock_that_was_set_back(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.client.heartbeat()
+    d.wait(seconds=-2)
+    d.client.fin().may_break("C-CLOSE-HANDSHAKE")
+    d.server.fin()
+
+
 @told("too long only by the longest stretch between two frames")
 def silent_and_hardly_attested(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
