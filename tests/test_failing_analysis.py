@@ -18,7 +18,6 @@ from support.tcp_writer import Capture as Tap
 
 from amqpscope.cli.audience import Audience
 from amqpscope.cli.live_session import LiveSession, Stop
-from amqpscope.pipeline import capture_set, chain, rows
 from amqpscope.policy import Given, Policy, load_policy
 from amqpscope.reading import Capture, check
 from amqpscope.report.rule_counts import RuleCounts
@@ -193,6 +192,9 @@ def test_a_pytest_run(poisoned: Path) -> None:
 
 def test_rows_of_the_pipeline(poisoned: Path) -> None:
     """The run goes on; it is told by the counts that the tasks report."""
+    pytest.importorskip("pyarrow")
+    from amqpscope.pipeline import capture_set, chain, rows
+
     made = rows.Rows()
     (one,) = capture_set.capture_sets([str(poisoned)], "file")
     tables = dict([*chain.read_set(one, made), *made.batches(True)])
