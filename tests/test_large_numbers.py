@@ -8,7 +8,8 @@ In a run of `make properties` all of them are tried, in others a share.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -69,16 +70,19 @@ def test_any_number_anywhere(protocol: str, part: int, tmp_path: Path) -> None:
         assert failures(everywhere(path, packets)) == []
 
 
-def told(chosen: list[Scenario], random: Random) -> Tap:
+def told(chosen: Sequence[Scenario], random: Random) -> Tap:
     """These dialogues, each with another number in some place."""
     tap = Tap()
     for number, scenario in enumerate(chosen):
         with counting() as written:
             scenario.dialogue()
-        wide = [place for place, width in enumerate(written.widths) if width == 8]
         all_places = range(len(written.widths))
+        wide = [place for place in all_places if written.widths[place] == 8]
+        if not all_places:
+            continue
         place = random.choice(wide if wide and random.random() < 0.5 else all_places)
-        with another(place, random.choice(fitting(written.widths[place]))):
+        # Some dialogues look at what was written, and end there.
+        with another(place, random.choice(fitting(written.widths[place]))), suppress(AssertionError):
             dialogue = DIALOGUES[scenario.namespace](capture=tap, client=client(number))
             scenario.tell(dialogue)
     return tap
@@ -88,14 +92,10 @@ def told(chosen: list[Scenario], random: Random) -> Tap:
 def test_where_rules_look(part: int, tmp_path: Path) -> None:
     """In the dialogues of the rules: those that count look closest there."""
     random = Random(part)
-    chosen = [one for one in share(scenarios(), 150, "large") if one.name not in _CHECKS_ITSELF]
+    chosen = share(scenarios(), 150, "large")
     for start in range(0, len(chosen), AT_ONCE):
         path = told(chosen[start : start + AT_ONCE], random).write(tmp_path / "rules.pcap")
         assert failures(everywhere(path)) == []
-
-
-# Its encoder looks at what was written.
-_CHECKS_ITSELF = ("encoded_otherwise",)
 
 
 # ---- the places where it failed --------------------------------------------------------------------------
