@@ -26,6 +26,7 @@ from amqpscope.analysis import ConnectionAnalysis
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_ENDED_CONNECTIONS, MAX_ENDINGS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.reassembly.stalls import WINDOW, Stall, Stalls
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.report.findings import expected_condition
@@ -58,6 +59,9 @@ _JUST_BEFORE = 10_000_000_000
 _QUIET = 60_000_000_000
 """Nanoseconds without a word that may be a reason to end something: the limits of services, and of what lies
 between the two, are minutes."""
+
+_STUCK = 3_000_000_000
+"""Nanoseconds in which nothing that a peer writes gets through, from which on it may give up."""
 
 _AT_ONCE = 5_000_000_000
 """Nanoseconds before an end that belong to it."""
@@ -164,8 +168,10 @@ class Following(ABC):
         self.whole = Thing("connection", None, None)
         self.things: list[Thing] = []
         self.more = 0
-        # Of the connection, once it is over; None if the capture ended before.
+        # Of the connection, once it is over; None if the capture ended before. And when each peer could not
+        # write.
         self.stream_end: StreamEnd | None = None
+        self.stalls: dict[str, Stalls] = {}
         # What the newest frame is about.
         self.about: Thing = self.whole
         # The errors that each peer has told of, the newest, while the other one has not gone on since.
@@ -190,6 +196,12 @@ class Following(ABC):
             while about is not None:
                 about.add(record.peer, mark)
                 about = about.around
+
+    def over(self, analysis: ConnectionAnalysis) -> None:
+        """The connection is over."""
+        self.stream_end = _stream_end(analysis)
+        for direction in (0, 1):
+            self.stalls[self.connection.peer(direction)] = analysis.tcp.stream(direction).stalls
 
     @abstractmethod
     def follow(self, record: FrameRecord) -> None:
@@ -322,7 +334,7 @@ def endings_of(
                 if connection.frames and wanted(connection):
                     spoke += 1
                     if connection in followed:
-                        followed[connection].stream_end = _stream_end(analysis)
+                        followed[connection].over(analysis)
         nothing = nothing_to(capture, "explain")
     found = []
     for connection, following in followed.items():
@@ -465,7 +477,35 @@ class Tracing:
         if not patience or silence <= patience:
             return []
         waited = f"{silence / _SECOND:.3f} s of silence of the {other}"
-        return [Step(f"{waited}, {name} allows {patience / _SECOND:g} s", last, None, 0, True)]
+        step = Step(f"{waited}, {name} allows {patience / _SECOND:g} s", last, None, 0, True)
+        return [step, *self._stalled(other, time - silence, time)]
+
+    def _stalled(self, peer: str, since: int, time: int) -> list[Step]:
+        """That a silent peer could not write for half of a time (ns) or more, and why."""
+        stalls = self._following.stalls.get(peer)
+        if stalls is None or stalls.free(since, time) > (time - since) // 2:
+            return []
+        within = [one for one in stalls.times if one.since < time and not 0 <= one.until <= since]
+        return [self._kept(peer, "", max(within, key=lambda one: one.cause == WINDOW), True)]
+
+    def _stuck(self, peer: str, time: int) -> list[Step]:
+        """That a peer could not write when it ended its stream at `time` (ns), and why."""
+        stalls = self._following.stalls.get(peer)
+        last = None if stalls is None else stalls.last()
+        if last is None or 0 <= last.until < time - _AT_ONCE or time - last.since < _STUCK:
+            return []
+        return [self._kept(peer, f" for {(time - last.since) / _SECOND:.3f} s", last, False)]
+
+    def _kept(self, peer: str, how_long: str, stall: Stall, sure: bool) -> Step:
+        """What kept a peer from writing."""
+        other = SERVER if peer == CLIENT else CLIENT
+        why = "its octets were sent again and not acknowledged"
+        if stall.cause == WINDOW:
+            why = f"the TCP window of the {other} left no room"
+        packet = int(stall.packet)
+        return Step(
+            f"the {peer} could not write{how_long}: {why} (from packet {packet})", None, None, packet, sure
+        )
 
     def _found(self, ended: Ended) -> tuple[Finding, bool] | None:
         """The finding that an error answers, and whether it is the one due for it."""
@@ -498,17 +538,19 @@ class Tracing:
         ):
             steps.append(Step(f"the {other} had told of an error before", told.mark, None, 0, False))
             return steps + self._causes(told, told is following.whole.ended)
+        steps += self._stuck(peer, time)
         if steps:
             return steps
         quiet = following.quiet(following.whole, time, packet)
         if quiet is not None:
-            return [_nothing_said(time, quiet)]
+            stalled = self._stalled(peer, quiet.time, time) or self._stalled(other, quiet.time, time)
+            return [_nothing_said(time, quiet), *stalled]
         silence, last = following.silence(other, time, packet)
         if last is None:
             return [Step(f"nothing of the {other} was captured before", None, None, 0, False)]
         if silence > _JUST_BEFORE:
             what = f"the {other} had said nothing for {silence / _SECOND:.3f} s"
-            return [Step(what, last, None, 0, False)]
+            return [Step(what, last, None, 0, False), *self._stalled(other, time - silence, time)]
         return [Step(f"the last that was captured of the {other} before", last, None, 0, False)]
 
 

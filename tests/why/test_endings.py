@@ -399,3 +399,56 @@ def test_a_close_is_told_of_its_answer(capsys: pytest.CaptureFixture[str], tmp_p
     capture.write_bytes(d.pcap())
     shown = amqpscope(capsys, "why", capture, closed).lines
     assert shown[shown.index("    the answer") + 1].split()[0] == str(answer)
+
+
+def stalled(by: str) -> Dialogue091:
+    """The client takes nothing more, or the server's octets get lost: with a heartbeat of 2 s, for 9 s."""
+    d = Dialogue091()
+    d.opened(tune={"heartbeat": 2})
+    d.channel(1)
+    d.server.deliver(b"x")
+    if by == "window":
+        d.client.end.window = 0
+        d.client.end.ack()
+        for _ in range(9):
+            d.wait(seconds=1)
+            d.client.heartbeat()
+    else:
+        for _ in range(9):
+            d.wait(seconds=1)
+            d.client.heartbeat()
+            d.server.end.retransmit()
+    return d
+
+
+@pytest.mark.parametrize(
+    ("by", "why"),
+    [
+        ("window", "the TCP window of the client left no room"),
+        ("resent", "its octets were sent again and not acknowledged"),
+    ],
+)
+def test_who_could_not_write_may_have_given_up(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, by: str, why: str
+) -> None:
+    d = stalled(by)
+    d.server.rst()
+    found = ends_of(capsys, d, tmp_path)
+    ((sure, what),) = reasons(found[0])
+    assert not sure
+    assert what.startswith("the server could not write for ")
+    assert why in what
+
+
+@pytest.mark.parametrize("by", ["window", "resent"])
+def test_who_is_silent_and_could_not_write(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, by: str
+) -> None:
+    d = stalled(by)
+    d.client.rst()
+    found = ends_of(capsys, d, tmp_path)
+    (silent, kept) = reasons(found[0])
+    assert silent[0]
+    assert silent[1].endswith(" s of silence of the server, the heartbeat allows 4 s")
+    assert kept[0]
+    assert kept[1].startswith("the server could not write: ")
