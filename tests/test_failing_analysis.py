@@ -192,7 +192,7 @@ def test_a_pytest_run(poisoned: Path) -> None:
 
 def test_rows_of_the_pipeline(poisoned: Path) -> None:
     """The run goes on; it is told by the counts that the tasks report."""
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyspark")
     from amqpscope.pipeline import capture_set, chain, rows
 
     made = rows.Rows()

@@ -30,9 +30,9 @@ from amqpscope.report.top.view import TopView
 from amqpscope.selection import Selection
 from amqpscope.watching import Batch, Watch
 
-HAS_ARROW = importlib.util.find_spec("pyarrow") is not None
+HAS_PIPELINE = all(importlib.util.find_spec(name) for name in ("pyarrow", "pyspark", "pandas"))
 
-if HAS_ARROW:
+if HAS_PIPELINE:
     from amqpscope.pipeline.capture_set import capture_sets
     from amqpscope.pipeline.chain import read_set
     from amqpscope.pipeline.rows import Rows
@@ -56,7 +56,7 @@ def ways(path: Path, packets: Iterable[int] = ()) -> list[Callable[[], Told]]:
         commands += [["why", "--format", form, str(path), str(packet)] for form in ("text", "json")]
     found: list[Callable[[], Told]] = [partial(_command, command) for command in commands]
     found += [partial(_live, path, form) for form in ("text", "ndjson", "top")]
-    if HAS_ARROW:
+    if HAS_PIPELINE:
         found.append(partial(_rows, path))
     return found
 
