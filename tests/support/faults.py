@@ -1223,6 +1223,13 @@ def challenge_before_init(peer: Peer) -> Said | None:
     return None
 
 
+@breaks("SA-SEQ-INIT")
+def success_before_init(peer: Peer) -> Said | None:
+    if peer.side == SERVER and "sasl-mechanisms" in peer.sasl_said and "sasl-init" not in peer.sasl_heard:
+        return sasl_fault(peer, "sasl-outcome", code=0)
+    return None
+
+
 @breaks("SA-SEQ-RESP")
 def response_without_challenge(peer: Peer) -> Said | None:
     answered = peer.sasl_heard.count("sasl-challenge") <= peer.sasl_said.count("sasl-response")

@@ -8,7 +8,7 @@ from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 from dissectors.amqp10.values import Map, UInt
 from dissectors.wire import i64
 
-__all__ = ["judge_any", "judge_close", "judge_open", "speaks_the_draft"]
+__all__ = ["frame_before_header", "judge_any", "judge_close", "judge_open", "speaks_the_draft"]
 
 
 def frame_before_header(case: Case) -> None:

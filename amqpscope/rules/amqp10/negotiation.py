@@ -147,10 +147,10 @@ def client_waits_for_the_header(case: Case) -> None:
 
 
 def sasl_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
-    """A protocol header for SASL has another version than 1.0.0, or SASL begins without one.
+    """A protocol header for SASL has another version than 1.0.0.
 
     Why it matters: there is one version of the SASL layer; the other side cannot know what is meant.
-    Silent when: the start of the stream, or octets since, were not captured.
+    Silent when: the header was not captured. SASL frames without one are told by C-HDR-FIRST.
     """
     case.report(
         "amqp10/SA-HDR",

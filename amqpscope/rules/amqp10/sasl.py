@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from amqpscope.model import CLIENT
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.connection import frame_before_header
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.frame import ProtocolHeader
@@ -26,13 +27,16 @@ def frame_of_the_other_layer(case: Case) -> None:
 
 
 def no_header_after_the_outcome(case: Case) -> None:
-    """After a successful outcome an AMQP frame is sent without a new protocol header.
+    """After a successful outcome an AMQP frame is sent without a new protocol header, or SASL begins anew.
 
-    Why it matters: the header opens the AMQP layer on top of SASL.
+    Why it matters: the header of AMQP, or of TLS, opens the layer on top of SASL.
     Silent when: octets since the SASL header, or that itself, were not captured.
     """
     name = case.record.frame.name
-    case.report("amqp10/SA-OK-HDR", f"{name} is sent after the outcome without a protocol header")
+    message = f"{name} is sent after the outcome without a protocol header"
+    if name == "header":
+        message = "the protocol header for SASL is sent again after the outcome"
+    case.report("amqp10/SA-OK-HDR", message)
 
 
 def header_before_the_outcome(case: Case) -> None:
@@ -63,9 +67,13 @@ def header_after_failure(case: Case, code: int, certainty: int) -> None:
 def judge_header(case: Case, body: ProtocolHeader) -> None:
     """The rules about a protocol header behind a SASL exchange."""
     me = case.me
-    if me.layer != "SASL" or body.protocol() == "SASL":
+    if me.layer != "SASL":
         return
     outcome = me.outcome
+    if body.protocol() == "SASL":
+        if me.whole and outcome is not None and outcome.code == 0:
+            no_header_after_the_outcome(case)
+        return
     if outcome is not None:
         code = outcome.code
         if code is not None and code != 0:
@@ -224,6 +232,17 @@ def mechanism_accepted_that_was_not_offered(case: Case) -> None:
     )
 
 
+def success_before_init(case: Case) -> None:
+    """A server sends a successful outcome before it can have received the client's sasl-init.
+
+    Why it matters: nobody has said who the client is, and with which mechanism: a login without one.
+    Silent when: octets of either peer were not captured, or the outcome is a failure: a server may end the
+    exchange at any time.
+    """
+    if case.me.init is None and case.me.whole:
+        case.report("amqp10/SA-SEQ-INIT", "the outcome ok is sent before the client's sasl-init is received")
+
+
 def outcome_data_on_failure(case: Case, body: SaslOutcome) -> None:
     """A failed outcome carries additional-data.
 
@@ -251,6 +270,9 @@ def judge_frame(case: Case) -> None:
     if me.whole and me.layer == "AMQP 1.0":
         frame_of_the_other_layer(case)
         return
+    if me.whole and me.layer == "" and me.frames == 0:
+        frame_before_header(case)
+        return
     frame_larger_than_512_octets(case)
     frame_with_extended_header(case)
     frame_with_octets_6_and_7(case)
@@ -276,6 +298,8 @@ def judge_frame(case: Case) -> None:
             first_frame_is_not_mechanisms(case)
         if case.found == found and isinstance(body, SaslChallenge):
             challenge_out_of_turn(case)
+        if case.found == found and isinstance(body, SaslOutcome) and body.code == 0:
+            success_before_init(case)
         if case.found == found and me.whole and isinstance(body, (SaslChallenge, SaslOutcome)):
             mechanism_accepted_that_was_not_offered(case)
 
@@ -345,6 +369,7 @@ RULES = {
     "amqp10/SA-INIT-OFFERED": mechanism_not_offered,
     "amqp10/SA-INIT-ONCE": second_init,
     "amqp10/SA-SEQ-CHAL": challenge_out_of_turn,
+    "amqp10/SA-SEQ-INIT": success_before_init,
     "amqp10/SA-SEQ-RESP": response_without_challenge,
     "amqp10/SA-INIT-UNSUP": mechanism_accepted_that_was_not_offered,
     "amqp10/SA-FAIL-CLOSE": reset_after_failure,

@@ -190,6 +190,59 @@ def challenge_out_of_turn(d: Dialogue) -> None:
     _on(d)
 
 
+@pair("SA-SEQ-INIT", cut=without("server header"))
+def success_before_init(d: Dialogue) -> None:
+    _layer(d)
+    d.server.mechanisms()
+    if d.wrong:
+        d.server.outcome().breaks("SA-SEQ-INIT")
+        d.server.fin()
+        d.client.fin()
+    else:
+        d.client.init()
+        d.server.outcome()
+        _on(d)
+
+
+@legal("a server may refuse before anybody has logged in")
+def failure_before_init(d: Dialogue) -> None:
+    _layer(d)
+    d.server.mechanisms()
+    d.server.outcome(3)
+    d.server.fin()
+    d.client.fin()
+
+
+@pair("SA-OK-HDR", cut=without("server header"))
+def sasl_again_after_the_outcome(d: Dialogue) -> None:
+    _layer(d)
+    d.server.mechanisms()
+    d.client.init()
+    d.server.outcome()
+    if d.wrong:
+        d.client.header(3).breaks("SA-OK-HDR")
+        d.server.fin()
+        d.client.fin()
+    else:
+        _on(d)
+
+
+@pair("C-HDR-FIRST")
+def sasl_frame_before_any_header(d: Dialogue) -> None:
+    if d.wrong:
+        d.server.header(3)
+        d.server.mechanisms()
+        d.client.init().breaks("C-HDR-FIRST")
+        d.server.fin()
+        d.client.fin()
+    else:
+        _layer(d)
+        d.server.mechanisms()
+        d.client.init()
+        d.server.outcome()
+        _on(d)
+
+
 @pair("SA-SEQ-RESP", cut=without("server header"))
 def response_without_challenge(d: Dialogue) -> None:
     _layer(d)
