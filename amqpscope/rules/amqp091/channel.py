@@ -21,6 +21,7 @@ from dissectors.amqp091.methods import (
     ChannelOpen,
     ChannelOpenOk,
 )
+from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_state"]
 
@@ -288,12 +289,12 @@ def judge_state(case: Case, method: Method) -> bool:
 
 
 def close_never_answered(case: Case, channel: Channel, closing: Closing) -> None:
-    """channel.close is not answered by the time that its receiver ends the connection, long after.
+    """channel.close is not answered by the time that its receiver, long after, ends or is heard of last.
 
     Why it matters: the number stays taken, at the broker and in the client, until the connection ends.
-    Silent when: the receiver itself shows by no frame that it has processed the close, or the connection is
-    not closed or was soon after, or octets since the channel was opened were not captured. Possible when the
-    capturing clock was set back: then it does not tell how long that was.
+    Silent when: the receiver itself shows by no frame that it has processed the close, or is heard of last
+    soon after it, or octets since the channel was opened were not captured. Possible when the capturing clock
+    was set back: then it does not tell how long that was.
     """
     case.report(
         "amqp091/CH-CLOSE-REPLY",
@@ -308,9 +309,9 @@ def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing
     """A peer that has closed a channel itself does not answer the other one's channel.close.
 
     Why it matters: each of the two closes wants its answer; the number stays taken until the connection ends.
-    Silent when: the peer itself shows by no frame that it has processed the other one's close, or the
-    connection is not closed or was soon after, or octets since the channel was opened were not captured.
-    Possible when the capturing clock was set back.
+    Silent when: the peer itself shows by no frame that it has processed the other one's close, or is
+    heard of last soon after it, or octets since the channel was opened were not captured. Possible when the
+    capturing clock was set back.
     """
     case.report(
         "amqp091/CH-CLOSE-CROSS",
@@ -322,8 +323,11 @@ def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing
     )
 
 
-def judge_end(case: Case) -> None:
-    """A peer closes the connection, or answers that close: which closes of channels it owes an answer."""
+def judge_end(case: Case, last: i64) -> None:
+    """A peer closes the connection, answers that close, or ends: which closes of channels it owes an answer.
+
+    last: when it said something for the last time (ns).
+    """
     me = case.me
     if case.view.finished(me.by_client):
         return
@@ -335,7 +339,7 @@ def judge_end(case: Case) -> None:
         closing = _closing(case, channel, False)
         if closing is None or not me.knowledge.confirmed(closing.end):
             continue
-        if me.stalls.free(closing.time, case.record.time) < MAX_CLOSE_UNANSWERED:
+        if me.stalls.free(closing.time, last) < MAX_CLOSE_UNANSWERED:
             continue
         case.channel = channel
         if _closing(case, channel, True) is None:

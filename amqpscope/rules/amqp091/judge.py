@@ -277,7 +277,7 @@ class Judge(AnyJudge):
     def connection_method(self, case: Case, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
         if isinstance(method, (ConnectionClose, ConnectionCloseOk)):
-            channel_rules.judge_end(case)
+            channel_rules.judge_end(case, case.record.time)
         if case.view.state != "OPEN" or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             if not negotiation.judge_set_up(case, method):
                 return
@@ -420,6 +420,7 @@ class Judge(AnyJudge):
         given_up = heartbeat.judge_end(case, reason, acknowledged, after_peer)
         doubted = heartbeat.may_have_given_up(case)
         closing.judge_end(case, reason, acknowledged, after_peer, given_up or cut_off, doubted)
+        channel_rules.judge_end(case, me.last_time)
         ended = reason == "fin" or reason == "rst"
         if ended and not 0 <= acknowledged <= peer.sent_end:
             peer.lost()  # it has said something more

@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
-from dissectors.amqp091.methods import ConnectionClose
+from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 
 __all__ = ["judge_reaction", "note_offence"]
 
@@ -52,6 +52,8 @@ def judge_reaction(case: Case) -> None:
     if kind == "over" or me.knowledge.could < me.offence_end:
         return
     method = case.record.frame.body
+    if isinstance(method, ConnectionCloseOk):
+        return  # the connection is over: whether it would have gone on is not known
     if not isinstance(method, ConnectionClose):
         if kind != "fatal" and me.knowledge.confirmed(me.offence_end):
             # It answers what came behind, as if nothing had happened.

@@ -118,7 +118,7 @@ def judge_method(case: Case, channel: Channel, method: Method) -> bool:
         queue = channel.demands if by_client else channel.requests
         answer_out_of_turn(case, queue[0])
     elif at < 0:
-        if definition.name not in channel.unawaited:
+        if definition.name not in (channel.unawaited_by_server if by_client else channel.unawaited):
             answer_to_nothing(case)
             return False
         if not by_client:

@@ -87,8 +87,9 @@ class Channel:
         self.closed_by_server: Closing | None = None
         self.requests: list[Request] = []
         self.demands: list[Request] = []
-        # Methods that would answer what was asked with no-wait.
+        # Methods that would answer what the client, or the server, asked with no-wait.
         self.unawaited: set[str] = set()
+        self.unawaited_by_server: set[str] = set()
         # The last request of each kind with no-wait, by its name.
         self.unheard: dict[str, Request] = {}
         # Methods that would answer what came after the close, and was discarded.
@@ -257,7 +258,7 @@ class Channel:
             return
         request = Request.of(method, self.queue or "", end, packet, time)
         if not waits(method):
-            self.unawaited.update(responses)
+            (self.unawaited if by_client else self.unawaited_by_server).update(responses)
             self.unheard[request.name] = request
             return
         queue = self.requests if by_client else self.demands
@@ -432,6 +433,7 @@ class Channel:
         self.requests = []
         self.demands = []
         self.unawaited = set()
+        self.unawaited_by_server = set()
         self.unheard = {}
         self.deliveries = Deliveries(self.deliveries.counting)
         self.consumers.empty(self.deliveries)
@@ -448,7 +450,9 @@ class Channel:
             tuple(None if one is None else one.dump() for one in closes),
             tuple(request.dump() for request in self.requests),
             tuple(request.dump() for request in self.demands),
-            (tuple(sorted(self.unawaited)), tuple(sorted(self.discarded))),
+            tuple(
+                tuple(sorted(names)) for names in (self.unawaited, self.unawaited_by_server, self.discarded)
+            ),
             tuple(request.dump() for request in self.unheard.values()),
             (self.queue, int(self.declared_end)),
             (self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
@@ -473,7 +477,9 @@ class Channel:
         channel.closed_by_server = None if second is None else Closing.load(second)
         channel.requests = [Request.load(one) for one in requests]
         channel.demands = [Request.load(one) for one in demands]
-        channel.unawaited, channel.discarded = (set(names) for names in unawaited)
+        channel.unawaited, channel.unawaited_by_server, channel.discarded = (
+            set(names) for names in unawaited
+        )
         channel.unheard = {one[0]: Request.load(one) for one in unheard}
         channel.queue, channel.declared_end = declared
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags

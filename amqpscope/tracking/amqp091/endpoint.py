@@ -92,8 +92,11 @@ def begins_otherwise(frame: Frame) -> bool:
 
 
 def _ours(header: ProtocolHeader) -> bool:
-    """Whether it asks for AMQP 0-9-1. What a client says behind another one is not looked at."""
-    return header.protocol() == "AMQP 0-9-1"
+    """Whether it asks for AMQP 0-9-1, or for 0-9, which has the same set-up and frames.
+
+    Some clients of 0-9-1 ask for 0-9, as aioamqp. What a client says behind another one is not looked at.
+    """
+    return header.protocol() in ("AMQP 0-9-1", "AMQP 0-9")
 
 
 class Endpoint(Recipient):
@@ -320,6 +323,10 @@ class Endpoint(Recipient):
                 knowledge.prove(queue[at].end)
             elif name == "channel.close-ok":
                 closing = channel.closed_by_server if self.by_client else channel.closed_by_client
+                if closing is not None:
+                    knowledge.prove(closing.end)
+            elif name == "connection.close-ok":
+                closing = self.view.closed_by_server if self.by_client else self.view.closed_by_client
                 if closing is not None:
                     knowledge.prove(closing.end)
 
