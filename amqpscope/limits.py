@@ -470,6 +470,10 @@ Of a channel with more no return is held against anything."""
 MAX_ENTITY_DEEDS: Final = 64
 """Deeds to one exchange or queue that are looked through for what was known of it."""
 
+MAX_RETURNED_DEEDS: Final = 1024
+"""Deeds to one queue. Of one with more nothing is concluded from a message that was returned: all of them are
+looked through for each such message."""
+
 MIN_TELLING_BODY: Final = 16
 """Octets of a body that a message without a message-id is found again by. Shorter ones come again."""
 

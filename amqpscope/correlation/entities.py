@@ -165,7 +165,7 @@ class _Judge:
         elif method == "basic.consume" or method == "basic.get":
             self._read(name, deed, known)
         elif method == "queue.bind" and deed.outcome == "closed" and deed.code == 506:
-            bound = self.host.count_bindings(deed)
+            bound = self.host.count_bindings(deed, _BINDINGS)
             if bound < _BINDINGS:
                 self.findings.append(entities.too_few_bindings(deed, bound))
 
@@ -202,11 +202,14 @@ class _Judge:
                         findings.append(entities.passive_queue_that_is_gone(deed, known.by))
             return
         if refused and deed.code == 506:
-            count = self.host.count_declared(kind)
-            if kind == "exchange" and count < _EXCHANGES:
-                findings.append(entities.too_few_exchanges(deed, count))
-            elif kind == "queue" and count < _QUEUES:
-                findings.append(entities.too_few_queues(deed, count))
+            if kind == "exchange":
+                count = self.host.count_declared(kind, _EXCHANGES)
+                if count < _EXCHANGES:
+                    findings.append(entities.too_few_exchanges(deed, count))
+            else:
+                count = self.host.count_declared(kind, _QUEUES)
+                if count < _QUEUES:
+                    findings.append(entities.too_few_queues(deed, count))
             return
         made = None if known is None or known.state != THERE else known.made
         what = [] if made is None else entities.differences(made, deed)
@@ -338,25 +341,19 @@ class _Judge:
             if made is not None:
                 self.findings.append(entities.own_name_does_not_lead_there(deed, made))
             return
-        for key, deeds in self.host.bindings.items():
-            if key[1] != deed.exchange or key[2] != deed.key or not key[0] or not self.host.is_direct(deed):
-                continue
-            if any(one.method.endswith(".unbind") and one.outcome != "closed" for one in deeds):
-                continue
-            for one in deeds[:MAX_ENTITY_DEEDS]:
-                if one.method == "queue.bind" and one.outcome == "ok" and precedes(one, deed):
-                    if self.host.kept(one, deed):
-                        self.findings.append(entities.bound_queue_not_reached(deed, one))
-                        return
+        if self.host.is_direct(deed):
+            binding = self.host.route_of(deed)
+            if binding is not None:
+                self.findings.append(entities.bound_queue_not_reached(deed, binding))
 
     def _not_cancelled(self, deed: Deed) -> None:
         """The server closed the channel over a cancel."""
-        for queue, consumers in self.host.consumers.items():
-            for consumer in consumers:
-                if consumer.connection is deed.connection and consumer.channel == deed.channel:
-                    if consumer.tag == deed.tag and consumer.outcome == "ok" and precedes(consumer, deed):
-                        for one in self.host.queues.get(queue, []):
-                            if one.method == "queue.delete" and one.outcome == "ok":
-                                if precedes(consumer, one) and precedes(one, deed):
-                                    self.findings.append(entities.cancel_refused_without_queue(deed, one))
-                                    return
+        key = (id(deed.connection), deed.channel, deed.tag)
+        for consumer in self.host.consumers_by_tag.get(key, [])[:MAX_ENTITY_DEEDS]:
+            if consumer.outcome != "ok" or not precedes(consumer, deed):
+                continue
+            for one in self.host.queues.get(consumer.queue, []):
+                if one.method == "queue.delete" and one.outcome == "ok":
+                    if precedes(consumer, one) and precedes(one, deed):
+                        self.findings.append(entities.cancel_refused_without_queue(deed, one))
+                        return

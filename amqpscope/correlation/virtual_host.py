@@ -13,10 +13,12 @@ If octets of any connection to the address were missed, or deeds forgotten, noth
 of a name to which something was done over two addresses (the nodes of a cluster).
 """
 
+from bisect import bisect_right
+from itertools import accumulate, islice
 from typing import Final
 
 from amqpscope.correlation.order import by_time
-from amqpscope.limits import MAX_ENTITY_DEEDS
+from amqpscope.limits import MAX_ENTITY_DEEDS, MAX_RETURNED_DEEDS
 from amqpscope.tracking.amqp091.deeds import AUTO_DELETE, EXCLUSIVE, NO_WAIT, PASSIVE, Deed
 from amqpscope.tracking.amqp091.summary import Summary
 
@@ -85,15 +87,35 @@ class VirtualHost:
         self.exchanges: dict[str, list[Deed]] = {}
         self.bindings: dict[tuple[str, ...], list[Deed]] = {}
         self.consumers: dict[str, list[Deed]] = {}
-        # Of a connection's channel: what ends consumers there.
-        self.ends: dict[tuple[int, int], list[Deed]] = {}
+        # By connection, channel and tag: consumers, and what ends them. By connection and channel: its ends.
+        self.consumers_by_tag: dict[tuple[int, int, str], list[Deed]] = {}
+        self._cancels: dict[tuple[int, int, str], list[Deed]] = {}
+        self._closes: dict[tuple[int, int], list[Deed]] = {}
+        # Deeds of which nobody need look through all: those that delete a queue or exchange, or may have made
+        # one that goes by itself, by what they name; bindings by exchange, and by exchange and key.
+        self._hazards: dict[tuple[str, str], list[Deed]] = {}
+        self._from: dict[str, list[list[Deed]]] = {}
+        # The types that an exchange was declared with.
+        self._kinds: dict[str, set[str]] = {}
+        self._routed: dict[tuple[str, str], list[list[Deed]]] = {}
+        # By the identity of a list of deeds to a binding: where the first is that takes it away.
+        self._unbound: dict[int, int] = {}
+        # By kind and name, where each deed stands; made when it is asked for.
+        self._places: dict[tuple[str, str], dict[int, int]] = {}
         for deed in deeds:
             self._sort(deed)
+        # When connections began, in order, and for each place when the last of those up to it ended.
+        spans = sorted((int(one.connection.began), int(one.ended)) for one in summaries)
+        self._begins: list[int] = [began for began, _ in spans]
+        self._latest: list[int] = list(accumulate((ended for _, ended in spans), max))
 
     def _sort(self, deed: Deed) -> None:
         method = deed.method
-        if method in ("basic.cancel", "server cancels", "channel.close"):
-            self.ends.setdefault((id(deed.connection), deed.channel), []).append(deed)
+        if method == "channel.close":
+            self._closes.setdefault((id(deed.connection), deed.channel), []).append(deed)
+            return
+        if method in ("basic.cancel", "server cancels"):
+            self._cancels.setdefault((id(deed.connection), deed.channel, deed.tag), []).append(deed)
             return
         if method == "basic.return":
             return
@@ -101,12 +123,29 @@ class VirtualHost:
             self.queues.setdefault(deed.queue, []).append(deed)
         if deed.exchange:
             self.exchanges.setdefault(deed.exchange, []).append(deed)
+            if method == "exchange.declare" and deed.outcome == "ok" and not deed.has(PASSIVE):
+                self._kinds.setdefault(deed.exchange, set()).add(deed.kind)
         if deed.destination and deed.destination != deed.exchange:
             self.exchanges.setdefault(deed.destination, []).append(deed)
         if method in ("queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind"):
-            self.bindings.setdefault(_binding(deed), []).append(deed)
+            self._sort_binding(deed)
         elif method == "basic.consume" and deed.queue:
             self.consumers.setdefault(deed.queue, []).append(deed)
+            self.consumers_by_tag.setdefault((id(deed.connection), deed.channel, deed.tag), []).append(deed)
+        elif deed.outcome != "closed" and (_deletes(deed) or _may_go(deed)):
+            self._hazards.setdefault(what_of(deed), []).append(deed)
+
+    def _sort_binding(self, deed: Deed) -> None:
+        key = _binding(deed)
+        deeds = self.bindings.get(key)
+        if deeds is None:
+            deeds = self.bindings[key] = []
+            self._from.setdefault(deed.exchange, []).append(deeds)
+            if deed.queue:
+                self._routed.setdefault((deed.exchange, deed.key), []).append(deeds)
+        if deed.method.endswith(".unbind") and deed.outcome != "closed":
+            self._unbound.setdefault(id(deeds), len(deeds))
+        deeds.append(deed)
 
     # What was known of a queue or an exchange
 
@@ -153,10 +192,11 @@ class VirtualHost:
         deeds = (self.queues if kind == "queue" else self.exchanges).get(name)
         if deeds is None:
             return None
-        for at, one in enumerate(deeds):
-            if one is deed:
-                return self.known(deeds, at, kind, name)
-        return None
+        places = self._places.get((kind, name))
+        if places is None:
+            places = self._places[kind, name] = {id(one): at for at, one in enumerate(deeds)}
+        at = places.get(id(deed))
+        return None if at is None else self.known(deeds, at, kind, name)
 
     def lasting(self, known: Known | None, kind: str) -> Deed | None:
         """How something was declared that is there and does not go by itself."""
@@ -170,7 +210,7 @@ class VirtualHost:
     def lasting_queue(self, name: str, deed: Deed) -> Deed | None:
         """The declaration of a queue that was there when a message was published, and goes not by itself."""
         deeds = self.queues.get(name)
-        if not deeds:
+        if not deeds or len(deeds) > MAX_RETURNED_DEEDS:
             return None
         later = [one for one in deeds if precedes(deed, one)]
         at = len(deeds) - len(later)
@@ -188,25 +228,21 @@ class VirtualHost:
             return f"'{name}'" in deed.text and f"'{other}'" not in deed.text
         return True
 
-    def count_declared(self, kind: str) -> int:
-        """How many queues, or exchanges, were declared."""
+    def count_declared(self, kind: str, most: int) -> int:
+        """How many queues, or exchanges, were declared; `most` stands for any more."""
         names = self.queues if kind == "queue" else self.exchanges
-        return sum(
-            1
-            for deeds in names.values()
+        declared = (
+            name
+            for name, deeds in names.items()
             if any(one.method == f"{kind}.declare" and one.outcome == "ok" for one in deeds)
         )
+        return sum(1 for _ in islice(declared, most))
 
     def is_direct(self, deed: Deed) -> bool:
         """Whether the exchange of a deed is a direct one."""
         if deed.exchange == "amq.direct":
             return True
-        kinds = {
-            one.kind
-            for one in self.exchanges.get(deed.exchange, [])
-            if one.method == "exchange.declare" and one.outcome == "ok" and not one.has(PASSIVE)
-        }
-        return kinds == {"direct"}
+        return self._kinds.get(deed.exchange) == {"direct"}
 
     def _shows(self, deed: Deed, kind: str, name: str) -> int:
         """What a deed shows of a queue or an exchange once it is done."""
@@ -250,11 +286,12 @@ class VirtualHost:
 
     def _server_ran(self, by: Deed, deed: Deed) -> bool:
         """Whether some connection lasted all the time between two deeds."""
-        for one in self.summaries.values():
-            if one.connection is by.connection or one.connection.began <= by.over:
-                if one.connection is deed.connection or one.ended >= deed.spot.time:
-                    return True
-        return False
+        if by.connection is deed.connection or self.summaries[id(by.connection)].ended >= deed.spot.time:
+            return True
+        if deed.connection.began <= by.over:
+            return True
+        before = bisect_right(self._begins, by.over)
+        return before > 0 and self._latest[before - 1] >= deed.spot.time
 
     def lives(self, made: Deed, deed: Deed) -> bool:
         """Whether the connection of the first deed was in use when the second had its answer."""
@@ -286,15 +323,18 @@ class VirtualHost:
         # Whoever ends it does so from when it is said.
         if consumer.connection is not deed.connection and not self.lives(consumer, deed):
             return False
-        for end in self.ends.get((id(consumer.connection), consumer.channel), []):
-            if end.method != "channel.close" and end.tag != consumer.tag:
-                continue
-            if end.spot.time < consumer.spot.time:
-                continue
-            if not _after(end, deed):
+        where = (id(consumer.connection), consumer.channel)
+        for ends in (self._closes.get(where, []), self._cancels.get((*where, consumer.tag), [])):
+            if len(ends) > MAX_ENTITY_DEEDS:
                 return False
-        for one in self.queues.get(consumer.queue, []):
-            if one.method == "queue.delete" and one is not deed and one.outcome != "closed":
+            for end in ends:
+                if end.spot.time >= consumer.spot.time and not _after(end, deed):
+                    return False
+        hazards = self._hazards.get(("queue", consumer.queue), [])
+        if len(hazards) > MAX_ENTITY_DEEDS:
+            return False
+        for one in hazards:
+            if _deletes(one) and one is not deed:
                 if not precedes(one, consumer) and not precedes(deed, one):
                     return False
         return True
@@ -306,9 +346,8 @@ class VirtualHost:
         deed = deeds[at]
         if not self.sure:
             return None
-        for one in deeds[:at]:
-            if one.method in ("queue.unbind", "exchange.unbind") and one.outcome != "closed":
-                return None
+        if self._unbound.get(id(deeds), at) < at:
+            return None
         for one in reversed(deeds[max(at - MAX_ENTITY_DEEDS, 0) : at]):
             if one.outcome == "ok" and precedes(one, deed) and self.kept(one, deed):
                 return one
@@ -316,24 +355,32 @@ class VirtualHost:
 
     def binding_of(self, exchange: str, deed: Deed) -> Deed | None:
         """A binding of which the exchange is the source, that is there when a deed is done."""
-        for key, deeds in self.bindings.items():
-            if key[1] == exchange and not any(
-                one.method.endswith(".unbind") and one.outcome != "closed" for one in deeds
-            ):
-                for one in deeds[:MAX_ENTITY_DEEDS]:
-                    if one.method.endswith(".bind") and one.outcome == "ok":
-                        if precedes(one, deed) and self.kept(one, deed):
-                            return one
+        return self._binding_among(self._from.get(exchange, []), deed)
+
+    def route_of(self, deed: Deed) -> Deed | None:
+        """A binding of a queue that leads there from the exchange and key of a deed when it is done."""
+        return self._binding_among(self._routed.get((deed.exchange, deed.key), []), deed, "queue.bind")
+
+    def _binding_among(self, bindings: list[list[Deed]], deed: Deed, method: str = "") -> Deed | None:
+        """One of the first of these that was never taken away, and is there when a deed is done."""
+        for deeds in bindings[:MAX_ENTITY_DEEDS]:
+            if id(deeds) in self._unbound:
+                continue
+            for one in deeds[:MAX_ENTITY_DEEDS]:
+                bound = one.method == method if method else one.method.endswith(".bind")
+                if bound and one.outcome == "ok" and precedes(one, deed) and self.kept(one, deed):
+                    return one
         return None
 
-    def count_bindings(self, deed: Deed) -> int:
-        """How many bindings of its queue are known when a deed is done."""
-        return sum(
-            1
+    def count_bindings(self, deed: Deed, most: int) -> int:
+        """How many bindings of its queue are known when a deed is done; `most` stands for any more."""
+        bound = (
+            key
             for key, deeds in self.bindings.items()
             if key[0] == deed.queue
             and any(one.outcome == "ok" and one.method == "queue.bind" for one in deeds)
         )
+        return sum(1 for _ in islice(bound, most))
 
     def kept(self, binding: Deed, deed: Deed) -> bool:
         """Whether nothing was deleted that a binding is between, from when it was made to a deed."""
@@ -343,19 +390,35 @@ class VirtualHost:
                 continue
             if (kind, name) in self.elsewhere:
                 return False
-            for one in (self.queues if kind == "queue" else self.exchanges).get(name, []):
-                if one is deed or one.outcome == "closed":
+            hazards = self._hazards.get((kind, name), [])
+            if len(hazards) > MAX_ENTITY_DEEDS:
+                return False
+            for one in hazards:
+                if one is deed:
                     continue
-                if one.method == f"{kind}.delete" and not precedes(one, binding) and not precedes(deed, one):
-                    return False
-                if one.method == f"{kind}.declare" and not one.has(PASSIVE):
-                    # It may go by itself, and with it the binding.
-                    if one.has(AUTO_DELETE) or one.arguments is None or b"x-expires" in one.arguments:
+                if _deletes(one):
+                    if not precedes(one, binding) and not precedes(deed, one):
                         return False
-                    if one.has(EXCLUSIVE) and one.connection is not deed.connection:
-                        if not self.lives(one, deed):
-                            return False
+                elif not one.has(EXCLUSIVE) or _goes_by_itself(one):
+                    return False  # and with it the binding
+                elif one.connection is not deed.connection and not self.lives(one, deed):
+                    return False
         return binding.connection is deed.connection or self._server_ran(binding, deed)
+
+
+def _deletes(deed: Deed) -> bool:
+    """Whether it unmakes what it names."""
+    return deed.method in ("queue.delete", "exchange.delete")
+
+
+def _may_go(deed: Deed) -> bool:
+    """Whether it may make something that is gone later without being deleted."""
+    return changes(deed) and not _deletes(deed) and (deed.has(EXCLUSIVE) or _goes_by_itself(deed))
+
+
+def _goes_by_itself(deed: Deed) -> bool:
+    """Whether what it declares may be gone while its connection lives."""
+    return deed.has(AUTO_DELETE) or deed.arguments is None or b"x-expires" in deed.arguments
 
 
 def _after(end: Deed, deed: Deed) -> bool:

@@ -183,7 +183,7 @@ def half_open_million(path: Path) -> None:
     half_open(path, 1_000_000)
 
 
-def many_connections(path: Path, connections: int = 20_000, faulty: bool = False, whole: bool = True) -> None:
+def many_connections(path: Path, connections: int = 6000, faulty: bool = False, whole: bool = True) -> None:
     """Connections of which a header and an open is all that was captured.
 
     faulty: the open has no container-id. whole: each begins with a SYN and ends with an RST, so that it
@@ -205,7 +205,7 @@ def many_connections(path: Path, connections: int = 20_000, faulty: bool = False
 
 
 def many_faulty_connections(path: Path) -> None:
-    many_connections(path, 10_000, faulty=True)
+    many_connections(path, 3000, faulty=True)
 
 
 def many_connections_by_hand(path: Path) -> None:

@@ -28,6 +28,9 @@ WAYS = (
     "check --fail-on never",
     "check --fail-on never --format json",
     "check --fail-on never --format ndjson",
+    "check --fail-on never --format junit",
+    "check --fail-on never --format markdown",
+    "why --end",
 )
 FEW = ("read -vv", "summary --all --format json", "check --fail-on never")
 
@@ -36,6 +39,9 @@ GROWTH = {
     "half_open": 160,  # MAX_SILENT_CONNECTIONS and MAX_OTHER_CONNECTIONS; half of that compiled
     "frames_of_4_gib": 128,  # MAX_KEPT_FRAME: its pieces, the whole, and what of it does not decode
     "large_maps": 96,  # an object for each of many values of one message, up to MAX_VALUES
+    # Those that are over within a block of the file, and MAX_LINGERING of them; a third of that compiled.
+    "many_connections": 96,
+    "many_faulty_connections": 96,
     "many_sessions_and_links": 256,  # 8,000 sessions with both their ends
 }
 
