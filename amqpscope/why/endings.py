@@ -32,6 +32,7 @@ from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.outcome import nothing_to
 from amqpscope.rereadable import Rereadable
+from amqpscope.rules.catalogue import rule
 from amqpscope.rules.profiles import weight
 from amqpscope.why.place import Mark
 
@@ -450,7 +451,9 @@ class Tracing:
             found = self._found(ended)
             if found is not None:
                 finding, due = found
-                what = "this is due for it" if due else "found before it"
+                what = "found before it"
+                if due:
+                    what = "this is due for it" if _due(finding, ended) else "brokers answer it so"
                 return [Step(what, None, finding, int(finding.packet), due)]
         if ended.cause is not None:
             return [ended.cause]
@@ -508,7 +511,7 @@ class Tracing:
         )
 
     def _found(self, ended: Ended) -> tuple[Finding, bool] | None:
-        """The finding that an error answers, and whether it is the one due for it."""
+        """The finding that an error answers, and whether it is one that such a fault is answered with."""
         best: tuple[Finding, bool] | None = None
         before = ended.before
         for finding in self._findings:
@@ -518,7 +521,7 @@ class Tracing:
                 continue
             if before is not None and int(finding.packet) < before.packet:
                 continue  # that was the answer to it
-            due = _due(finding, ended)
+            due = _due(finding, ended) or _usual(finding, ended)
             if weight(finding) != "error" and not due:
                 continue
             if best is None or due > best[1] or (due == best[1] and finding.certain > best[0].certain):
@@ -562,3 +565,9 @@ def _nothing_said(time: int, last: Mark) -> Step:
 def _due(finding: Finding, ended: Ended) -> bool:
     """Whether an error is the one that a correct peer answers a fault with."""
     return ended.condition in expected_condition(finding)[0].split()
+
+
+def _usual(finding: Finding, ended: Ended) -> bool:
+    """Whether an error is one that the catalogue knows brokers to answer a fault with."""
+    usual = rule(finding.rule).condition.partition(";")[2]
+    return finding.rule.startswith("amqp091/") and ended.condition in usual.replace(",", " ").split()

@@ -11,11 +11,14 @@ from support.commands import amqpscope as commands
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
+from support.thorough import share
 
 import amqpscope
 from amqpscope.finding import Finding
-from amqpscope.model import CLIENT
+from amqpscope.model import CLIENT, FrameRecord
 from amqpscope.report.verdict import answer
+from dissectors.amqp091.methods import ChannelClose, ConnectionClose
+from dissectors.amqp10.performatives import Close, Detach, End
 
 ROOT = Path(__file__).parent.parent.parent / "captures"
 
@@ -233,14 +236,18 @@ def test_the_end_of_a_stream_is_no_answer_after_a_close() -> None:
     assert (finding.reaction, finding.reaction_condition) == ("connection.close", "501")
 
 
-def test_a_fault_that_shows_late_is_answered_by_the_close_before() -> None:
+@pytest.mark.parametrize(
+    ("rule", "size"),
+    [("F-SIZE-MIN", b"\0\0\0\7"), ("F-SIZE-TOTAL", b"\x7f\xff\xff\xff")],
+)
+def test_a_fault_that_shows_late_is_answered_by_the_close_before(rule: str, size: bytes) -> None:
     # The octets behind a size that cannot be are searched for a frame: the fault is told when they end.
     d = Dialogue()
     d.begun()
-    d.client.say(b"\x7f\xff\xff\xff\2\0\0\0")
+    d.client.say(size + b"\2\0\0\0")
     d.server.close("amqp:connection:framing-error")
     d.tcp.goodbye()
-    (finding,) = found(d, "amqp10/F-SIZE-TOTAL")
+    (finding,) = found(d, f"amqp10/{rule}")
     assert (finding.reaction, finding.reaction_condition) == ("close", "amqp:connection:framing-error")
 
 
@@ -349,3 +356,38 @@ def test_the_frame_at_fault_is_marked(capsys: pytest.CaptureFixture[str], rule: 
     (marked,) = [line for line in shown if line.startswith("  >>")]
     assert marked.split()[1] == str(finding.packet)
     assert finding.frame in marked
+
+
+def has_error(record: FrameRecord) -> bool:
+    """Whether a frame says that something is wrong."""
+    body = record.frame.body
+    if isinstance(body, (ChannelClose, ConnectionClose)):
+        return body.reply_code not in (0, 200)
+    return isinstance(body, (Close, End, Detach)) and body.error is not None
+
+
+def test_what_is_said_of_answers_is_true() -> None:
+    """Of every finding in the captures of all rules: that no error came is not said where one did."""
+    findings = 0
+    for path in share(sorted(ROOT.glob("rules/*/*/*.pcap")), 8, "answers"):
+        errors: list[tuple[int, str, int, str]] = []
+        found: list[Finding] = []
+        with amqpscope.Capture(path, judge=True) as capture:
+            for records in capture.blocks():
+                for record in records:
+                    if has_error(record):
+                        stream = int(record.connection.stream)
+                        errors.append((stream, record.peer, int(record.packet), record.frame.name))
+                found += capture.take_findings()
+        for finding in found:
+            findings += 1
+            others = [
+                error
+                for error in errors
+                if error[0] == finding.connection.stream and error[1] != finding.peer
+            ]
+            if finding.reaction_condition:
+                assert (finding.reaction_packet, finding.reaction) in [error[2:] for error in others]
+            elif not finding.reaction and not finding.other_error and finding.watched:
+                assert [error for error in others if error[2] >= finding.packet] == [], (path, finding)
+    assert findings > 50

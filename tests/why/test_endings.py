@@ -452,3 +452,9 @@ def test_who_is_silent_and_could_not_write(
     assert silent[1].endswith(" s of silence of the server, the heartbeat allows 4 s")
     assert kept[0]
     assert kept[1].startswith("the server could not write: ")
+
+
+def test_a_fault_that_brokers_answer_otherwise_than_is_due(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = endings(capsys, violating("amqp091/F-FRAME-END"))
+    ((sure, what),) = reasons(found[0])
+    assert (found[0]["condition"], sure, what) == ("501", True, "brokers answer it so")
