@@ -1,7 +1,8 @@
 """One field of an AMQP 0-9-1 conversation is spoilt: nobody but its sender is accused, and of nothing else.
 
 Every argument of every method and every property of a message, in each way that its type allows. The other
-peer goes on by what was meant, so whatever rests on the field happens as it would have happened.
+peer goes on by what was meant, so whatever rests on the field happens as it would have happened; or it closes
+the connection for it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cache
 
 import pytest
 from support import amqp091_encode as amqp
-from support.garbled091 import Way, spoilt, ways
+from support.garbled091 import Way, refused, spoilt, ways
 from support.judged import judged
 from support.legal import NAMES, Said
 from support.network import Conversation, Tap, captured, converse
@@ -23,8 +24,17 @@ SEEDS = 60
 OCCASIONS = 6
 """Frames of each method that are spoilt in each way, where everything is tried."""
 
-REACTIONS = ("F-CONTENT-REACT", "F-CH0-REACT", "F-FATAL-SILENT", "F-FRAME-SIZE-REACT", "T-TABLE-NAME-REACT")
-"""What is told of a peer that takes what it should refuse: that is so."""
+REACTIONS = (
+    "F-CONTENT-REACT",
+    "F-CH0-REACT",
+    "F-FATAL-SILENT",
+    "F-FRAME-SIZE-REACT",
+    "T-TABLE-NAME-REACT",
+    "C-HS-ERROR-SILENT",
+)
+"""What is told of a peer that takes what it should refuse, or refuses it with a word too much: that is so."""
+
+CODES = (501, 502, 503, 505, 541)
 
 FRAMES = (*amqp.METHODS, "content-header")
 
@@ -94,9 +104,12 @@ def test_a_spoilt_field_accuses_nobody_of_anything_else(name: str) -> None:
     tried = cases(name)
     assert tried
     wrong: list[str] = []
-    for conversation, said, way in tried:
+    for number, (conversation, said, way) in enumerate(tried):
         known = before(conversation.seed).copy()
-        for finding in told(spoilt(conversation, said, way.octets)):
+        after: Conversation | None = spoilt(conversation, said, way)
+        if number % 3 == 2:
+            after = refused(conversation, said, way, CODES[number % len(CODES)])
+        for finding in [] if after is None else told(after):
             if finding.peer == NAMES[said.side] and of_the_octets(finding, said, way):
                 continue
             if known[finding.peer, finding.rule]:

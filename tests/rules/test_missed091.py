@@ -78,3 +78,22 @@ def test_a_client_that_asks_for_0_9_is_judged(header: tuple[int, int, int, int])
     d.client.method("basic.get", queue="")
     d.goodbye()
     assert found(d) == [("C-HS-ORDER-CLIENT", "client"), ("B-GET-QKNOWN", "client")]
+
+
+@pytest.mark.parametrize("beginning", [True, False])
+def test_a_refusal_that_crosses_the_clients_close_tells_what_is_refused(beginning: bool) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    first = len(d.capture.packets)
+    d.client.publish(exchange="nowhere")
+    d.client.close_channel()
+    # Its host has the client's close by then, its program need not have read it.
+    d.server.close_channel(404, "NOT_FOUND - no exchange 'nowhere' in vhost '/'", cause="basic.publish")
+    d.client.channel_close_ok()
+    d.server.channel_close_ok()
+    d.goodbye()
+    if not beginning:
+        del d.capture.packets[:first]
+    while_read, at_end = judged(d.pcap())
+    assert "amqp091/B-PUBLISH-XEXIST" in [one.rule for one in while_read + at_end]

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from support import amqp091_encode as amqp
 from support.legal import Said
 from support.network import Conversation, Segment
+from support.tcp_writer import ACK, PSH
 
-__all__ = ["Way", "spoilt", "ways"]
+__all__ = ["Way", "refused", "spoilt", "ways"]
 
 LATIN_1 = b"caf\xe9"
 UNKNOWN_TAG = b"\x01zZ\x05"
@@ -191,8 +192,9 @@ def _of_header(said: Said, payload: bytes) -> Iterator[Way]:
     yield Way("content-header", "without its fixed part", _frame(said, payload[:11]))
 
 
-def spoilt(conversation: Conversation, said: Said, octets: bytes) -> Conversation:
+def spoilt(conversation: Conversation, said: Said, way: Way) -> Conversation:
     """The conversation with other octets in the place of one frame. Its segments keep their bounds."""
+    octets = way.octets
     more = len(octets) - len(said.octets)
 
     def moved(offset: int) -> int:
@@ -211,3 +213,41 @@ def spoilt(conversation: Conversation, said: Said, octets: bytes) -> Conversatio
         inside = octets[max(start - said.start, 0) : max(end - said.start, 0)]
         segments.append(replace(segment, start=start, octets=(before + inside + behind)[: end - start]))
     return replace(conversation, segments=segments)
+
+
+def refused(conversation: Conversation, said: Said, way: Way, code: int) -> Conversation | None:
+    """As `spoilt`, but the other peer closes the connection for it. None if one of the two has before."""
+    other = 1 - said.side
+    segments: list[Segment] = []
+    sent = [0, 0]
+    for segment in conversation.segments:
+        segments.append(segment)
+        sent[segment.side] = max(sent[segment.side], segment.start + len(segment.octets))
+        if sent[said.side] >= said.end:
+            break
+    for side in (0, 1):
+        # What was begun is said to its end.
+        for frame in conversation.talk.said[side]:
+            if frame.start < sent[side] < frame.end:
+                rest = frame.octets[sent[side] - frame.start :]
+                segments.append(_later(segments[-1], side, sent[side], rest, sent[1 - side]))
+                sent[side] = frame.end
+                break
+    for side in (0, 1):
+        for one in conversation.talk.said[side]:
+            if one.start < sent[side] and one.name in ("connection.close", "connection.close-ok"):
+                return None
+    known = "." in said.name and not way.name.startswith(("unknown", "no method"))
+    class_id, method_id, _ = amqp.METHODS[said.name] if known else (0, 0, "")
+    close = amqp.say(
+        "connection.close", 0, reply_code=code, reply_text="ERROR", class_id=class_id, method_id=method_id
+    )
+    segments.append(_later(segments[-1], other, sent[other], close, sent[said.side]))
+    ack = sent[other] + len(close)
+    segments.append(_later(segments[-1], said.side, sent[said.side], amqp.say("connection.close-ok", 0), ack))
+    return spoilt(replace(conversation, segments=segments), said, way)
+
+
+def _later(before: Segment, side: int, start: int, octets: bytes, ack: int) -> Segment:
+    time = max(before.sent, before.arrived) + 1_000_000
+    return Segment(side, start, octets, ack, PSH | ACK, time, time + 1_000_000)

@@ -259,7 +259,8 @@ def judge_state(case: Case, method: Method) -> bool:
                 said_before_open(case)
         return False
     if not channel.whole:
-        return channel.is_open
+        # A close that crosses the other one's tells no less why.
+        return channel.is_open or (isinstance(method, ChannelClose) and _closing(case, channel, True) is None)
     if isinstance(method, ChannelCloseOk):
         if _closing(case, channel, False) is None or _answered(case, channel):
             close_ok_of_nothing(case)
