@@ -397,7 +397,11 @@ MAX_PEER_ERRORS: Final = 8
 """Errors of one connection, the newest, that are remembered for faults that show only behind them. Most show
 at once; a connection ends with its first error, or goes on after those of a few links or channels."""
 
-MAX_KEPT_EXCERPTS: Final = 1024
+MAX_CONDITION: Final = 1024
+"""Characters that are kept of the condition of an error. Those of the specification and of products have some
+40; anybody can send one that fills a frame."""
+
+MAX_KEPT_EXCERPTS: Final = 512
 """Requests of all AMQP 0-9-1 connections of a capture whose surroundings are kept, some kilobytes each, for
 what only the virtual host shows. Findings beyond them are told without."""
 

@@ -15,6 +15,7 @@ from support.thorough import share
 
 import amqpscope
 from amqpscope.finding import Finding
+from amqpscope.limits import MAX_KEPT_EXCERPTS
 from amqpscope.model import CLIENT, FrameRecord
 from amqpscope.report.verdict import answer
 from dissectors.amqp091.methods import ChannelClose, ConnectionClose
@@ -391,3 +392,28 @@ def test_what_is_said_of_answers_is_true() -> None:
             elif not finding.reaction and not finding.other_error and finding.watched:
                 assert [error for error in others if error[2] >= finding.packet] == [], (path, finding)
     assert findings > 50
+
+
+def test_little_is_kept_of_a_long_condition() -> None:
+    d = overrun()
+    d.server.close("x" * 30_000)
+    (finding,) = found(d, "amqp10/L-CREDIT")
+    assert finding.reaction_condition == "x" * 1024
+
+
+def test_surroundings_are_kept_of_some_requests_only() -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    for number in range(MAX_KEPT_EXCERPTS + 40):
+        d.declare(f"q{number}")
+    for _ in range(MAX_KEPT_EXCERPTS):
+        d.client.method("queue.bind", queue="q1", exchange="none", routing_key="k")
+        d.server.close_channel(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "queue.bind")
+        d.client.method("channel.close-ok")
+        d.channel(1)
+    findings = found(d, "amqp091/Q-BIND-XEXIST")
+    assert len(findings) == MAX_KEPT_EXCERPTS
+    # Half of what may be kept is not for those that are not refused.
+    assert [bool(finding.around) for finding in findings].count(True) == MAX_KEPT_EXCERPTS // 2
+    assert {finding.reaction for finding in findings} == {"channel.close"}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from amqpscope.finding import Finding
+from amqpscope.limits import MAX_CONDITION
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.reassembly.stalls import Stalls
 from amqpscope.rules.amqp10 import (
@@ -165,7 +166,7 @@ class Judge(AnyJudge):
         said = body.error
         if said is None and not isinstance(body, Close):
             return None
-        condition = "" if said is None or said.condition is None else str(said.condition)
+        condition = "" if said is None or said.condition is None else str(said.condition)[:MAX_CONDITION]
         read = record.acknowledged if record.acknowledged < 0 else me.knowledge.could
         error = PeerError(
             record.peer, record.frame.name, condition, record.packet, record.time, read, processed
