@@ -182,6 +182,23 @@ def test_octets_of_another_protocol_are_counted_and_in_order(
             assert [int(one.packet) for one in drive.out] == [3, 5, 6]
 
 
+@pytest.mark.parametrize("asked", HEADERS)
+@pytest.mark.parametrize("peer", ["client", "server"])
+def test_a_header_in_small_letters_is_none(asked: str, peer: str) -> None:
+    """Read as a frame of AMQP 1.0 it would have 1.6 GB, and octets of its header that fit."""
+    header = HEADERS[asked]
+    small = header.lower()
+    if peer == "client":
+        said = [("client", small), ("server", header)]
+    else:
+        said = [("client", header), ("server", small)]
+    found, _ = judged(converse(*said))
+    rule = "amqp10/C-HDR-FORM"
+    if asked == "0-9-1":
+        rule = "amqp091/F-PROTO-HDR" if peer == "client" else "amqp091/F-PROTO-REJECT-HDR"
+    assert found == [(rule, peer, 4 if peer == "client" else 5, True)]
+
+
 @pytest.mark.parametrize("client", ["0-9-1", "AMQP", "SASL"])
 def test_a_server_of_another_version_of_amqp_is_not_judged_by_the_clients(client: str) -> None:
     """It answers with its own header and goes on in its own version, as qpid-proton does."""

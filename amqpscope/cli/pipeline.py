@@ -400,10 +400,15 @@ def _statuses(counts: Counter[tuple[str, ...]], terms: Terms) -> list[Status]:
         certain = key[-1] == "certain" or terms.possible
         if key[0] == "finding" and number and key[1] in terms.severities and certain:
             statuses.append(Status.FINDINGS)
-    if not any(counts["connection", name] for name in PROTOCOLS) and not terms.allow_empty:
+    if not _anything(counts) and not terms.allow_empty:
         say("no AMQP 1.0 or 0-9-1 in any of the captures")
         statuses.append(Status.NO_AMQP)
     return statuses
+
+
+def _anything(counts: Counter[tuple[str, ...]]) -> bool:
+    """Whether there was something to check: both peers of a connection spoke AMQP, or something was found."""
+    return any(counts["connection", name] for name in PROTOCOLS) or any(key[0] == "finding" for key in counts)
 
 
 def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
@@ -432,7 +437,8 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
             number = counts["finding", severity, certainty]
             if number:
                 found.append(count(number, f"{'' if certainty == 'certain' else 'possible '}{severity}"))
-    print(f"  {', '.join(found) or 'nothing wrong found'}")
+    nothing = "nothing wrong found" if _anything(counts) else "nothing to check"
+    print(f"  {', '.join(found) or nothing}")
 
 
 def _objects(frame: "DataFrame") -> list[dict[str, Any]]:

@@ -376,7 +376,7 @@ class Recorder:
         summary = followed.summary
         notes = self._notes.pop(connection, [])
         counts = self._rows.counts
-        counts["connection", connection.protocol] += 1
+        counts["connection", analysis.spoken_by_both()] += 1
         counts["frame",] += int(connection.frames)
         if not self._with_summaries:
             return

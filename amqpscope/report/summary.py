@@ -75,9 +75,11 @@ def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -
     """What there is to be said of a connection beside what its peers say themselves."""
     found = [] if summary is None else summary.diagnosis.told()
     side = analysis.second if analysis.connection.client == 1 else analysis.first
+    server = analysis.first if analysis.connection.client == 1 else analysis.second
     spoken = side.detection.protocol
-    if spoken in FOREIGN_PROTOCOLS:
-        wrong = misdirected(analysis, protocol_name(spoken))
+    answer = protocol_name(server.protocol) if server.is_foreign() else ""
+    if spoken in FOREIGN_PROTOCOLS or answer:
+        wrong = misdirected(analysis, protocol_name(spoken), answer)
         if wrong is not None:
             found.insert(0, wrong)
     return found

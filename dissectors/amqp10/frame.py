@@ -34,6 +34,7 @@ from dissectors.wire import i64, u16, u32
 __all__ = ["FrameDecoder", "ProtocolHeader", "credible_frame"]
 
 _MAGIC: Final = 0x414D5150  # "AMQP"
+_SMALL_MAGIC: Final = 0x616D7170  # "amqp"
 
 # Empty frames in a row that are believed: what an idle connection is made of.
 _EMPTY_ROW: Final = 4
@@ -241,7 +242,9 @@ class FrameDecoder(StreamDecoder):
             if size <= MAX_CREDIBLE_FRAME:
                 self.doubtful = False
                 return ""
-            if not self.unsure():
+            # The letters of a protocol header in small ones would be a size.
+            small = self.offset == self.origin and size == _SMALL_MAGIC
+            if not small and not self.unsure():
                 return ""
         if self.unsure():
             return "cut"

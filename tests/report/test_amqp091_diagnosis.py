@@ -146,6 +146,25 @@ def test_another_protocol_on_the_port(
     assert (found["code"], found["packet"]) == ("diag/misdirected", None)
 
 
+@pytest.mark.parametrize(
+    ("octets", "name"),
+    [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP"), (b"\x15\x03\x03\x00\x02\x02\x46", "TLS")],
+)
+def test_a_port_of_another_protocol(
+    octets: bytes, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    capture = Capture()
+    tcp = capture.connection("10.0.0.1:51034", "10.0.0.2:15672")
+    tcp.handshake()
+    tcp.client.send(amqp.header())
+    tcp.server.send(octets)
+    tcp.server.fin()
+    path = tmp_path / "misdirected.pcap"
+    capture.write(path)
+    result = amqpscope(capsys, "summary", str(path))
+    assert f"  the client speaks AMQP 0-9-1 to a port that speaks {name}" in result.lines
+
+
 def blocked() -> tuple[Dialogue091, int]:
     """The server blocks the connection; the packet in which it says so."""
     d = begun()
