@@ -9,6 +9,7 @@ from dissectors.amqp10.performatives import (
     Detach,
     Disposition,
     End,
+    Error,
     Flow,
     Open,
     Transfer,
@@ -36,25 +37,36 @@ class Watch10(Watch):
         self._name = name
         self._receiver = receiver
         self._handle = handle
+        # A peer has ended the session, or closed the connection.
+        self._ended = False
         self._delivery = self._body.delivery_id if isinstance(self._body, Transfer) else None
 
     def see(self, record: FrameRecord) -> None:
         body = record.frame.body
+        own = int(record.direction) == self._direction
         if isinstance(body, Close):
-            what = "the connection is closed" + (" with an error" if body.error is not None else "")
-            self.add(what, record, last=True)
+            self._closed("the connection is closed", body.error, record, own)
             return
-        if int(record.direction) == self._direction:
+        if own:
             self._own(record, body)
         else:
             self._theirs(record, body)
+
+    def _closed(self, what: str, error: Error | None, record: FrameRecord, own: bool) -> None:
+        """A close, or an end: the other peer may send one with an error before it has the sender's own."""
+        if not self._ended or error is not None:
+            self.add(what + (" with an error" if error is not None else ""), record)
+        self._ended = True
+        self.over = self.over or not own
 
     def _own(self, record: FrameRecord, body: object) -> None:
         """Its sender goes on."""
         mine = self._body
         if int(record.frame.channel) != self._channel:
             return
-        if isinstance(mine, Transfer) and isinstance(body, Transfer) and body.handle == mine.handle:
+        if self._ended:
+            self.over = self.over or isinstance(body, Begin)
+        elif isinstance(mine, Transfer) and isinstance(body, Transfer) and body.handle == mine.handle:
             if mine.more and body.delivery_id in (None, mine.delivery_id):
                 self._body = body
                 if not body.more:
@@ -67,7 +79,8 @@ class Watch10(Watch):
                 self._name, self._receiver = body.name or "", body.role is True
                 self.add("its sender attaches a link by this handle only now", record)
         elif isinstance(body, End) and not isinstance(mine, End):
-            self.add("its sender ends the session", record, last=True)
+            self.add("its sender ends the session", record)
+            self._ended = True
 
     def _theirs(self, record: FrameRecord, body: object) -> None:
         """The other peer answers."""
@@ -86,7 +99,7 @@ class Watch10(Watch):
             return
         if isinstance(body, End):
             what = "the answer" if isinstance(mine, End) else "the session is ended"
-            self.add(what + (" with an error" if body.error is not None else ""), record, last=True)
+            self._closed(what, body.error, record, False)
         elif isinstance(body, Attach) and body.name == self._name and (body.role is True) != self._receiver:
             self._handle = body.handle
             if isinstance(mine, Attach):

@@ -458,3 +458,38 @@ def test_a_fault_that_brokers_answer_otherwise_than_is_due(capsys: pytest.Captur
     (found,) = endings(capsys, violating("amqp091/F-FRAME-END"))
     ((sure, what),) = reasons(found[0])
     assert (found[0]["condition"], sure, what) == ("501", True, "brokers answer it so")
+
+
+@pytest.mark.parametrize("own", ["end", "close"])
+def test_an_error_that_crosses_the_end_of_its_cause(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, own: str
+) -> None:
+    d = Dialogue()
+    d.linked(credit=1)
+    sent = d.packet_number(d.client.transfer(handle=7))
+    with d.on_their_way():
+        if own == "end":
+            d.client.end_session()
+            crossing = d.packet_number(d.server.end_session(error="amqp:session:unattached-handle"))
+        else:
+            d.client.close()
+            crossing = d.packet_number(d.server.close("amqp:session:unattached-handle"))
+    capture = tmp_path / "dialogue.pcap"
+    capture.write_bytes(d.pcap())
+    shown = amqpscope(capsys, "why", capture, sent).lines
+    what = "the session is ended" if own == "end" else "the connection is closed"
+    assert shown[shown.index(f"    {what} with an error") + 1].split()[0] == str(crossing)
+
+
+def test_an_end_that_is_answered_is_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    d = Dialogue()
+    d.linked(credit=1)
+    sent = d.packet_number(d.client.transfer())
+    d.client.end_session()
+    d.server.end_session()
+    d.goodbye()
+    capture = tmp_path / "dialogue.pcap"
+    capture.write_bytes(d.pcap())
+    shown = amqpscope(capsys, "why", capture, sent).lines
+    assert "    its sender ends the session" in shown
+    assert "    the session is ended" not in shown
