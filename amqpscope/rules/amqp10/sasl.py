@@ -54,7 +54,8 @@ def header_after_failure(case: Case, code: int, certainty: int) -> None:
     """After an unsuccessful outcome an AMQP header is sent.
 
     Why it matters: a client that is not authenticated has no connection to open.
-    Silent when: the outcome was not captured. Of a client never more than possible: it may not have read it.
+    Silent when: the outcome was not captured, or octets of the server's since: it may be another connection
+    on the same ports. Of a client never more than possible: it may not have read it.
     """
     case.report(
         "amqp10/SA-FAIL-STOP",
@@ -77,7 +78,10 @@ def judge_header(case: Case, body: ProtocolHeader) -> None:
     if outcome is not None:
         code = outcome.code
         if code is not None and code != 0:
-            header_after_failure(case, code, POSSIBLE if me.peer == CLIENT else CERTAIN)
+            if me.peer == CLIENT:
+                header_after_failure(case, code, POSSIBLE)
+            elif me.whole:
+                header_after_failure(case, code, CERTAIN)
     elif me.whole:
         header_before_the_outcome(case)
 
