@@ -108,6 +108,7 @@ class ConnectionAnalysis(FrameSink):
         # Of each direction, the offset of the RST that its receiver may have taken, -1: of none.
         self.doubts: tuple[int, int] = (-1, -1)
         self.tcp: TcpConnection = TcpConnection(self)
+        connection.stalls = (self.tcp.stream(0).stalls, self.tcp.stream(1).stalls)
         self.first: Side = Side(self, self.tcp.stream(0))
         self.second: Side = Side(self, self.tcp.stream(1))
         # What reassembly feeds: the sides, or a layer that is set in front of one.
@@ -443,17 +444,11 @@ class ConnectionAnalysis(FrameSink):
                 judge.fresh = self.fresh
                 judge.amended = self.amended
                 self.judge = judge
-                self.follow(judge)
             if self.doubts != _NO_DOUBTS:
                 known = record.acknowledged
                 by_first = record.direction == 0
                 judge.doubt(self.settle_doubts(-1 if by_first else known, known if by_first else -1))
             judge.take(record)
-
-    def follow(self, judge: Judge) -> None:
-        """Let the judge know when each peer could not write."""
-        client = self.connection.client
-        judge.follow(self.tcp.stream(client).stalls, self.tcp.stream(1 - client).stalls)
 
     # Between processes
 
@@ -508,6 +503,7 @@ class ConnectionAnalysis(FrameSink):
         analysis.waiting = [FrameRecord.load(record, connection) for record in waiting]
         analysis.notes.restore(noted)
         analysis.tcp = TcpConnection.load(tcp, analysis)
+        connection.stalls = (analysis.tcp.stream(0).stalls, analysis.tcp.stream(1).stalls)
         analysis.first.stream = analysis.tcp.stream(0)
         analysis.second.stream = analysis.tcp.stream(1)
         analysis.first.restore(first)
@@ -528,7 +524,6 @@ class ConnectionAnalysis(FrameSink):
             analysis.findings = findings
             if judge:
                 analysis.judge = load_judge(judge, connection, findings)
-                analysis.follow(analysis.judge)
         return analysis
 
 

@@ -4,6 +4,7 @@ import ipaddress
 from typing import Any
 
 from amqpscope.reassembly.client import client_direction
+from amqpscope.reassembly.stalls import NO_STALLS, Stalls
 from dissectors.interface import Assembled, Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64, u16
@@ -26,6 +27,7 @@ class Connection:
     encrypted: its octets are ciphertext (from the start, or after a TLS header). proxied: a PROXY header
     stands before the client's octets: its end of the TCP connection is a load balancer's.
     frames: how many were given out. began: the time (ns) of the first.
+    stalls: when the sender of each direction could not write.
     failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
     """
 
@@ -40,6 +42,7 @@ class Connection:
         self.proxied: bool = False
         self.frames: i64 = 0
         self.began: i64 = 0
+        self.stalls: tuple[Stalls, Stalls] = (NO_STALLS, NO_STALLS)
         self.failed: bool = False
         self._name: str = ""
 

@@ -638,3 +638,65 @@ def test_an_ended_connection_keeps_no_octets() -> None:
     ends.segment(0, flags=ACK | FIN)
     ends.segment(1, flags=ACK | FIN)
     assert "xxx" not in repr(analysis.tcp.dump())
+
+
+# ---- a SYN on the ports of a connection under way ----------------------------------------------------------
+
+
+def under_way() -> tuple[ConnectionTable, Ends]:
+    table = ConnectionTable("wire")
+    ends = Ends(table, 40000)
+    ends.handshake()
+    ends.say(0, AMQP_HEADER)
+    ends.say(1, AMQP_HEADER)
+    return table, ends
+
+
+def anew(ends: Ends, isn: int = 500_000) -> Ends:
+    """The same ends with other initial sequence numbers, of which a SYN is captured."""
+    other = Ends(ends.table, 40000)
+    other.isn = [isn, isn + 1000]
+    other.segment(0, flags=SYN)
+    return other
+
+
+@pytest.mark.parametrize("first", ["answer", "data", "the same again"])
+def test_a_syn_begins_another_connection_when_somebody_goes_on_behind_it(first: str) -> None:
+    table, ends = under_way()
+    other = anew(ends)
+    assert len(table.connections) == 1
+    if first == "answer":
+        other.segment(1, flags=SYN | ACK)
+    elif first == "the same again":
+        other.segment(0, flags=SYN)
+    other.say(0, AMQP_HEADER)
+    assert [one.connection.stream for one in table.connections] == [0, 1]
+    assert table.connections[1].tcp.facts(0).syn
+    assert table.connections[1].tcp.facts(0).first_packet == 5
+    assert table.connections[0].tcp.facts(0).delivered == 8
+
+
+def test_a_syn_that_nobody_answers_is_a_connection_at_the_end() -> None:
+    table, ends = under_way()
+    anew(ends)
+    short(table, 40001)
+    table.finish()
+    assert [(one.connection.stream, one.tcp.facts(0).first_packet) for one in table.connections] == [
+        (0, 1),
+        (2, 6),
+        (1, 5),
+    ]
+
+
+def test_a_syn_whose_sender_goes_on_with_the_old_connection_is_ignored() -> None:
+    table, ends = under_way()
+    anew(ends)
+    ends.say(0, frame(amqp.close()))
+    ends.say(1, frame(amqp.close()))
+    ends.goodbye()
+    short(table, 40001)
+    table.finish()
+    # The number that Wireshark gives the SYN is not given again.
+    assert [one.connection.stream for one in table.connections] == [0, 2]
+    assert table.connections[0].connection.frames == 4
+    assert [note.code for note in table.take_notes()] == ["capture/ignored"]

@@ -605,7 +605,7 @@ class TcpConnection:
         if own.stalls.cause != NEVER:
             own.stalls.end(time)
         if cause != NEVER:
-            last = own.stalls.last()
+            last = own.stalls.last(time)
             if cause == WINDOW and last is not None and last.cause == WINDOW and own.stalled_at == own.acked:
                 own.stalls.resume()
             else:

@@ -122,12 +122,16 @@ class Stalls:
             at -= 1
         return until - span
 
-    def last(self) -> Stall | None:
-        """The newest of the times, as it is now."""
-        if not self.times:
-            return None
-        stall = self.times[len(self.times) - 1]
-        return Stall(stall.since, stall.until, stall.cause, stall.packet, stall.offset)
+    def last(self, now: i64) -> Stall | None:
+        """The newest of the times that had begun at `now`, as it was then."""
+        at: i64 = len(self.times) - 1
+        while at >= 0:
+            stall = self.times[at]
+            if stall.since <= now:
+                until: i64 = -1 if stall.until > now else stall.until
+                return Stall(stall.since, until, stall.cause, stall.packet, stall.offset)
+            at -= 1
+        return None
 
     def total(self, cause: i64, now: i64) -> i64:
         """How long this kept the peer from writing, up to `now`."""

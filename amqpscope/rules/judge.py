@@ -9,7 +9,6 @@ from typing import Final
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_PEER_ERRORS, MAX_WITHOUT_REACTION
 from amqpscope.model import Connection, FrameRecord
-from amqpscope.reassembly.stalls import Stalls
 from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
@@ -51,10 +50,6 @@ class Judge(ABC):
     @abstractmethod
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
-
-    @abstractmethod
-    def follow(self, client: Stalls, server: Stalls) -> None:
-        """When each peer could not write is told by these, which go on with the connection's TCP."""
 
     @abstractmethod
     def doubt(self, doubtful: bool) -> None:

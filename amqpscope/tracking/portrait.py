@@ -35,7 +35,8 @@ class EndPortrait:
     (`product`, `version`, `container-id` ...). frames, last_time (ns): of its stream. unread: frames on
     their way to it that nothing shows it to have received. whole: nothing is missing of what concerns it.
     max_frame_size (octets), channel_max, idle (ns): what it proposed or, in AMQP 0-9-1 the client, agreed to;
-    idle 0: none is asked for. stall: when it could not write last, None if it always could.
+    idle 0: none is asked for. stall: when it could not write last, if that was looked for and there was such
+    a time.
     """
 
     def __init__(self, peer: str, state: str) -> None:

@@ -108,7 +108,7 @@ class _Asked:
 class Replay:
     """Replays one connection, and asks at the frames of one packet."""
 
-    def __init__(self, connection: Connection, packet: int, direction: int, ending: bool) -> None:
+    def __init__(self, connection: Connection, packet: int, direction: int, segment: Segment) -> None:
         self.connection = connection
         self.ended: Question | None = None
         self.before: ConnectionPortrait | None = None
@@ -119,7 +119,8 @@ class Replay:
         self.first_packet = 0
         self._packet = packet
         self._direction = direction
-        self._ending = ending
+        self._ending = segment.ends
+        self._time = segment.time
         self._judge: Judge10 | Judge091 | None = None
         self._grounds: Grounds = Grounds10()
         self._said: tuple[deque[Mark], deque[Mark]] = (
@@ -141,7 +142,7 @@ class Replay:
             int(record.direction) == self._direction and record.packet <= self._packet <= record.last_packet
         )
         if self.before is None and (wanted or record.packet >= self._packet):
-            self._pause(judge, wanted)
+            self._pause(judge, wanted, record.time)
         if wanted:
             self._ask(judge, record)
         elif record.packet < self._packet:
@@ -160,11 +161,13 @@ class Replay:
     def finish(self) -> None:
         """The capture has ended."""
         if self.before is None and self._judge is not None:
-            self._pause(self._judge, False)
+            self._pause(self._judge, False, self._time)
 
-    def _pause(self, judge: Judge10 | Judge091, wanted: bool) -> None:
-        """Here the packet stands. wanted: with frames."""
+    def _pause(self, judge: Judge10 | Judge091, wanted: bool, time: int) -> None:
+        """Here, at `time` (ns), the packet stands. wanted: with frames."""
         self.before = judge.portrait()
+        self.before.client.stall = judge.client.stalls.last(time)
+        self.before.server.stall = judge.server.stalls.last(time)
         if wanted or not self._ending:
             return
         direction = self._direction
@@ -274,7 +277,7 @@ def inquire(material: Rereadable, packet: int) -> Answer:
                 if connection.key not in (key, backward):
                     return
                 direction = 0 if connection.key == key else 1
-                replay = Replay(connection, packet, direction, segment.ends)
+                replay = Replay(connection, packet, direction, segment)
                 replays[connection] = replay
             replay.take(record)
 

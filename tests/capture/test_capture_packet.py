@@ -317,3 +317,30 @@ def test_many_flows_keep_their_keys_apart() -> None:
         ends = (str(ip_address(number)), B4)
         assert segment.key == key(*ends, source_port=number & 0xFFFF)
         assert segment.reverse == key(*ends[::-1], 5672, number & 0xFFFF)
+
+
+@pytest.mark.parametrize(
+    ("flags", "options", "window"),
+    [
+        (0x18, b"", 512),
+        (0x18, b"\3\3\7\0", 512),  # only a SYN tells the scale
+        (0x02, b"", 512 | 16 << 16),
+        (0x12, b"\2\4\5\xb4\1\3\3\7", 512 | 8 << 16),
+        (0x02, b"\3\3\0\0", 512 | 1 << 16),
+        (0x02, b"\3\3\xff\0", 512 | 15 << 16),  # as 14: RFC 7323, section 2.3
+        (0x02, b"\0\3\3\7", 512 | 16 << 16),  # behind the end of the options
+        (0x02, b"\4\0\3\3\7\0\0\0", 512 | 8 << 16),  # a length that cannot be
+        (0x02, b"\2\x28\5\xb4", 512 | 16 << 16),  # longer than all options
+        (0x02, b"\1\1\1\3", 512 | 16 << 16),
+    ],
+)
+def test_the_window_and_its_scale(flags: int, options: bytes, window: int) -> None:
+    sink, _ = decode(ethernet(ipv4(tcp(b"", flags=flags, options=options))))
+    assert len(sink.segments) == 1
+    assert sink.window == window
+
+
+def test_the_scale_of_a_window_is_not_known_if_options_were_not_captured() -> None:
+    whole = ethernet(ipv4(tcp(b"", flags=2, options=b"\1\1\1\1\1\3\3\7")))
+    sink, _ = decode(whole[:-4], wire=len(whole))
+    assert sink.window == 512

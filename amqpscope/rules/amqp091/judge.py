@@ -10,7 +10,6 @@ from typing import Any, Final
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_KEPT_EXCERPTS
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
-from amqpscope.reassembly.stalls import Stalls
 from amqpscope.rules.amqp091 import (
     basic,
     blocked,
@@ -94,6 +93,7 @@ class Judge(AnyJudge):
         super().__init__(connection, findings, self.case.findings, context)
         self.client: Endpoint = Endpoint(CLIENT)
         self.server: Endpoint = Endpoint(SERVER)
+        self.follow()
         # A stream ended.
         self.over: bool = False
         self.chronicle: Chronicle = Chronicle(connection, allowance or Allowance())
@@ -374,9 +374,12 @@ class Judge(AnyJudge):
                     reaction.note_offence(case, problem.code)
         return True
 
-    def follow(self, client: Stalls, server: Stalls) -> None:
-        self.client.stalls = client
-        self.server.stalls = server
+    def follow(self) -> None:
+        """Let both endpoints know when they could not write, as it goes on with the connection's TCP."""
+        connection = self.connection
+        self.client.stalls, self.server.stalls = connection.stalls
+        if connection.client == 1:
+            self.server.stalls, self.client.stalls = connection.stalls
 
     def doubt(self, doubtful: bool) -> None:
         self.case.doubtful = doubtful
@@ -497,6 +500,7 @@ class Judge(AnyJudge):
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
+        judge.follow()
         judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         judge.case.told = set(told)

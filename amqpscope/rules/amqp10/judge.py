@@ -10,7 +10,6 @@ from typing import Any, Final
 from amqpscope.finding import Finding
 from amqpscope.limits import MAX_CONDITION
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
-from amqpscope.reassembly.stalls import Stalls
 from amqpscope.rules.amqp10 import (
     attachment,
     condition,
@@ -100,6 +99,7 @@ class Judge(AnyJudge):
         super().__init__(connection, findings, self.case.findings, context)
         self.client: Endpoint = Endpoint(CLIENT, allowance)
         self.server: Endpoint = Endpoint(SERVER, allowance)
+        self.follow()
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
@@ -253,9 +253,12 @@ class Judge(AnyJudge):
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
 
-    def follow(self, client: Stalls, server: Stalls) -> None:
-        self.client.stalls = client
-        self.server.stalls = server
+    def follow(self) -> None:
+        """Let both endpoints know when they could not write, as it goes on with the connection's TCP."""
+        connection = self.connection
+        self.client.stalls, self.server.stalls = connection.stalls
+        if connection.client == 1:
+            self.server.stalls, self.client.stalls = connection.stalls
 
     def doubt(self, doubtful: bool) -> None:
         self.case.doubtful = doubtful
@@ -335,6 +338,7 @@ class Judge(AnyJudge):
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
+        judge.follow()
         if ledger is not None:
             judge.case.ledger = Ledger.load(ledger)
         judge.case.pace = Pace.load(pace)

@@ -180,7 +180,6 @@ def _end(peer: str, end: Endpoint, mail: Mail) -> EndPortrait:
     portrait.last_time = end.last_time
     portrait.unread = mail.count
     portrait.whole = end.whole
-    portrait.stall = end.stalls.last()
     return portrait
 
 

@@ -266,7 +266,6 @@ def _end(peer: str, end: Standing, way: Underway) -> EndPortrait:
     portrait.last_time = end.last_time
     portrait.unread = way.count
     portrait.whole = end.whole
-    portrait.stall = end.stalls.last()
     opened = end.open
     if opened is not None:
         portrait.idle = 0
