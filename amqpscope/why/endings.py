@@ -494,7 +494,7 @@ class Tracing:
     def _stuck(self, peer: str, time: int) -> list[Step]:
         """That a peer could not write when it ended its stream at `time` (ns), and why."""
         stalls = self._following.stalls.get(peer)
-        last = None if stalls is None else stalls.last()
+        last = None if stalls is None else stalls.last(time)
         if last is None or 0 <= last.until < time - _AT_ONCE or time - last.since < _STUCK:
             return []
         return [self._kept(peer, f" for {(time - last.since) / _SECOND:.3f} s", last, False)]
