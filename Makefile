@@ -2,6 +2,7 @@
 # make test   set up, and pass the tests
 # make check  format, lint, types, import layers, generated tables, pages and manual
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
+# make growth how time grows with the work, for each thing that there can be many of (half an hour)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
 # make properties  the property tests, with many more examples (FUZZ_EXAMPLES each)
@@ -27,7 +28,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install demo test test-spark pipeline-tests check bench bench-spark measure measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
+.PHONY: install demo test test-spark pipeline-tests check bench bench-spark growth measure measure-growth measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
 
 install: $(INSTALLED)
 
@@ -61,6 +62,12 @@ bench:
 measure: $(INSTALLED)
 	$(BIN)/python tests/bench/bench.py
 	$(BIN)/python tests/bench/memory.py
+
+growth:
+	$(MAKE) AMQPSCOPE_COMPILE=auto VENV=.venv-bench measure-growth
+
+measure-growth: $(INSTALLED)
+	$(BIN)/python tests/bench/growth.py
 
 bench-spark:
 	$(MAKE) AMQPSCOPE_COMPILE=auto VENV=.venv-bench EXTRAS=test,spark measure-pipeline

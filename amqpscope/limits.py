@@ -425,8 +425,8 @@ MAX_HANDLES_SEARCHED: Final = 256
 ten thousand times, and each would look through all."""
 
 MAX_SESSIONS_SEARCHED: Final = 256
-"""Sessions of a connection that are looked through at each attach. Nobody has so many who means well; with
-65,535 of them ten thousand attaches would take minutes."""
+"""Sessions of a connection that are looked through at each attach, and at each begin. Nobody has so many who
+means well; with 65,535 of them ten thousand attaches would take minutes."""
 
 REFUSAL_TIME: Final = 1_000_000_000
 """Nanoseconds within which a detach behind the attach that answers is taken for a refusal."""

@@ -284,19 +284,19 @@ def connections10(count: int) -> Dialogue:
 SCENES: dict[str, tuple[Callable[[int], Dialogue | Dialogue091], int]] = {
     scene.__name__: (scene, count)
     for scene, count in (
-        (unacknowledged091, 20_000),
-        (unconfirmed091, 20_000),
-        (channels091, 1000),
-        (consumers091, 1000),
-        (queues091, 2000),
-        (one_queue091, 2000),
-        (findings091, 4000),
+        (unacknowledged091, 60_000),
+        (unconfirmed091, 60_000),
+        (channels091, 6000),
+        (consumers091, 6000),
+        (queues091, 6000),
+        (one_queue091, 10_000),
+        (findings091, 6000),
         (connections091, 1000),
-        (unsettled10, 20_000),
-        (settled_backwards10, 10_000),
-        (sessions10, 1000),
-        (links10, 1000),
-        (findings10, 2000),
+        (unsettled10, 40_000),
+        (settled_backwards10, 20_000),
+        (sessions10, 6000),
+        (links10, 6000),
+        (findings10, 10_000),
         (connections10, 1000),
     )
 }
@@ -349,8 +349,8 @@ def main() -> None:
                 paths.append(path)
             for command in given.command or COMMANDS:
                 one, some, many = (seconds(given.program, command, path, given.rounds) for path in paths)
-                # Of less than a hundredth of a second nothing can be said.
-                growth = (many - one) / max(some - one, 0.01)
+                # Of less than a twentieth of a second nothing can be said.
+                growth = (many - one) / max(some - one, 0.05)
                 grew = grew or growth > MOST
                 mark = "  <- more than the work" if growth > MOST else ""
                 print(

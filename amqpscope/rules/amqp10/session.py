@@ -153,7 +153,7 @@ def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
 def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
     """A begin without remote-channel while the peer's waits for its answer: `ending` judges it."""
     me = case.me
-    if body.remote_channel is None and me.unasked is None:
+    if body.remote_channel is None and me.unasked is None and len(me.peer_sessions) <= MAX_SESSIONS_SEARCHED:
         for asked in me.peer_sessions.values():
             if asked.begin is None and asked.state == "BEGIN_RCVD":
                 me.unasked = Spot.of(case.record)
