@@ -134,6 +134,28 @@ def transactional_state_in_a_map() -> Dialogue:
     return d
 
 
+def control_link(**garbled: bytes) -> Callable[[], Dialogue]:
+    def dialogue() -> Dialogue:
+        """Both peers take the link for what was meant, and do work under a transaction."""
+        d = Dialogue()
+        d.begun()
+        given = {"name": "q", "handle": 0, "role": SENDER, "target": amqp.coordinator(), **garbled}
+        d.client.frame(amqp.attach(initial_delivery_count=0, **given))
+        d.server.attach(RECEIVER, target=amqp.coordinator())
+        d.server.flow(handle=0, delivery_count=0, link_credit=10)
+        d.client.attach(SENDER, handle=1, name="work")
+        d.server.attach(RECEIVER, handle=1, name="work")
+        d.server.flow(handle=1, link_credit=10)
+        d.client.transfer(amqp.amqp_value(amqp.declare()))
+        d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+        d.client.transfer(handle=1, state=amqp.transactional_state(txn_id=b"T"))
+        d.server.disposition(1, state=amqp.transactional_state(txn_id=b"T", outcome=amqp.accepted()))
+        d.goodbye()
+        return d
+
+    return dialogue
+
+
 def unsettled_map_that_does_not_fit() -> Dialogue:
     """The client resumes what is listed in it, uncounted."""
     d = Dialogue()
@@ -218,6 +240,10 @@ def outcomes_of_a_control_link_that_are_none() -> Dialogue:
         (settled_of_another_type, ("T-COMP-TYPE", "client")),
         (role_of_a_disposition, ("T-BOOL-OCTET", "server")),
         (transactional_state_in_a_map, ("T-COMP-LIST", "client")),
+        (control_link(source=amqp.raw("3f")), ("T-CODE-UNKNOWN", "client")),
+        (control_link(role=NO_BOOLEAN), ("T-BOOL-OCTET", "client")),
+        (control_link(name=amqp.raw("a2 02 00 71")), ("T-STR-NO-UTF16", "client")),
+        (control_link(target=amqp.raw("00 53 30 c1 01 00")), ("T-COMP-LIST", "client")),
         (unsettled_map_that_does_not_fit, ("T-MAP-FIT", "server")),
         (attach_one_octet_short, ("T-LIST-FIT", "client")),
         (next_incoming_id_of_another_type, ("T-COMP-TYPE", "server")),

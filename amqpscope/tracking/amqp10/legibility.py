@@ -14,6 +14,7 @@ Sources: transport.xml, "performatives".
 from typing import Final
 from zlib import crc32
 
+from dissectors.amqp10.composite import NOT_BROKEN, Composite
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -25,6 +26,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
+from dissectors.amqp10.transactions import Coordinator
 from dissectors.amqp10.values import Raw
 from dissectors.interface import Frame
 from dissectors.wire import i64
@@ -70,6 +72,10 @@ def doubted(frame: Frame) -> i64:
     if frame.name == "undecodable":
         return ALL
     widest: i64 = NOTHING
+    body = frame.body
+    if isinstance(body, Composite) and body.broken_at < NOT_BROKEN:
+        # Where a field ends that could not be read is not always known: then all behind it are unknown, too.
+        widest = _depends_on(frame, "")
     for problem in frame.problems:
         if problem.unread:
             widest = max(widest, _depends_on(frame, _field(problem.path)))
@@ -88,10 +94,10 @@ def _depends_on(frame: Frame, field: str) -> i64:
     if isinstance(body, (Open, Close)) or frame.kind == "sasl":
         return NOTHING
     if isinstance(body, Attach):
-        if field in _ATTACHES:
-            return SESSION
-        # Whoever attaches to a coordinator may name transactions on all sessions.
-        return ALL if field in ("", "target") else LINK
+        if field in ("", "target") or isinstance(body.target, Coordinator):
+            # Whoever attaches to a coordinator may name transactions on all sessions.
+            return ALL
+        return SESSION if field in _ATTACHES else LINK
     if isinstance(body, Flow):
         return SESSION if field == "" or field in _OF_THE_SESSION else LINK
     if isinstance(body, Detach):
