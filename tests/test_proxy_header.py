@@ -11,6 +11,7 @@ from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 from support.drive import Drive
+from support.openings import KNOWN
 from support.thorough import share
 
 import amqpscope
@@ -181,6 +182,29 @@ def test_a_header_split_anywhere_and_moved_to_another_process(name: str) -> None
                 3 if split >= len(stream) else 4,
             )
             assert [(note.code, int(note.packet)) for note in drive.notes] == [("capture/proxy", 3)]
+
+
+@pytest.mark.parametrize(("name", "octets"), KNOWN, ids=lambda one: str(one)[:30])
+@pytest.mark.parametrize("header", ["text, IPv6", "fields behind"])
+def test_any_protocol_behind_a_header_is_told(header: str, name: str, octets: bytes) -> None:
+    """By its own first octets, as if nothing stood before them."""
+    plain = Drive()
+    plain.send(0, octets)
+    plain.finish()
+    for together in (True, False):
+        drive = Drive()
+        before = HEADERS[header][0]
+        drive.send(0, before + octets if together else before)
+        if not together:
+            drive.send(0, octets)
+        drive.finish()
+        assert (drive.connection.protocol, drive.connection.encrypted) == (name, name == "tls")
+        assert [(one.frame.name, int(one.frame.offset) - len(before)) for one in drive.out] == [
+            (one.frame.name, int(one.frame.offset)) for one in plain.out
+        ]
+        assert [len(one.frame.problems) for one in drive.out] == [
+            len(one.frame.problems) for one in plain.out
+        ]
 
 
 @pytest.mark.parametrize("lost", [1, 12, 16, 20, 28, 36])
