@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from fuzz import bounds, entries
+from fuzz import bounds, entries, run
 from fuzz.bounds import Watch
 from fuzz.entries import ENTRIES
 from fuzz.seeds import seeds
@@ -89,3 +89,21 @@ watch(b"a")
         check=False,
     )
     assert "AssertionError: memory grew by" in ran.stderr
+
+
+def test_chance_finds_what_fails_and_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers at the edges of 63 bits are among what it puts into inputs."""
+
+    def failing(octets: bytes) -> None:
+        assert b"\x80\0\0\0\0\0\0\0" not in octets
+
+    monkeypatch.setitem(ENTRIES, "reassembly", failing)
+    monkeypatch.setattr(run, "HERE", tmp_path)
+    assert not run.by_chance("reassembly", 10, "a")
+    (kept,) = (tmp_path / "crashes" / "reassembly").iterdir()
+    assert b"\x80\0\0\0\0\0\0\0" in kept.read_bytes()
+    assert kept.name in capsys.readouterr().out
+    monkeypatch.setitem(ENTRIES, "reassembly", len)
+    assert run.by_chance("reassembly", 0.01, "a")
