@@ -50,8 +50,14 @@ def main() -> int:
     if arguments.run is not None:
         _run(arguments.entries[0], arguments.run)
         return 0
+    if arguments.by_chance is not None:
+        # What is installed, not the files beside this one: that may be compiled.
+        sys.path.remove(str(HERE.parents[1]))
     from fuzz.entries import ENTRIES
 
+    from amqpscope.cli.main import version_line
+
+    print(version_line(), flush=True)
     failed = False
     for entry in arguments.entries or ENTRIES:
         if arguments.by_chance is None:
