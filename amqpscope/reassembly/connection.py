@@ -110,6 +110,9 @@ _VERSION: Final = 7
 
 _NOWHERE: Final = StreamSink()
 
+# An offset that nobody acknowledges.
+_NOWHERE_NEAR: Final = 1 << 62
+
 _UNKNOWN_WINDOW: Final = 0xFFFFFFFF
 _NO_SCALE: Final = 16  # of a SYN without the window scale option
 
@@ -510,6 +513,12 @@ class TcpConnection:
         size: i64 = end - start
         own.empty_start = False
         if own.ended:
+            if own.ended == "fin" and own.late == 0 and size > 1 and offset + size > own.next:
+                # The FIN was not its sender's. Where the receiver took the stream to end is not known.
+                self._order.sink.note(
+                    own.index, "capture/ignored", packet, time, "octets follow a FIN: they are not read"
+                )
+                self._order.sink.doubt(own.index, _NOWHERE_NEAR)
             own.late += max(offset + size - max(offset, own.next), 0)
             if offset < own.next:
                 own.count_old(offset, min(offset + size, own.next))

@@ -40,7 +40,7 @@ class StreamSink:
         """Nothing follows in this direction: it ended with `reason` "fin" or "rst". At most once."""
 
     def doubt(self, direction: i64, offset: i64) -> None:
-        """The stream went on behind an RST at `offset` that was not its sender's.
+        """The stream went on behind an RST, or a FIN, at `offset` that was not its sender's.
 
         Whether its receiver took it is not known until that acknowledges what lies behind `offset`.
         """

@@ -71,7 +71,8 @@ CAPTURE_NOTES: Final = (
         ("capture/ignored",),
         "an RST, FIN or SYN that its receiver does not take: its number lies outside the receive window, or "
         "its sender went on (a middlebox, or an older connection on the same ports)",
-        "what follows is read; unless the receiver of an RST is seen to go on, what follows is possible",
+        "what follows is read, but not behind a FIN in its place; unless the receiver is seen to go on, what "
+        "follows is possible",
     ),
     CaptureNote(
         ("capture/duplicate",),

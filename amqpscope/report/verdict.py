@@ -70,7 +70,7 @@ _NOT_READ = (
     "that had reached its host, but nothing it sent shows that it had read it."
 )
 _RST_IN_DOUBT = (
-    "An RST was captured that one peer may have taken and the other had not sent: "
+    "An RST or FIN was captured that one peer may have taken and the other had not sent: "
     "the two may not have meant the same connection from there on."
 )
 _PRODUCT_UNKNOWN = (

@@ -110,3 +110,18 @@ def test_junk_changes_nothing(flags: int, shift: int) -> None:
                 where = (path.parent.name, at, turned)
                 assert certain == [], where
                 assert found == frames, where
+
+
+def test_a_fin_in_its_place_that_its_sender_did_not_send_accuses_nobody() -> None:
+    """Its receiver may have taken it: what follows is not read, and nothing is certain."""
+    for path in share(CLEAN, 12, "FIN in place"):
+        head, records, frames = clean(path)
+        if len(records) < 6:
+            continue
+        for at in places(records, f"{path.parent.name} in place"):
+            for turned in (False, True):
+                one = junk(records, at, turned, FIN | ACK, 0)
+                octets = head + b"".join([*records[: at + 1], one, *records[at + 1 :]])
+                found, certain = judged(octets)
+                assert certain == [], (path.parent.name, at, turned)
+                assert found <= frames
