@@ -53,6 +53,9 @@ TRUE_AS_WELL = {
     "D-RESUME-OMIT",  # some less
     "M-ANN-RESERVED",  # annotations where there were none
     "M-DYNPROPS-UNSET",  # node properties where there were none
+    "M-RES-NULLRCV-KEEP",  # an entry in a map of what is unsettled
+    "TX-COORD-RESUME",  # the same
+    "TX-COORD-TARGET",  # a target in the place of the source
 }
 
 

@@ -330,3 +330,17 @@ def test_an_introduction_that_cannot_be_read_leaves_what_follows_known() -> None
     d.client.transfer()
     d.goodbye()
     assert rules(d) == [("T-STR-UTF8", "client"), ("L-UNATTACHED-TRANSFER", "client")]
+
+
+def test_a_state_of_a_foreign_type_may_name_the_transaction() -> None:
+    d = Dialogue()
+    d.linked(client={"target": amqp.coordinator()}, server={"target": amqp.coordinator()})
+    d.client.attach(SENDER, handle=1, name="work")
+    d.server.attach(RECEIVER, handle=1, name="work")
+    d.server.flow(handle=1, link_credit=10)
+    d.client.transfer(amqp.amqp_value(amqp.declare()))
+    d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+    d.client.transfer(MESSAGE[:5], handle=1, state=amqp.transactional_state(txn_id=b"T"), more=True)
+    d.client.transfer(MESSAGE[5:], handle=1, state=amqp.described("example:state:list", amqp.list_([])))
+    d.goodbye()
+    assert rules(d) == []

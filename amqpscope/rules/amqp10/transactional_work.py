@@ -12,6 +12,7 @@ from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10.transactions import TransactionalState
+from dissectors.amqp10.values import Described
 from dissectors.wire import i64
 
 __all__ = ["judge_disposition", "judge_end", "judge_transfer"]
@@ -90,6 +91,8 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     ledger = case.ledger
     if link.coordinator or not link.whole or not me.whole or ledger.overfull:
         return
+    if isinstance(body.state, Described):
+        return  # a state that we do not know; it may name a transaction
     delivery = link.open
     named = named_in(body.state)
     if delivery is None:
