@@ -5,6 +5,12 @@ arrived (see `tracking.inbox`). Both is told to this endpoint's `Conversation`, 
 this endpoint could know. Of frames with content only two things matter to the other side: the method, and
 that the content is complete.
 
+What could not be read is unknown (see `tracking.knowledge`). Of a method whose arguments were misread only
+its name counts, and the connection is not whole from then on. A name that is not UTF-8 is
+`names.UNREADABLE`; if it says which consumers there are, the channel is not whole until it is opened again,
+nor is it behind content that is out of order. Of tables that were not read to their end nothing is absent
+(`PeerProperties.lacks`).
+
 What proves that it has read something (`Knowledge.must`) is an answer, which names its request by its kind;
 an acknowledgement, which names a delivery; a confirm, which names a message.
 """
