@@ -34,7 +34,7 @@ REACTIONS = (
 )
 """What is told of a peer that takes what it should refuse, or refuses it with a word too much: that is so."""
 
-CODES = (501, 502, 503, 505, 541)
+CODES = (501, 502, 505)
 
 FRAMES = (*amqp.METHODS, "content-header")
 

@@ -4,6 +4,8 @@ Only what may be said on its channel comes here: the channel is open as far as i
 for every message stands first.
 """
 
+from typing import Final
+
 from amqpscope.rules.amqp091 import (
     acknowledgement,
     complaint,
@@ -106,9 +108,14 @@ def judge_content(case: Case, channel: Channel, header: ContentHeader) -> None:
         publishing.judge_returned(case, channel, header)
 
 
+# Codes with which a client that names basic.nack does not complain of being told it: no error at all, or one
+# about the octets of the frame.
+_NOT_FOR_IT: Final = (0, 200, 501, 502, 505)
+
+
 def judge_client_close(case: Case, channel: Channel, method: ChannelClose) -> None:
     """A client's channel.close."""
-    if method.class_id == 60 and method.method_id == 120 and method.reply_code not in (0, 200):
+    if method.class_id == 60 and method.method_id == 120 and method.reply_code not in _NOT_FOR_IT:
         confirm.judge_nack_refused(case, channel)
 
 
@@ -118,7 +125,7 @@ def judge_connection_close(case: Case, method: ConnectionClose) -> None:
         if method.class_id == 60 and method.method_id == 40 and method.reply_code == 540:
             refused.judge_refused_immediate(case)
         return
-    if method.class_id == 60 and method.method_id == 120 and method.reply_code not in (0, 200):
+    if method.class_id == 60 and method.method_id == 120 and method.reply_code not in _NOT_FOR_IT:
         for channel in case.view.channels.values():
             if channel.publishes.nacked.firsts:
                 confirm.judge_nack_refused(case, channel)

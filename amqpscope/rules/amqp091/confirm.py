@@ -121,7 +121,8 @@ def nack_not_coped_with(case: Case) -> None:
 
     Why it matters: that a message could not be taken is part of confirm mode; all others on the channel are
     lost with it.
-    Silent when: the close does not name basic.nack, or no message was nacked.
+    Silent when: the close does not name basic.nack, or has the code of an error in its octets (501, 502,
+    505); no message was nacked; or something of the server's was not captured or could not be read.
     """
     case.report("amqp091/CF-NACK-HANDLE", "the client closes for a basic.nack")
 
@@ -176,7 +177,7 @@ def judge_end(case: Case, channel: Channel) -> None:
 
 def judge_nack_refused(case: Case, channel: Channel) -> None:
     """A client's close, of the channel or of the connection, that names basic.nack."""
-    if channel.publishes.nacked.firsts:
+    if channel.publishes.nacked.firsts and case.me.whole:
         nack_not_coped_with(case)
 
 
