@@ -9,6 +9,8 @@
 What a peer still says on something that the other one has ended is late.
 """
 
+from collections import OrderedDict
+
 from amqpscope.comparing.forms import Entry, Form, FormTable
 from amqpscope.comparing.forms10 import Forms10
 from amqpscope.comparing.story import DELIVERIES, OUTCOMES, SETTLEMENTS, Names, Part, Room, Story
@@ -70,7 +72,10 @@ class _Session:
         self.attaches: dict[tuple[str, str, str], int] = {}
         self.names: dict[tuple[str, str, int], _Link] = {}
         self.handles: dict[tuple[str, int], _Link] = {}
-        self.deliveries: dict[str, dict[int, tuple[_Link, int]]] = {CLIENT: {}, SERVER: {}}
+        self.deliveries: dict[str, OrderedDict[int, tuple[_Link, int]]] = {
+            CLIENT: OrderedDict(),
+            SERVER: OrderedDict(),
+        }
         self.ended: set[str] = set()
 
 
@@ -309,7 +314,7 @@ class Story10(Story):
             waiting = session.deliveries[peer]
             if body.delivery_id is not None:
                 if len(waiting) >= MAX_COMPARED_UNSETTLED:
-                    waiting.pop(next(iter(waiting)))
+                    waiting.popitem(last=False)
                 waiting[int(body.delivery_id)] = (link, link.under_way)
         link.settled = link.settled or body.settled is True
         link.state = body.state if body.state is not None else link.state

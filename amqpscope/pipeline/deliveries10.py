@@ -3,6 +3,7 @@
 A transfer of a delivery whose beginning was not captured makes none.
 """
 
+from collections import OrderedDict
 from typing import Final
 
 from amqpscope.model import FrameRecord
@@ -25,10 +26,11 @@ class Amqp10Log(DeliveryLog):
     def __init__(self) -> None:
         # By end of a session (direction and channel): the other end of it.
         self._other: dict[int, int] = {}
-        # By end of a session and handle: whose last transfer is awaited.
-        self._open: dict[int, Delivery] = {}
-        # By end of a session and delivery-id, in order of age.
-        self._unsettled: dict[int, Delivery] = {}
+        # By end of a session, and then by handle: whose last transfer is awaited.
+        self._open: dict[int, dict[int, Delivery]] = {}
+        # By end of a session and delivery-id, in order of age; and their keys by end of a session.
+        self._unsettled: OrderedDict[int, Delivery] = OrderedDict()
+        self._keys: dict[int, dict[int, None]] = {}
 
     def take(self, record: FrameRecord, link: LinkOf | None) -> list[Delivery]:
         body = record.frame.body
@@ -53,37 +55,57 @@ class Amqp10Log(DeliveryLog):
         return []
 
     def finish(self) -> list[Delivery]:
-        left = give_out([*self._unsettled.values(), *self._open.values()])
+        begun = [delivery for some in self._open.values() for delivery in some.values()]
+        left = give_out([*self._unsettled.values(), *begun])
         self._unsettled.clear()
+        self._keys.clear()
         self._open.clear()
         return left
+
+    def _wait(self, key: i64, delivery: Delivery) -> None:
+        """It waits for being settled."""
+        self._unsettled[key] = delivery
+        self._keys.setdefault(key >> 32, {})[key] = None
+
+    def _take(self, key: i64) -> Delivery | None:
+        """What waited for being settled by this key, no longer."""
+        delivery = self._unsettled.pop(key, None)
+        if delivery is not None:
+            keys = self._keys[key >> 32]
+            del keys[key]
+            if not keys:
+                del self._keys[key >> 32]
+        return delivery
 
     def _transfer(self, record: FrameRecord, transfer: Transfer, link: LinkOf | None) -> list[Delivery]:
         handle = transfer.handle
         if handle is None:
             return []
-        end = _end(record.direction, record.frame.channel) << 32
-        place = end | i64(handle)
+        side = _end(record.direction, record.frame.channel)
+        end = side << 32
+        place = i64(handle)
+        begun = self._open.get(side)
         over: list[Delivery] = []
         number = transfer.delivery_id
-        delivery = self._open.get(place)
+        delivery = None if begun is None else begun.get(place)
         if delivery is None or (number is not None and number != delivery.id):
             if number is None:
                 return over
-            if delivery is not None:
-                del self._open[place]  # its last transfer did not come; it may yet be settled
+            if begun is not None and delivery is not None:
+                del begun[place]  # its last transfer did not come; it may yet be settled
             delivery = Delivery(record, link)
             delivery.id = number
             delivery.tag = transfer.delivery_tag
             if transfer.settled is not True or transfer.more is True:
                 key = end | i64(number)
-                again = self._unsettled.pop(key, None)
+                again = self._take(key)
                 if again is not None:
                     over += give_out([again])  # the id went round, or is used twice
-                self._unsettled[key] = delivery
+                self._wait(key, delivery)
                 if len(self._unsettled) > deliveries.MAX_UNSETTLED:
-                    oldest = next(iter(self._unsettled))
-                    over += give_out([self._unsettled.pop(oldest)])
+                    oldest = self._take(i64(next(iter(self._unsettled))))
+                    if oldest is not None:
+                        over += give_out([oldest])
         delivery.transfers += 1
         delivery.payload += record.frame.payload_size
         if transfer.state is not None:
@@ -93,19 +115,22 @@ class Amqp10Log(DeliveryLog):
         if transfer.aborted is True:
             delivery.aborted = True
         elif transfer.more is True:
-            self._open[place] = delivery
+            if begun is None:
+                begun = {}
+                self._open[side] = begun
+            begun[place] = delivery
             return over
         else:
             delivery.complete = True
-        if self._open:
-            self._open.pop(place, None)
+        if begun is not None:
+            begun.pop(place, None)
         if delivery.settled or delivery.aborted:
             if delivery.settled:
                 delivery.settle(record)
             if delivery.id is not None:
                 key = end | i64(delivery.id)
                 if self._unsettled.get(key) is delivery:
-                    del self._unsettled[key]
+                    self._take(key)
             over += give_out([delivery])
         return over
 
@@ -126,7 +151,10 @@ class Amqp10Log(DeliveryLog):
         span = (last - first) & _LAST_ID
         base = end << 32
         unsettled = self._unsettled
-        if span < len(unsettled):
+        keys = self._keys.get(end)
+        if keys is None:
+            return over
+        if span < len(keys):
             step: i64 = 0
             while step <= span:
                 key = base | ((first + step) & _LAST_ID)
@@ -135,9 +163,9 @@ class Amqp10Log(DeliveryLog):
                     self._outcome(record, body, key, delivery, over)
                 step += 1
             return over
-        for known in list(unsettled):
+        for known in list(keys):
             key = i64(known)
-            if key >> 32 == end and ((key - first) & _LAST_ID) <= span:
+            if ((key - first) & _LAST_ID) <= span:
                 self._outcome(record, body, key, unsettled[key], over)
         return over
 
@@ -149,7 +177,7 @@ class Amqp10Log(DeliveryLog):
             _state(delivery, body.state)
         if body.settled is True:
             delivery.settle(record)
-            del self._unsettled[key]
+            self._take(key)
             if not delivery.over:
                 delivery.over = True
                 over.append(delivery)
@@ -157,9 +185,9 @@ class Amqp10Log(DeliveryLog):
     def _drop(self, end: i64) -> list[Delivery]:
         """A session is over, or another one: those of it that nobody settled."""
         left: list[Delivery] = []
-        for kept in (self._unsettled, self._open):
-            for key in [key for key in kept if i64(key) >> 32 == end]:
-                left.append(kept.pop(key))
+        for key in self._keys.pop(end, {}):
+            left.append(self._unsettled.pop(key))
+        left += self._open.pop(end, {}).values()
         return give_out(left)
 
 

@@ -215,9 +215,9 @@ def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: F
     if body.next_incoming_id is not None and session.peer_begin is None:
         if session.whole and case.me.whole:
             certainty = CERTAIN
-            for other in case.me.peer_sessions.values():
-                if other.begin is None:
-                    certainty = POSSIBLE
+            sessions = case.me.peer_sessions
+            if len(sessions) > MAX_SESSIONS_SEARCHED or any(one.begin is None for one in sessions.values()):
+                certainty = POSSIBLE
             case.report(
                 "amqp10/S-FLOW-NEXTIN-UNSET",
                 f"next-incoming-id is {body.next_incoming_id}, but the peer's begin is not received yet",
