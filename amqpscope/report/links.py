@@ -84,38 +84,56 @@ class LinkOf:
 
 
 class _Recent:
-    """A dictionary of links that forgets the oldest: between one and two times the bound are kept."""
+    """A dictionary of links that forgets the oldest: between one and two times the bound are kept.
+
+    Its keys are those of `_key`; they lie in one dictionary for each direction and channel.
+    """
 
     def __init__(self) -> None:
-        self.young: dict[int, LinkOf] = {}
-        self.old: dict[int, LinkOf] = {}
+        self.young: dict[int, dict[int, LinkOf]] = {}
+        self.old: dict[int, dict[int, LinkOf]] = {}
+        self.size: i64 = 0
 
     def put(self, key: i64, link: LinkOf) -> None:
-        young = self.young
-        young[key] = link
-        if len(young) > MAX_NAMED_DELIVERIES:
-            self.old = young
+        links = self.young.get(key >> 32)
+        if links is None:
+            links = {}
+            self.young[key >> 32] = links
+        before: i64 = len(links)
+        links[key] = link
+        self.size += len(links) - before
+        if self.size > MAX_NAMED_DELIVERIES:
+            self.old = self.young
             self.young = {}
+            self.size = 0
 
     def get(self, key: i64) -> LinkOf | None:
-        link = self.young.get(key)
+        links = self.young.get(key >> 32)
+        link = None if links is None else links.get(key)
         if link is None and self.old:
-            link = self.old.get(key)
+            links = self.old.get(key >> 32)
+            link = None if links is None else links.get(key)
         return link
 
     def pop(self, key: i64) -> LinkOf | None:
-        link = self.young.pop(key, None)
-        if self.old:
-            older = self.old.pop(key, None)
+        link: LinkOf | None = None
+        links = self.young.get(key >> 32)
+        if links is not None and key in links:
+            link = links.pop(key)
+            self.size -= 1
+        links = self.old.get(key >> 32)
+        if links is not None:
+            older = links.pop(key, None)
             if link is None:
                 link = older
         return link
 
     def drop(self, high: i64) -> None:
         """Forget all whose key without its low 32 bits is `high`."""
-        for links in (self.young, self.old):
-            for key in [key for key in links if key >> 32 == high]:
-                del links[key]
+        links = self.young.pop(high, None)
+        if links is not None:
+            self.size -= len(links)
+        self.old.pop(high, None)
 
 
 class _Connection:
