@@ -111,7 +111,7 @@ _VERSION: Final = 7
 _NOWHERE: Final = StreamSink()
 
 # An offset that nobody acknowledges.
-_NOWHERE_NEAR: Final = 1 << 62
+_NOWHERE_NEAR: Final = 0x4000000000000000
 
 _UNKNOWN_WINDOW: Final = 0xFFFFFFFF
 _NO_SCALE: Final = 16  # of a SYN without the window scale option

@@ -384,7 +384,10 @@ def test_garbage_raises_nothing_and_keeps_the_contract(
     for number, (direction, time, seq, ack, flags, size, cut) in enumerate(segments):
         if number == reload_after:
             connection = TcpConnection.load(connection.dump(), recorder)
-        connection.starts_new(direction, seq, flags, time)
+        connection.starts_new(direction, seq, flags, time, size > 30)
+        connection.continues(direction, seq)
+        # Any window: of a SYN with any scale, of others closed, small or large.
+        connection.window = (size % 18) << 16 | cut & 0xFFFF if flags & SYN else cut & 0xFFFF
         ack = -1 if not flags & ACK else max(ack, 0)
         connection.segment(direction, time, number + 1, seq, ack, flags, buf, 7, 7 + size, cut)
         if number in ticks:
