@@ -170,6 +170,16 @@ def test_a_method_that_nobody_knows_may_have_content(numbers: bytes) -> None:
     assert certain(d) == [("F-METHOD-KNOWN", "client")]
 
 
+def test_a_heartbeat_with_a_payload_may_have_been_a_method() -> None:
+    d = opened()
+    d.client.frame(amqp.HEARTBEAT, 2, amqp.method("channel.open"))
+    d.server.channel_open_ok(2)
+    d.client.method("basic.qos", 2, prefetch_count=1)
+    d.server.method("basic.qos-ok", 2)
+    d.goodbye()
+    assert [one for one in certain(d) if not one[0].startswith("F-")] == []
+
+
 def test_a_message_that_announces_too_much_may_have_been_taken() -> None:
     d = opened()
     d.ask("confirm.select")

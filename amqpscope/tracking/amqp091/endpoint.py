@@ -43,6 +43,9 @@ from dissectors.wire import i64
 
 __all__ = ["Endpoint", "as_read", "begins_otherwise", "out_of_order", "unreadable"]
 
+# Octets of a frame without payload.
+_EMPTY: Final = 8
+
 # Faults that show that the arguments of a method are not where they were looked for.
 _MISREAD: Final = ("F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", "F-FRAME-END")
 
@@ -65,13 +68,16 @@ _OUT_OF_ORDER: Final = (
 def unreadable(frame: Frame) -> bool:
     """Whether a frame has faults after which it is not known what it says.
 
-    A content header that has its fixed part says what matters: how large the body is.
+    A content header that has its fixed part says what matters: how large the body is. A heartbeat that has a
+    payload may have been meant for another frame.
     """
     kind = frame.kind
     if kind == "method":
         return any(problem.code in _UNREADABLE for problem in frame.problems)
     if kind == "content-header":
         return frame.body is None or any(problem.code == "cut" for problem in frame.problems)
+    if kind == "heartbeat":
+        return frame.declared_size > _EMPTY
     return kind == "skipped" or kind == "unknown"
 
 
