@@ -20,7 +20,8 @@ class Finding:
     further packets that matter. evidence: the state before, as named values. around: the frames of the
     connection around the offending one, if they were asked for. told: it was given out as soon as it was
     made, before it was known what the other peer does. said: what the peer at fault told of its product.
-    since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows.
+    since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows. read: octets
+    of the other peer's stream that the peer at fault had acknowledged by then, -1 unknown.
     addresses: of the link's source and target, or the exchanges and queues that the offending frame names.
 
     What somebody's policy makes of it (`amqpscope.policy`): level: the severity that it has instead of the
@@ -60,6 +61,7 @@ class Finding:
         # Whether it was looked for at all: not where only several connections show the fault.
         self.watched: bool = True
         self.since: i64 = spot.time
+        self.read: i64 = -1
         self.around: list[FrameRecord] = []
         # How many frames `around` will have.
         self.around_whole: i64 = 0
@@ -110,7 +112,7 @@ class Finding:
             (int(self.session), self.link, self.link_sender, self.delivery_id),
             (self.edition, self.profile),
             (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
-            (self.other_error, self.watched, int(self.since)),
+            (self.other_error, self.watched, int(self.since), int(self.read)),
             self.addresses,
         )
 
@@ -128,7 +130,7 @@ class Finding:
             finding.reaction_after,
             finding.reaction_packet,
         ) = reaction
-        finding.other_error, finding.watched, finding.since = awaited
+        finding.other_error, finding.watched, finding.since, finding.read = awaited
         finding.addresses = addresses
         return finding
 

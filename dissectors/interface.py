@@ -112,6 +112,14 @@ class Frame:
         self.payload_start = payload
         self._end = end
 
+    def garbled(self) -> bool:
+        """Whether its octets do not fit together, so that where it ends, and what it is, is not sure."""
+        for problem in self.problems:
+            code = problem.code
+            if problem.unread or code.startswith("F-") or code == "incomplete":
+                return True
+        return self.kind == "skipped" or self.name == "undecodable"
+
     @property
     def raw(self) -> bytes:
         """The frame's octets, as far as they were captured in one piece from its start."""

@@ -77,8 +77,15 @@ _PRODUCT_UNKNOWN = (
     "There are products that are known to do this; of which the {peer} is the capture does not show."
 )
 _CLOCK_IN_DOUBT = "The capturing clock went back: how long the peers were silent is not known."
+_GARBLED_IN_DOUBT = (
+    "It had received a part of a frame whose octets do not fit together: what that frame was to say is not known."
+)
 # What is in doubt, by the name that the evidence has for it.
-_DOUBTS = {"rst_in_doubt": _RST_IN_DOUBT, "clock_in_doubt": _CLOCK_IN_DOUBT}
+_DOUBTS = {
+    "rst_in_doubt": _RST_IN_DOUBT,
+    "clock_in_doubt": _CLOCK_IN_DOUBT,
+    "garbled_in_doubt": _GARBLED_IN_DOUBT,
+}
 _STREAM_END = "No capture shows what the {peer} would still have said when its stream, or the capture, ended."
 _UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text leaves that open."
 _OWN_LINK = "The {peer} may be taking its own link back, which is allowed."

@@ -70,6 +70,7 @@ class Case:
         finding = Finding(rule, certainty, message, self.connection, spot, evidence or {}, others or [])
         if since >= 0:
             finding.since = since
+        finding.read = self.record.acknowledged
         self.place(finding)
         self.findings.append(finding)
         self.found += 1

@@ -106,6 +106,19 @@ class Judge(ABC):
         self.findings += self.made
         self.made.clear()
 
+    def misread(self, record: FrameRecord) -> None:
+        """A frame is garbled: what its receiver did once it had some of the octets may rest on what they meant.
+
+        To be called when the frame was judged. As long as it was not complete nobody could see that.
+        """
+        offset = record.frame.offset
+        for finding in self.made:
+            if finding.certain and finding.read > offset and finding.spot.direction != record.direction:
+                finding.certain = False
+                finding.evidence["garbled_in_doubt"] = True
+                if finding.told and self.amended is not None:
+                    self.amended.append(finding)
+
     def saw(self, record: FrameRecord, found: i64) -> None:
         """A frame was judged, and so many findings were made of it."""
         if self.context is not None:

@@ -134,6 +134,8 @@ class Judge(AnyJudge):
         if case.found > 0:
             closing.note_framing(case)
             self.found_of(case.found, error)
+        if frame.problems and frame.garbled():
+            self.misread(record)
         self.saw(record, case.found)
         self.chronicle.take(record)
         if self.context is not None:

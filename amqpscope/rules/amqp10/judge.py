@@ -141,6 +141,8 @@ class Judge(AnyJudge):
             for finding in self.made[len(self.made) - case.found :]:
                 reaction.owe_for(case, finding)
             self.found_of(case.found, error)
+        if frame.problems and frame.garbled():
+            self.misread(record)
         self.saw(record, case.found)
         if case.ledger.active or attaches_control(frame.body):
             if not case.ledger.active:

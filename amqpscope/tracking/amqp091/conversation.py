@@ -40,6 +40,7 @@ from dissectors.wire import i64
 __all__ = ["Conversation", "PeerProperties"]
 
 CONNECTION_CHANNEL: Final = 0
+CONNECTION_CLASS: Final = 10
 
 _NO_CHANNEL: Final = -1
 
@@ -275,7 +276,8 @@ class Conversation:
         elif not by_client and definition is not self._server_said:
             self._server_said = definition
             self.said_by_server.add(int(definition.class_id << 16 | definition.method_id))
-        if number == CONNECTION_CHANNEL:
+        if number == CONNECTION_CHANNEL or definition.class_id == CONNECTION_CLASS:
+            # On another channel it is a fault, and what it means all the same.
             self._connection(by_client, method, end, packet, time)
             return
         if isinstance(method, ChannelOpen):
