@@ -78,7 +78,8 @@ _PRODUCT_UNKNOWN = (
 )
 _CLOCK_IN_DOUBT = "The capturing clock went back: how long the peers were silent is not known."
 _GARBLED_IN_DOUBT = (
-    "It had received a part of a frame whose octets do not fit together: what that frame was to say is not known."
+    "It had received a part of a frame whose octets do not fit together: "
+    "what that frame was to say is not known."
 )
 # What is in doubt, by the name that the evidence has for it.
 _DOUBTS = {

@@ -87,6 +87,10 @@ class Judge(ABC):
         return {}
 
     @abstractmethod
+    def sent_end(self, second: bool) -> i64:
+        """Where the newest complete frame of a direction ends in its stream. second: of direction 1."""
+
+    @abstractmethod
     def portrait(self) -> ConnectionPortrait:
         """Both endpoints as they stand now; what they have said counts as if it had arrived."""
 
@@ -107,17 +111,21 @@ class Judge(ABC):
         self.made.clear()
 
     def misread(self, record: FrameRecord) -> None:
-        """A frame is garbled: what its receiver did once it had some of the octets may rest on what they meant.
+        """A frame is garbled: what its receiver did once it had a part of it may rest on what that part meant.
 
         To be called when the frame was judged. As long as it was not complete nobody could see that.
         """
         offset = record.frame.offset
         for finding in self.made:
             if finding.certain and finding.read > offset and finding.spot.direction != record.direction:
-                finding.certain = False
-                finding.evidence["garbled_in_doubt"] = True
-                if finding.told and self.amended is not None:
-                    self.amended.append(finding)
+                self.doubt_garbled(finding)
+
+    def doubt_garbled(self, finding: Finding) -> None:
+        """What the peer at fault had received may be of a garbled frame."""
+        finding.certain = False
+        finding.evidence["garbled_in_doubt"] = True
+        if finding.told and self.amended is not None:
+            self.amended.append(finding)
 
     def saw(self, record: FrameRecord, found: i64) -> None:
         """A frame was judged, and so many findings were made of it."""
@@ -195,6 +203,9 @@ class Judge(ABC):
             if size - ready <= MAX_WITHOUT_REACTION:
                 if not finding.reaction or len(finding.around) < finding.around_whole:
                     break
+            elif finding.certain and finding.read > self.sent_end(finding.spot.direction == 0):
+                # So much was found while the other peer's frame is not complete: it will never be.
+                self.doubt_garbled(finding)
             ready += 1
         if ready > 0:
             self.excuse(made[:ready])

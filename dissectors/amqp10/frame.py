@@ -345,7 +345,9 @@ class FrameDecoder(StreamDecoder):
                     Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative", True)
                 )
             elif more and not isinstance(body, Transfer):
-                frame.add_problem(Problem("F-BODY-PAYLOAD", behind, "", f"octets follow the {frame.name}", True))
+                frame.add_problem(
+                    Problem("F-BODY-PAYLOAD", behind, "", f"octets follow the {frame.name}", True)
+                )
         elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):
             what = "a value without descriptor"
             if isinstance(body, Described):

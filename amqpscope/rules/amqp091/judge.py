@@ -42,7 +42,7 @@ from amqpscope.rules.peer_error import FIN, RST, PeerError
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.chronicle import Chronicle
-from amqpscope.tracking.amqp091.conversation import PeerProperties
+from amqpscope.tracking.amqp091.conversation import CONNECTION_CLASS, PeerProperties
 from amqpscope.tracking.amqp091.deeds import Deed
 from amqpscope.tracking.amqp091.endpoint import Endpoint, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.portrait import portray
@@ -245,14 +245,16 @@ class Judge(AnyJudge):
         if frame.kind == "method" and (not isinstance(body, Method) or isinstance(body, UnknownMethod)):
             # Which method it is nobody knows: it may be the one that is due.
             return
+        # On another channel it is a fault of its own, and what it means all the same.
+        of_connection = isinstance(body, Method) and body.definition().class_id == CONNECTION_CLASS
         if view.closing != "OPEN" and not closing.judge_frame(case):
             return
         if view.state != "OPEN":
             if not negotiation.judge_first(case):
                 return
-            if frame.channel > 0 and negotiation.channel_too_early(case):
+            if frame.channel > 0 and not of_connection and negotiation.channel_too_early(case):
                 return
-        if frame.channel > 0:
+        if frame.channel > 0 and not of_connection:
             case.channel = view.channel(frame.channel)
         if isinstance(body, ContentHeader):
             if frame.problems and (unreadable(frame) or out_of_order(frame)):
@@ -269,7 +271,7 @@ class Judge(AnyJudge):
         if not (definition.from_client if me.by_client else definition.from_server):
             framing.method_of_the_other_peer(case, definition.name)
             return
-        if frame.channel == 0:
+        if frame.channel == 0 or of_connection:
             self.connection_method(case, as_read(frame, body) if frame.problems else body)
         else:
             self.channel_method(case, body)
@@ -479,6 +481,9 @@ class Judge(AnyJudge):
 
     def product(self, introduction: object) -> dict[str, str]:
         return introduction.texts if isinstance(introduction, PeerProperties) else {}
+
+    def sent_end(self, second: bool) -> i64:
+        return (self.client if (self.connection.client == 1) == second else self.server).sent_end
 
     def portrait(self) -> ConnectionPortrait:
         portrait = portray(self.client, self.server)

@@ -54,10 +54,12 @@ def _judge_before_open(case: Case) -> bool:
     me = case.me
     if not me.whole or me.closed:
         return False
-    name = case.record.frame.name
+    frame = case.record.frame
+    name = frame.name
     if me.layer == "":
         frame_before_header(case)
-    elif me.layer != "AMQP 1.0" or name == "open" or name == "undecodable":
+    elif me.layer != "AMQP 1.0" or name == "open" or (frame.problems and frame.garbled()):
+        # Which performative a garbled frame was to be is not sure.
         return False
     elif name == "close":
         close_before_open(case)

@@ -319,6 +319,9 @@ class Judge(AnyJudge):
             said["container-id"] = introduction.container_id[:LONGEST]
         return said
 
+    def sent_end(self, second: bool) -> i64:
+        return (self.client if (self.connection.client == 1) == second else self.server).sent_end
+
     def portrait(self) -> ConnectionPortrait:
         return self.introduced(portray(self.client, self.server), self.client.open, self.server.open)
 

@@ -1,6 +1,7 @@
 """The SASL layer: who says what, in which order (security.xml, "sasl")."""
 
 from collections.abc import Callable
+from typing import Final
 
 from amqpscope.model import CLIENT
 from amqpscope.rules.amqp10.case import Case
@@ -12,6 +13,9 @@ from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, Sasl
 from dissectors.interface import Problem
 
 __all__ = ["PROBLEMS", "judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failure"]
+
+# security.xml, type sasl-code: what is beyond may mean anything.
+_LAST_CODE: Final = 4
 
 
 def frame_of_the_other_layer(case: Case) -> None:
@@ -77,7 +81,7 @@ def judge_header(case: Case, body: ProtocolHeader) -> None:
         return
     if outcome is not None:
         code = outcome.code
-        if code is not None and code != 0:
+        if code is not None and 0 < code <= _LAST_CODE:
             if me.peer == CLIENT:
                 header_after_failure(case, code, POSSIBLE)
             elif me.whole:

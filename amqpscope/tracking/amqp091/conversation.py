@@ -37,7 +37,7 @@ from dissectors.amqp091.values import Table
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["Conversation", "PeerProperties"]
+__all__ = ["CONNECTION_CLASS", "Conversation", "PeerProperties"]
 
 CONNECTION_CHANNEL: Final = 0
 CONNECTION_CLASS: Final = 10
@@ -254,6 +254,9 @@ class Conversation:
         channel = self.channel(number)
         if channel is not None:
             channel.lost()
+        else:
+            # It may have been the open of that channel.
+            self.lost()
 
     # What is said
 

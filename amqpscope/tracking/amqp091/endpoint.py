@@ -50,7 +50,12 @@ _EMPTY: Final = 8
 _MISREAD: Final = ("F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", "F-FRAME-END")
 
 # Faults after which it is not known what a method says.
-_UNREADABLE: Final = (*_MISREAD, "F-METHOD-KNOWN", "F-FRAME-TYPE", "cut", "limit")
+_UNREADABLE: Final = (*_MISREAD, "F-METHOD-KNOWN", "F-METHOD-CH-NONZERO", "F-FRAME-TYPE", "cut", "limit")
+
+# Faults after which it is not known which message a content header belongs to, if any.
+_UNSETTLED: Final = ("cut", "F-CONTENT-CH-NONZERO")
+
+_MISSIZED: Final = ("F-BODY-OVERRUN", "F-FRAME-END")
 
 _OUT_OF_ORDER: Final = (
     "F-FRAME-END",
@@ -68,16 +73,18 @@ _OUT_OF_ORDER: Final = (
 def unreadable(frame: Frame) -> bool:
     """Whether a frame has faults after which it is not known what it says.
 
-    A content header that has its fixed part says what matters: how large the body is. A heartbeat that has a
-    payload may have been meant for another frame.
+    A content header that has its fixed part tells what counts: how large the body is. A heartbeat that has a
+    payload, or a body that is too long, may have swallowed what followed, or be something else.
     """
     kind = frame.kind
     if kind == "method":
         return any(problem.code in _UNREADABLE for problem in frame.problems)
     if kind == "content-header":
-        return frame.body is None or any(problem.code == "cut" for problem in frame.problems)
+        return frame.body is None or any(problem.code in _UNSETTLED for problem in frame.problems)
     if kind == "heartbeat":
         return frame.declared_size > _EMPTY
+    if kind == "body":
+        return any(problem.code in _MISSIZED for problem in frame.problems)
     return kind == "skipped" or kind == "unknown"
 
 
