@@ -111,7 +111,7 @@ class Judge(ABC):
         self.made.clear()
 
     def misread(self, record: FrameRecord) -> None:
-        """A frame is garbled: what its receiver did once it had a part of it may rest on what that part meant.
+        """A frame is garbled: what its receiver did once it had a part of it may rest on that part.
 
         To be called when the frame was judged. As long as it was not complete nobody could see that.
         """
