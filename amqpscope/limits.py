@@ -409,6 +409,9 @@ MAX_WITHOUT_REACTION: Final = 64
 """Findings of one connection that wait for the other peer's reaction. It mostly comes within a round trip;
 of more the oldest are given out without."""
 
+MAX_GARBLED: Final = 16
+"""Garbled frames of a connection whose places are kept: what their receivers do meanwhile is not certain."""
+
 CONTEXT_BEFORE: Final = 3
 CONTEXT_AFTER: Final = 2
 """Frames of the connection shown before and after an offending one."""

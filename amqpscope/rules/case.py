@@ -6,10 +6,12 @@ directly, file by file, for the frames they are about: they run for every frame,
 """
 
 from amqpscope.finding import Finding
+from amqpscope.limits import MAX_GARBLED
 from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.pace import Pace
+from dissectors.interface import Frame
 from dissectors.wire import i64
 
 __all__ = ["Case"]
@@ -34,6 +36,8 @@ class Case:
         self.told: set[tuple[str, str]] = set()
         self.found: i64 = 0
         self.doubtful: bool = False
+        # The newest frames that proved to be garbled: direction, offset, and offset behind.
+        self.garbled: list[tuple[int, int, int]] = []
 
     def now(self) -> i64:
         """The time (ns) of what findings point at."""
@@ -71,9 +75,27 @@ class Case:
         if since >= 0:
             finding.since = since
         finding.read = self.record.acknowledged
+        if self.garbled and finding.certain and self.rests_on_garbled(finding):
+            _doubt_garbled(finding)
         self.place(finding)
         self.findings.append(finding)
         self.found += 1
+
+    def misread(self, frame: Frame, direction: i64) -> None:
+        """A frame is garbled: what its receiver did once it had a part of it may rest on that part."""
+        if len(self.garbled) >= MAX_GARBLED:
+            del self.garbled[0]
+        self.garbled.append((int(direction), int(frame.offset), int(frame.offset + frame.declared_size)))
+        for finding in self.findings:
+            if finding.certain and finding.read > frame.offset and finding.spot.direction != direction:
+                # So far nothing behind the frame was read, whatever its size is now taken to be.
+                _doubt_garbled(finding)
+
+    def rests_on_garbled(self, finding: Finding) -> bool:
+        """Whether the peer at fault had received a part of a garbled frame, and not all of it."""
+        read = finding.read
+        sender = 1 - finding.spot.direction
+        return any(direction == sender and offset < read < end for direction, offset, end in self.garbled)
 
     def was_told(self, rule: str) -> bool:
         """Whether `report_once` told of either peer that it breaks this rule."""
@@ -101,3 +123,8 @@ class Case:
         self.told.add((peer, rule))
         self.told.add((peer, what))
         self.report(rule, message, certainty, evidence, others)
+
+
+def _doubt_garbled(finding: Finding) -> None:
+    finding.certain = False
+    finding.evidence["garbled_in_doubt"] = True

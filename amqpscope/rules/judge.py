@@ -110,23 +110,6 @@ class Judge(ABC):
         self.findings += self.made
         self.made.clear()
 
-    def misread(self, record: FrameRecord) -> None:
-        """A frame is garbled: what its receiver did once it had a part of it may rest on that part.
-
-        To be called when the frame was judged. As long as it was not complete nobody could see that.
-        """
-        offset = record.frame.offset
-        for finding in self.made:
-            if finding.certain and finding.read > offset and finding.spot.direction != record.direction:
-                self.doubt_garbled(finding)
-
-    def doubt_garbled(self, finding: Finding) -> None:
-        """What the peer at fault had received may be of a garbled frame."""
-        finding.certain = False
-        finding.evidence["garbled_in_doubt"] = True
-        if finding.told and self.amended is not None:
-            self.amended.append(finding)
-
     def saw(self, record: FrameRecord, found: i64) -> None:
         """A frame was judged, and so many findings were made of it."""
         if self.context is not None:
@@ -205,7 +188,8 @@ class Judge(ABC):
                     break
             elif finding.certain and finding.read > self.sent_end(finding.spot.direction == 0):
                 # So much was found while the other peer's frame is not complete: it will never be.
-                self.doubt_garbled(finding)
+                finding.certain = False
+                finding.evidence["garbled_in_doubt"] = True
             ready += 1
         if ready > 0:
             self.excuse(made[:ready])

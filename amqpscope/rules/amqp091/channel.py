@@ -289,45 +289,46 @@ def judge_state(case: Case, method: Method) -> bool:
 # When it is never answered
 
 
-def close_never_answered(case: Case, channel: Channel, closing: Closing) -> None:
+def close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
     """channel.close is not answered by the time that its receiver, long after, ends or is heard of last.
 
     Why it matters: the number stays taken, at the broker and in the client, until the connection ends.
     Silent when: the receiver itself shows by no frame that it has processed the close, or is heard of last
-    soon after it, or octets since the channel was opened were not captured. Possible when the capturing clock
-    was set back: then it does not tell how long that was.
+    soon after it, or octets since the channel was opened were not captured. Possible when only the capture
+    ended, or when the capturing clock was set back and may have made the time longer than it was.
     """
     case.report(
         "amqp091/CH-CLOSE-REPLY",
         f"the close of channel {channel.number} in packet {closing.packet} is never answered",
-        POSSIBLE if case.pace.jumped() else CERTAIN,
+        certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],
     )
 
 
-def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing) -> None:
+def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
     """A peer that has closed a channel itself does not answer the other one's channel.close.
 
     Why it matters: each of the two closes wants its answer; the number stays taken until the connection ends.
     Silent when: the peer itself shows by no frame that it has processed the other one's close, or is
-    heard of last soon after it, or octets since the channel was opened were not captured. Possible when the
-    capturing clock was set back.
+    heard of last soon after it, or octets since the channel was opened were not captured. Possible when only
+    the capture ended, or when the capturing clock was set back and may have made the time longer than it was.
     """
     case.report(
         "amqp091/CH-CLOSE-CROSS",
         f"the close of channel {channel.number} in packet {closing.packet}, which crossed another, is never "
         "answered",
-        POSSIBLE if case.pace.jumped() else CERTAIN,
+        certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],
     )
 
 
-def judge_end(case: Case, last: i64) -> None:
+def judge_end(case: Case, last: i64, over: bool) -> None:
     """A peer closes the connection, answers that close, or ends: which closes of channels it owes an answer.
 
-    last: when it said something for the last time (ns).
+    last: when it said something for the last time (ns). over: it will say nothing more; otherwise only the
+    capture ends.
     """
     me = case.me
     if case.view.finished(me.by_client):
@@ -340,13 +341,16 @@ def judge_end(case: Case, last: i64) -> None:
         closing = _closing(case, channel, False)
         if closing is None or not me.knowledge.confirmed(closing.end):
             continue
-        if me.stalls.free(closing.time, last) < MAX_CLOSE_UNANSWERED:
+        waited = me.stalls.free(closing.time, last)
+        if waited < MAX_CLOSE_UNANSWERED:
             continue
+        # As far as the clock was set back, it may have been ahead before.
+        certainty = CERTAIN if over and waited - case.pace.back >= MAX_CLOSE_UNANSWERED else POSSIBLE
         case.channel = channel
         if _closing(case, channel, True) is None:
-            close_never_answered(case, channel, closing)
+            close_never_answered(case, channel, closing, certainty)
         else:
-            crossing_close_never_answered(case, channel, closing)
+            crossing_close_never_answered(case, channel, closing, certainty)
         case.channel = None
 
 

@@ -135,7 +135,7 @@ class Judge(AnyJudge):
             closing.note_framing(case)
             self.found_of(case.found, error)
         if frame.problems and frame.garbled():
-            self.misread(record)
+            case.misread(frame, record.direction)
         self.saw(record, case.found)
         self.chronicle.take(record)
         if self.context is not None:
@@ -281,7 +281,7 @@ class Judge(AnyJudge):
     def connection_method(self, case: Case, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
         if isinstance(method, (ConnectionClose, ConnectionCloseOk)):
-            channel_rules.judge_end(case, case.record.time)
+            channel_rules.judge_end(case, case.record.time, True)
         if case.view.state != "OPEN" or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             if not negotiation.judge_set_up(case, method):
                 return
@@ -427,7 +427,7 @@ class Judge(AnyJudge):
         given_up = heartbeat.judge_end(case, reason, acknowledged, after_peer)
         doubted = heartbeat.may_have_given_up(case)
         closing.judge_end(case, reason, acknowledged, after_peer, given_up or cut_off, doubted)
-        channel_rules.judge_end(case, me.last_time)
+        channel_rules.judge_end(case, me.last_time, reason in ("fin", "rst"))
         ended = reason == "fin" or reason == "rst"
         if ended and not 0 <= acknowledged <= peer.sent_end:
             peer.lost()  # it has said something more
@@ -495,7 +495,7 @@ class Judge(AnyJudge):
             self.server.dump(),
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
-            tuple(sorted(self.case.told)),
+            (tuple(sorted(self.case.told)), tuple(self.case.garbled)),
             (self.chronicle.dump(), self.over),
             tuple(error.dump() for error in self.errors),
         )
@@ -510,7 +510,8 @@ class Judge(AnyJudge):
         judge.follow()
         judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
-        judge.case.told = set(told)
+        judge.case.told = set(told[0])
+        judge.case.garbled = list(told[1])
         judge.chronicle = Chronicle.load(chronicle, connection, Allowance())
         judge.over = over
         judge.errors = [PeerError.load(error) for error in errors]

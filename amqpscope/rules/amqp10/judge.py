@@ -142,7 +142,7 @@ class Judge(AnyJudge):
                 reaction.owe_for(case, finding)
             self.found_of(case.found, error)
         if frame.problems and frame.garbled():
-            self.misread(record)
+            case.misread(frame, record.direction)
         self.saw(record, case.found)
         if case.ledger.active or attaches_control(frame.body):
             if not case.ledger.active:
@@ -332,7 +332,7 @@ class Judge(AnyJudge):
             self.case.ledger.dump() if self.case.ledger.active else None,
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
-            tuple(sorted(self.case.told)),
+            (tuple(sorted(self.case.told)), tuple(self.case.garbled)),
             tuple(error.dump() for error in self.errors),
         )
 
@@ -348,7 +348,8 @@ class Judge(AnyJudge):
             judge.case.ledger = Ledger.load(ledger)
         judge.case.pace = Pace.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
-        judge.case.told = set(told)
+        judge.case.told = set(told[0])
+        judge.case.garbled = list(told[1])
         judge.errors = [PeerError.load(error) for error in errors]
         return judge
 

@@ -76,13 +76,14 @@ def doubted(frame: Frame) -> i64:
     if isinstance(body, Composite) and body.broken_at < NOT_BROKEN:
         # Where a field ends that could not be read is not always known: then all behind it are unknown, too.
         widest = _depends_on(frame, "")
-    fields: i64 = 0
+    fields: set[str] = set()
     for problem in frame.problems:
         if problem.unread:
-            fields += 1
-            widest = max(widest, _depends_on(frame, _field(problem.path)))
+            field = _field(problem.path)
+            fields.add(field)
+            widest = max(widest, _depends_on(frame, field))
     # Where several fields do not fit, the performative itself may be another one.
-    return ALL if fields > 1 and frame.kind != "sasl" else widest
+    return ALL if len(fields) > 1 and frame.kind != "sasl" else widest
 
 
 def _field(path: str) -> str:
