@@ -51,7 +51,7 @@ from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
-from amqpscope.tracking.amqp10.legibility import doubted, obscure
+from amqpscope.tracking.amqp10.legibility import NOTHING, doubted, obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.portrait import portray
 from amqpscope.tracking.amqp10.receiving import named_by
@@ -148,11 +148,14 @@ class Judge(AnyJudge):
             if not case.ledger.active:
                 case.ledger = Ledger()
             case.ledger.apply(me, record)
-        if frame.problems and obscure(frame):
-            self.send_unread(me, record)
+        unread: i64 = NOTHING
+        if frame.problems or frame.kind == "sasl" or me.layer == "SASL":
+            unread = doubted(frame, me.layer)
+        if unread > NOTHING or (frame.problems and obscure(frame)):
+            self.send_unread(me, record, unread)
         else:
             me.send(record)
-        peer.deliver(record)
+        peer.deliver(record, unread)
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
@@ -186,7 +189,7 @@ class Judge(AnyJudge):
                 error.link_sender = me.peer if link.sender else self.connection.peer(1 - record.direction)
         return error
 
-    def send_unread(self, me: Endpoint, record: FrameRecord) -> None:
+    def send_unread(self, me: Endpoint, record: FrameRecord, unread: i64) -> None:
         """A frame of which not all could be read: what this endpoint says from then on may rest on it.
 
         What the peer says may, too, once it can have received the frame.
@@ -199,7 +202,7 @@ class Judge(AnyJudge):
         session = me.session_on(frame.channel) or session
         if session is not None:
             link = named_by(session.handles, frame.body) or link
-        me.blur(doubted(frame), session, link)
+        me.blur(unread, session, link)
 
     def answers(self, finding: Finding, error: PeerError) -> bool:
         """An end is for its session, a detach for its link and for what was said of none on its session.

@@ -18,7 +18,6 @@ from dissectors.amqp10.composite import NOT_BROKEN, Composite
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
-    Close,
     Detach,
     Disposition,
     End,
@@ -49,6 +48,10 @@ _OF_THE_SESSION: Final = (
 )
 
 
+# Which layer a kind of frame belongs to.
+_LAYERS: Final = {"sasl": "SASL", "amqp": "AMQP 1.0"}
+
+
 def obscure(frame: Frame) -> bool:
     """Whether not all is known of what a frame says: something in it could not be read."""
     if frame.name == "undecodable":
@@ -67,10 +70,13 @@ def name_of(attach: Attach) -> str | None:
     return f"?{crc32(sent.octets if isinstance(sent, Raw) else b''):08x}"
 
 
-def doubted(frame: Frame) -> i64:
-    """How much is unknown since a frame: NOTHING, LINK, SESSION or ALL."""
-    if frame.name == "undecodable":
+def doubted(frame: Frame, layer: str) -> i64:
+    """How much is unknown since a frame: NOTHING, LINK, SESSION or ALL. layer: that its sender is in."""
+    if frame.name == "undecodable" or _LAYERS.get(frame.kind, layer) != layer:
+        # A frame of another layer may be one of this layer, with a wrong type.
         return ALL
+    if not frame.problems or not obscure(frame):
+        return NOTHING
     widest: i64 = NOTHING
     body = frame.body
     if isinstance(body, Composite) and body.broken_at < NOT_BROKEN:
@@ -83,7 +89,7 @@ def doubted(frame: Frame) -> i64:
             fields.add(field)
             widest = max(widest, _depends_on(frame, field))
     # Where several fields do not fit, the performative itself may be another one.
-    return ALL if len(fields) > 1 and frame.kind != "sasl" else widest
+    return ALL if len(fields) > 1 else widest
 
 
 def _field(path: str) -> str:
@@ -95,7 +101,7 @@ def _field(path: str) -> str:
 def _depends_on(frame: Frame, field: str) -> i64:
     """How much depends on a field, or ("") on all of them."""
     body = frame.body
-    if isinstance(body, (Open, Close)) or frame.kind == "sasl":
+    if isinstance(body, Open):
         return NOTHING
     if isinstance(body, Attach):
         if field in ("", "target") or isinstance(body.target, Coordinator):

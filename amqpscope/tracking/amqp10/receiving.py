@@ -6,7 +6,7 @@ Of what is on its way (`deliver`) it gets each frame once it can have arrived (`
 
 from amqpscope.limits import MAX_STATED, MAX_UNANSWERED
 from amqpscope.model import SERVER, FrameRecord
-from amqpscope.tracking.amqp10.legibility import NOTHING, doubted, name_of, obscure
+from amqpscope.tracking.amqp10.legibility import NOTHING, name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.standing import NO_CHANNEL, Standing, doubt
@@ -36,11 +36,10 @@ __all__ = ["Receiving", "named_by"]
 class Receiving(Standing):
     """One end of a connection, as far as it receives."""
 
-    def deliver(self, record: FrameRecord) -> None:
-        """The peer sent a frame: it is on its way to this endpoint."""
+    def deliver(self, record: FrameRecord, unread: i64 = NOTHING) -> None:
+        """The peer sent a frame: it is on its way to this endpoint. unread: how much is unknown since it."""
         frame = record.frame
         lost = not record.started or frame.kind == "skipped"
-        unread: i64 = doubted(frame) if frame.problems and obscure(frame) else NOTHING
         end = frame.offset + frame.size
         body = frame.body
         if frame.missing > 0 and frame.payload_size == 0:
