@@ -15,15 +15,15 @@ __version__ = "0.1.0"
 # What reads captures takes a third of a second to load: it is, when somebody asks for it. pytest loads this
 # package in every run, for the plugin, whether a test has to do with AMQP or not.
 if TYPE_CHECKING:
-    from amqpscope.reading import Capture, check, read
+    from amqpscope.input.capture import Capture, check, read
 else:
 
     def __getattr__(name):
         if name not in ("Capture", "check", "read"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from amqpscope import reading
+        from amqpscope.input import capture
 
-        return getattr(reading, name)
+        return getattr(capture, name)
 
     def __dir__():
         return sorted({*globals(), *__all__})

@@ -208,13 +208,13 @@ class Dissector:
     """One direction of a connection. Subclasses append what they decode to `frames`.
 
     offset: stream offset of the first octet that belongs to no frame given out yet. attentive: wants to be
-    told of frames, of its own direction and of the other one (`heed`).
+    told of frames, of its own direction and of the other one (`observe`).
     """
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.offset: i64 = 0
-        self.attentive: bool = False
+        self.wants_frames: bool = False
 
     def feed(self, buf: bytes, start: i64, end: i64) -> None:
         """Take the next octets of the stream, buf[start:end]."""
@@ -225,8 +225,8 @@ class Dissector:
     def end(self, reason: str) -> None:
         """The stream ended: `fin`, `rst`, or `capture` when only the capture did."""
 
-    def heed(self, frame: Frame) -> None:
-        """A frame of either direction, as long as both are `attentive`."""
+    def observe(self, frame: Frame) -> None:
+        """A frame of either direction, as long as both are `wants_frames`."""
 
     def dump(self) -> tuple[object, ...]:
         """The state, as plain values; see `load` of the subclass."""

@@ -24,13 +24,13 @@ from amqpscope.cli.judging import (
 )
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, painter, say
 from amqpscope.cli.status import Status
-from amqpscope.comparing.comparison import Comparison, compare
-from amqpscope.comparing.json_form import comparison_object
-from amqpscope.comparing.scenes import Scenes, wanted_of
-from amqpscope.comparing.text import comparison_lines
+from amqpscope.diff.comparison import Comparison, compare
+from amqpscope.diff.excerpts import FrameExcerpts, wanted_of
+from amqpscope.diff.json_form import comparison_object
+from amqpscope.diff.text import comparison_lines
 from amqpscope.errors import FilterError
+from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.policy import Policy
-from amqpscope.rereadable import Rereadable
 
 __all__ = ["EPILOG", "diff"]
 
@@ -114,15 +114,15 @@ def diff(
     )
     policy = Policy(configuration_of(config, no_config), given, today())
     with (
-        Rereadable(one, policy.profile, policy.spec) as a,
-        Rereadable(other, policy.profile, policy.spec) as b,
+        ReplayableCapture(one, policy.profile, policy.spec) as a,
+        ReplayableCapture(other, policy.profile, policy.spec) as b,
     ):
         comparison = compare(a, b, policy)
         for run in (comparison.a, comparison.b):
             notes_to_stderr(run.name, run.notes)
         as_data = form is Format.json
         scenes = [
-            Scenes.of(material, _wanted(comparison, first, whole or as_data), as_data)
+            FrameExcerpts.of(material, _wanted(comparison, first, whole or as_data), as_data)
             for material, first in ((a, True), (b, False))
         ]
     try:

@@ -11,8 +11,8 @@ import typer
 from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.model import Counter
-from amqpscope.reading import Capture, together
+from amqpscope.input.capture import Capture, together
+from amqpscope.model.records import Counter
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 

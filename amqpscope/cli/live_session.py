@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from amqpscope.cli.audience import Audience
+from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.recording import Recording
 from amqpscope.cli.status import Status
-from amqpscope.finding import Finding
+from amqpscope.input.live import Batch, Watch
 from amqpscope.limits import LIVE_BEHIND
-from amqpscope.note import INTERNAL, Note
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import INTERNAL, Note
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
-from amqpscope.watching import Batch, Watch
 from dissectors.protocols import PROTOCOLS
 
 __all__ = ["LiveSession", "Stop"]
@@ -63,7 +63,7 @@ class LiveSession:
     def __init__(
         self,
         watch: Watch,
-        audience: Audience,
+        audience: LiveView,
         recording: Recording | None,
         stop: Stop,
         policy: Policy,

@@ -3,14 +3,14 @@
 import sys
 import time as clock
 
-from amqpscope.cli.audience import Audience
+from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.output import painter, say
+from amqpscope.input.live import Batch, Watch
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.top.terminal import Terminal
 from amqpscope.report.top.view import TopView
-from amqpscope.watching import Batch, Watch
 
 __all__ = ["LiveTop"]
 
@@ -18,7 +18,7 @@ _LOOKED = 0.5
 """Seconds after which it is looked anew how things stand."""
 
 
-class LiveTop(Audience):
+class LiveTop(LiveView):
     """Shows a watch on the terminal. Raises TerminalError if there is none."""
 
     patience = 0.05

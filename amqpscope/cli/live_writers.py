@@ -1,7 +1,7 @@
 """The forms in which `amqpscope sniff` writes what it sees: a timeline with verdicts in it, or JSON.
 
 A verdict stands below the frame that it is about, as soon as there is one; what the other peer did then
-follows when it has. Text goes through an `Outlet`: what a slow reader does not take in time is left out and
+follows when it has. Text goes through an `NonBlockingOutput`: what a slow reader does not take in time is left out and
 counted. Frames are left out too while the capture has more than can be written; verdicts are not, until the
 outlet is full.
 """
@@ -10,12 +10,14 @@ import json
 import os
 from abc import abstractmethod
 
-from amqpscope.cli.audience import Audience
-from amqpscope.cli.outlet import Outlet
+from amqpscope.cli.live_view import LiveView
+from amqpscope.cli.nonblocking_output import NonBlockingOutput
 from amqpscope.cli.output import painter, say
-from amqpscope.finding import Finding
-from amqpscope.model import Connection, FrameRecord
-from amqpscope.note import Note
+from amqpscope.cli.selection import Selection
+from amqpscope.input.live import Batch
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import Note
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.line import INDENT, Line
@@ -23,22 +25,20 @@ from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
-from amqpscope.report.set_aside import justification
+from amqpscope.report.suppressed import justification
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
 from amqpscope.rules.overdue import Overdue
-from amqpscope.selection import Selection
-from amqpscope.watching import Batch
 
 __all__ = ["LiveJson", "LiveText", "LiveWriter"]
 
 _SECOND = 1_000_000_000
 
 
-class LiveWriter(Audience):
+class LiveWriter(LiveView):
     """Writes lines through an outlet. name: of the source. quiet: no frames."""
 
-    def __init__(self, name: str, selection: Selection, quiet: bool, outlet: Outlet) -> None:
+    def __init__(self, name: str, selection: Selection, quiet: bool, outlet: NonBlockingOutput) -> None:
         super().__init__()
         self.name = name
         self.outlet = outlet
@@ -148,7 +148,7 @@ class LiveText(LiveWriter):
         name: str,
         selection: Selection,
         quiet: bool,
-        outlet: Outlet,
+        outlet: NonBlockingOutput,
         time_format: str,
         verbosity: int,
     ) -> None:
@@ -233,7 +233,9 @@ class LiveJson(LiveWriter):
     bodies: with the bodies of messages.
     """
 
-    def __init__(self, name: str, selection: Selection, quiet: bool, outlet: Outlet, bodies: bool) -> None:
+    def __init__(
+        self, name: str, selection: Selection, quiet: bool, outlet: NonBlockingOutput, bodies: bool
+    ) -> None:
         super().__init__(name, selection, quiet, outlet)
         self._form = FrameForm(name, bodies, self._names)
 

@@ -24,8 +24,8 @@ from amqpscope.cli import why as why_command
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.output import leave_stdout
 from amqpscope.cli.status import Status
-from amqpscope.collector import calm_collector
 from amqpscope.errors import AmqpscopeError
+from amqpscope.input.garbage import calm_collector
 from amqpscope.report.printable import printable
 
 __all__ = ["app", "main", "run"]
@@ -181,7 +181,7 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         raise
     except Exception as error:
-        from amqpscope.note import mishap
+        from amqpscope.model.note import mishap
 
         note = mishap(error, 0, 0, None, "this run")
         return _failed(f"{note.code}: {note.detail}")

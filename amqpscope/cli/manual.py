@@ -22,11 +22,11 @@ from typer.main import get_command
 
 from amqpscope import __version__
 from amqpscope.cli.main import app
-from amqpscope.policy.remark import REMARKS
+from amqpscope.cli.selection import ERROR, FRAME_CLASSES, FRAME_KINDS, FRAME_NAMES, PROBLEM
+from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.printable import printable
 from amqpscope.rules.catalogue import LAYERS
 from amqpscope.rules.profiles import PROFILES
-from amqpscope.selection import ERROR, FRAME_CLASSES, FRAME_KINDS, FRAME_NAMES, PROBLEM
 
 __all__ = ["FILES", "Command", "Option", "described", "man_page", "table"]
 

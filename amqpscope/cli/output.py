@@ -8,8 +8,8 @@ from typing import TextIO
 
 from rich.console import Console
 
-from amqpscope.note import Note
-from amqpscope.reading import Capture
+from amqpscope.input.capture import Capture
+from amqpscope.model.note import Note
 from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable

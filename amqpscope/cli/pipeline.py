@@ -26,7 +26,7 @@ from amqpscope.cli.judging import (
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
-from amqpscope.note import INTERNAL
+from amqpscope.model.note import INTERNAL
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.terms import Terms
 from amqpscope.report.printable import printable

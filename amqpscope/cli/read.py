@@ -9,14 +9,14 @@ import typer
 
 from amqpscope.cli.inputs import Input, Through, inputs
 from amqpscope.cli.output import progress, say
+from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.writers import CensusWriter, JsonWriter, TimelineWriter, Writer
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.reading import Capture
+from amqpscope.input.capture import Capture
 from amqpscope.report.links import LinkNames
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.timeline import TIME_FORMATS
-from amqpscope.selection import Selection, parse_bound, parse_channels, parse_names
 
 __all__ = ["EPILOG", "capture_status", "read"]
 

@@ -9,9 +9,9 @@ from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
+from amqpscope.input.live import Batch
 from amqpscope.report.findings import message_of
 from amqpscope.report.verdict import answer, kind
-from amqpscope.watching import Batch
 
 __all__ = ["Recording", "rotation_of"]
 

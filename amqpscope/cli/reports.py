@@ -12,14 +12,14 @@ from amqpscope.cli.inputs import Input, same_file
 from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.verdicts import JsonWriter, TextWriter
 from amqpscope.errors import FilterError
+from amqpscope.input.capture import Capture
+from amqpscope.policy.config_finding import Closing
 from amqpscope.policy.configuration import Configuration, nearest_word
 from amqpscope.policy.judging import INTERRUPTED, Hearer
 from amqpscope.policy.policy import Policy
-from amqpscope.policy.remark import Closing
 from amqpscope.policy.replacement import Replacement
-from amqpscope.reading import Capture
 from amqpscope.report.outcome import nothing_to
-from amqpscope.report.set_aside import fixed_lines
+from amqpscope.report.suppressed import fixed_lines
 from amqpscope.report.writer import Writer, Writers
 
 __all__ = ["FORMATS", "Format", "Reports", "in_folder"]

@@ -9,9 +9,9 @@ import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.output import painter, say
-from amqpscope.cli.shelf import Shelf
+from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.cli.status import Status
-from amqpscope.coverage import (
+from amqpscope.conformance.coverage import (
     CHECKED,
     FAILED,
     NOT_YET,
@@ -22,19 +22,19 @@ from amqpscope.coverage import (
     standing,
     status,
 )
+from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, Pairs
 from amqpscope.errors import FilterError
 from amqpscope.report.capture_notes import note_lines, note_named, page_of_note
+from amqpscope.report.config_finding_text import page_of_remark, remark_lines, remark_named
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.profile_text import profile_lines
-from amqpscope.report.remark_text import page_of_remark, remark_lines, remark_named
 from amqpscope.report.rule_page import page_of_rule
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
 from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, named, severity
 from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.pairs import CLEAN, LEGAL, VIOLATING, Pairs
 from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.registry import checked
 from amqpscope.rules.rule_names import nearest, rule_named
@@ -236,7 +236,7 @@ def write_pages(
     ] = False,
 ) -> int:
     """Write every rule as a page of Markdown, with indexes and the captures that it draws."""
-    shelf = Shelf(folder, Pairs())
+    shelf = RulePageWriter(folder, Pairs())
     if check:
         wrong = shelf.differences()
         for line in wrong[:_DIFFERENCES_TOLD]:

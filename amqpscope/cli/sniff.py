@@ -9,7 +9,6 @@ import typer
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
-from amqpscope.cli.audience import Audience
 from amqpscope.cli.inputs import same_file
 from amqpscope.cli.judging import (
     AllowEmpty,
@@ -28,18 +27,19 @@ from amqpscope.cli.judging import (
     today,
 )
 from amqpscope.cli.live_session import LiveSession, Stop
+from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.live_writers import LiveJson, LiveText
-from amqpscope.cli.outlet import Outlet
+from amqpscope.cli.nonblocking_output import NonBlockingOutput
 from amqpscope.cli.read import TimeFormat
 from amqpscope.cli.recording import Recording, rotation_of
+from amqpscope.cli.selection import Selection, parse_names
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError
+from amqpscope.input.live import Watch
 from amqpscope.policy.policy import Policy
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import TIME_FORMATS
 from amqpscope.rules.rule_names import rules_like
-from amqpscope.selection import Selection, parse_names
-from amqpscope.watching import Watch
 
 __all__ = ["EPILOG", "sniff"]
 
@@ -304,14 +304,14 @@ def sniff(
             recording = Recording(path, source, packet_filter, rotation, kept)
         recorder = None if recording is None else recording.recorder
         watch = Watch(source, records=not quiet, recorder=recorder, profile=policy.profile, spec=policy.spec)
-        audience: Audience
+        audience: LiveView
         if top:
             from amqpscope.cli.live_top import LiveTop  # termios, which not every system has
 
             audience = LiveTop(watch)
         else:
             # What is recorded to standard output has it for itself.
-            outlet = Outlet(2 if path == "-" else 1, sys.stdout.encoding)
+            outlet = NonBlockingOutput(2 if path == "-" else 1, sys.stdout.encoding)
             if form is Format.ndjson:
                 audience = LiveJson(source.name, selection, quiet, outlet, verbose >= 2)
             else:

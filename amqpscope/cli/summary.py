@@ -8,20 +8,20 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.inputs import Input, Merge, Via, inputs
 from amqpscope.cli.output import painter, progress, say
 from amqpscope.cli.read import capture_status
+from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
-from amqpscope.reading import Capture
+from amqpscope.input.capture import Capture
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import Summary, connection_object, summary_json
 from amqpscope.report.summary_text import connection_lines, count
-from amqpscope.selection import check_connection, is_connection
 
 __all__ = ["EPILOG", "summary"]
 

@@ -4,21 +4,21 @@ import json
 import sys
 from typing import Any, TextIO
 
-from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.output import notes_to_stderr, painter, plain_painter, say
-from amqpscope.finding import Finding
-from amqpscope.note import Note
+from amqpscope.input.capture import Capture
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import Note
 from amqpscope.policy.baseline import known_object
+from amqpscope.policy.config_finding import Closing
 from amqpscope.policy.judging import PARTIAL
-from amqpscope.policy.remark import Closing
-from amqpscope.reading import Capture
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json, remark_object
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
-from amqpscope.report.set_aside import SetAside, fixed_lines
 from amqpscope.report.summary import connection_object
 from amqpscope.report.summary_text import count
+from amqpscope.report.suppressed import Suppressed, fixed_lines
 from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import STYLES, Tally, Verdicts
 from amqpscope.report.writer import Writer
@@ -45,7 +45,7 @@ class TextWriter(Writer):
         self._empty = 0
         self._failed = 0
         self._total = Tally()
-        self._others = SetAside()
+        self._others = Suppressed()
         self._ignored = 0
 
     def begin(self, path: str) -> None:

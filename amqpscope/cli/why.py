@@ -12,18 +12,18 @@ import typer
 from amqpscope.cli.inputs import Input, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
 from amqpscope.cli.output import notes_to_stderr, painter, say
+from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.model import Connection
-from amqpscope.rereadable import Rereadable
+from amqpscope.input.replay import ReplayableCapture
+from amqpscope.model.records import Connection
 from amqpscope.rules.profiles import AUTO, valid
-from amqpscope.selection import check_connection, is_connection
 from amqpscope.why.endings import endings_of
 from amqpscope.why.endings_text import endings_lines, wanted_of
+from amqpscope.why.excerpts import FrameExcerpts
 from amqpscope.why.followers import follower
 from amqpscope.why.inquiry import inquire
 from amqpscope.why.json_form import answer_object, endings_object
-from amqpscope.why.scenes import Scenes
 from amqpscope.why.text import answer_lines
 
 __all__ = ["EPILOG", "why"]
@@ -159,10 +159,10 @@ def why(
         if frame < 0 or frame > len(answer.questions):
             raise FilterError(f"--frame {frame}: the packet has {len(answer.questions)}")
         if answer.connection is None:
-            scenes = Scenes.nothing()
+            scenes = FrameExcerpts.nothing()
         else:
             as_data = form is Format.json
-            scenes = Scenes.of(material, answer.connection, answer.marks(), answer.others(), as_data)
+            scenes = FrameExcerpts.of(material, answer.connection, answer.marks(), answer.others(), as_data)
     if form is Format.json:
         print(json.dumps(answer_object(answer, scenes)))
     else:
@@ -172,7 +172,7 @@ def why(
     return _status(material, answer.connection is not None)
 
 
-def _status(material: Rereadable, found: bool) -> Status:
+def _status(material: ReplayableCapture, found: bool) -> Status:
     """found: whether there is something to explain. What amqpscope itself did not manage is told."""
     if material.mishaps:
         sys.stdout.flush()
@@ -190,10 +190,10 @@ def _number(given: str) -> int:
     return int(given)
 
 
-def _material(one: Input, profile: str, spec: Spec) -> Rereadable:
+def _material(one: Input, profile: str, spec: Spec) -> ReplayableCapture:
     if one.refusal:
         raise CaptureError(one.refusal)
-    return Rereadable(one.paths, profile, spec, one.via)
+    return ReplayableCapture(one.paths, profile, spec, one.via)
 
 
 def _every_end(
@@ -223,7 +223,7 @@ def _every_end(
     return worst(statuses)
 
 
-def _ends(material: Rereadable, which: str | None, form: Format, below: bool) -> Status:
+def _ends(material: ReplayableCapture, which: str | None, form: Format, below: bool) -> Status:
     """Why things ended. below: what is told of another capture."""
     if which is not None:
         check_connection(which)
@@ -233,7 +233,7 @@ def _ends(material: Rereadable, which: str | None, form: Format, below: bool) ->
 
     found, more, nothing = endings_of(material, wanted, follower)
     as_data = form is Format.json
-    scenes = Scenes.of_several(material, wanted_of(found), as_data)
+    scenes = FrameExcerpts.of_several(material, wanted_of(found), as_data)
     if as_data:
         print(json.dumps(endings_object(material.name, found, scenes, more)))
     else:

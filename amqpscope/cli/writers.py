@@ -3,11 +3,11 @@
 import json
 import sys
 
-from amqpscope.census import Census
 from amqpscope.cli.output import notes_to_stderr, painter
-from amqpscope.model import Connection, Counter, FrameRecord
-from amqpscope.note import Note
-from amqpscope.reading import Capture
+from amqpscope.input.capture import Capture
+from amqpscope.model.note import Note
+from amqpscope.model.records import Connection, Counter, FrameRecord
+from amqpscope.report.frame_counts import Census
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.notes import note_lines

@@ -15,9 +15,9 @@ from typing import Final
 
 from amqpscope.correlation.hosts import address
 from amqpscope.correlation.order import by_time
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_CORRELATED_LINKS, MAX_REDELIVERIES
-from amqpscope.rules.amqp091 import passing
+from amqpscope.model.finding import Finding
+from amqpscope.rules.amqp091 import forwarding
 from amqpscope.tracking.amqp091.contents import (
     ACKED,
     CLOSED,
@@ -28,8 +28,8 @@ from amqpscope.tracking.amqp091.contents import (
     ROLLED_BACK,
     Content,
 )
-from amqpscope.tracking.amqp091.deeds import Deed
 from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, BasicProperties
 
@@ -68,7 +68,7 @@ class _Server:
         self.published: dict[tuple[str, str], list[Content]] = {}
         self.delivered: dict[tuple[str, str], list[Content]] = {}
         everything = all(summary.all_contents for summary in summaries)
-        self.purged: dict[tuple[str, str], list[Deed]] = {}
+        self.purged: dict[tuple[str, str], list[TopologyOperation]] = {}
         self.refused: list[tuple[str, Content]] = []
         self.bound: dict[str, set[str]] = {}
         contents = by_time([summary.contents for summary in summaries])
@@ -79,11 +79,11 @@ class _Server:
                 where.setdefault(self._place(content), []).append(content)
         for summary in summaries:
             host = summary.virtual_host
-            for deed in summary.deeds:
-                if deed.method == "queue.purge" and deed.outcome == "ok":
-                    self.purged.setdefault((host, deed.queue), []).append(deed)
-                if deed.method == "exchange.bind" and deed.outcome == "ok":
-                    self.bound.setdefault(host, set()).add(deed.exchange)
+            for operation in summary.operations:
+                if operation.method == "queue.purge" and operation.outcome == "ok":
+                    self.purged.setdefault((host, operation.queue), []).append(operation)
+                if operation.method == "exchange.bind" and operation.outcome == "ok":
+                    self.bound.setdefault(host, set()).add(operation.exchange)
             for content in summary.contents:
                 if content.refusal is not None:
                     self.refused.append((host, content))
@@ -111,7 +111,7 @@ class _Server:
         for host, content in self.refused:
             for purge in self.purged.get((host, content.queue), []):
                 if content.spot.time < purge.spot.time and purge.over < content.over:
-                    self.findings.append(passing.purged_unsettled(content, purge))
+                    self.findings.append(forwarding.purged_unsettled(content, purge))
                     break
         self.findings.sort(key=lambda finding: int(finding.spot.time))
         return self.findings
@@ -126,27 +126,27 @@ class _Server:
             if name == identity and other != host
         ]
         if len(others) == 1 and len(others[0]) == 1 and others[0][0].spot.time < content.spot.time:
-            self.findings.append(passing.out_of_another_virtual_host(content, others[0][0]))
+            self.findings.append(forwarding.out_of_another_virtual_host(content, others[0][0]))
 
     # A message beside how it was published
 
     def _message(self, content: Content, came: Content) -> None:
         findings = self.findings
         if content.no_local and content.connection is came.connection:
-            findings.append(passing.delivered_to_its_publisher(content, came))
+            findings.append(forwarding.delivered_to_its_publisher(content, came))
         if came.fate in (OPEN, ROLLED_BACK) or (came.fate and _too_early(content, came)):
-            findings.append(passing.delivered_before_its_commit(content, came))
+            findings.append(forwarding.delivered_before_its_commit(content, came))
         if content.size != came.size or (content.sum != came.sum and min(content.sum, came.sum) >= 0):
-            findings.append(passing.body_altered(content, came))
+            findings.append(forwarding.body_altered(content, came))
             return
         if _moved(content) or _moved(came):
             return
         altered = _altered(content, came)
         if altered:
-            findings.append(passing.property_altered(content, came, altered))
+            findings.append(forwarding.property_altered(content, came, altered))
         if content.exchange != came.exchange or content.key != came.key:
             if not came.mentions(b"CC") and not came.key.startswith(_DIRECT_REPLY):
-                findings.append(passing.way_altered(content, came))
+                findings.append(forwarding.way_altered(content, came))
 
     def _order(self, ways: dict[tuple[object, ...], Content], content: Content, came: Content) -> None:
         """The order of messages on one way, from a publisher's channel to a consumer."""
@@ -164,7 +164,7 @@ class _Server:
             later = next(
                 one for one in self.delivered[self._place(before)] if one.connection is content.connection
             )
-            self.findings.append(passing.out_of_order(content, later, came))
+            self.findings.append(forwarding.out_of_order(content, later, came))
 
     def _place(self, content: Content) -> tuple[str, str]:
         return self.summaries[id(content.connection)].virtual_host, content.identity
@@ -182,7 +182,7 @@ class _Server:
             if len(story) > MAX_REDELIVERIES:
                 last = story[MAX_REDELIVERIES]
                 if last.redelivered:
-                    self.findings.append(passing.again_and_again(last, story[0], MAX_REDELIVERIES + 1))
+                    self.findings.append(forwarding.again_and_again(last, story[0], MAX_REDELIVERIES + 1))
 
     def _again(self, host: str, before: Content, content: Content, came: Content) -> None:
         """A message is delivered from a queue once more."""
@@ -198,35 +198,35 @@ class _Server:
             elif same and before.channel == content.channel:
                 return  # an acknowledgement may have been taken back in a way that is not seen
             else:
-                findings.append(passing.delivered_to_two(content, before))
+                findings.append(forwarding.delivered_to_two(content, before))
                 return
         if fate == ROLLED_BACK:
-            findings.append(passing.delivered_again_after_rollback(content, before))
+            findings.append(forwarding.delivered_again_after_rollback(content, before))
         elif fate in (REQUEUED, CLOSED, RECOVERED, RECOVERED_ASYNC):
             self._given_back(before, content, fate, same)
         elif (fate == ACKED or before.no_ack) and not content.redelivered:
             if came.exchange in self.bound.get(host, ()):
-                findings.append(passing.reached_an_exchange_twice(content, before))
+                findings.append(forwarding.reached_an_exchange_twice(content, before))
             else:
-                findings.append(passing.put_on_a_queue_twice(content, before))
+                findings.append(forwarding.put_on_a_queue_twice(content, before))
 
     def _given_back(self, before: Content, content: Content, fate: str, same: bool) -> None:
         findings = self.findings
         if not _ended_before(before, content, same):
             if not same:
-                findings.append(passing.delivered_to_two(content, before))
+                findings.append(forwarding.delivered_to_two(content, before))
             return
         if not content.redelivered:
             if fate == RECOVERED:
-                findings.append(passing.recovered_and_not_said(content, before))
+                findings.append(forwarding.recovered_and_not_said(content, before))
             elif fate == RECOVERED_ASYNC:
-                findings.append(passing.recovered_async_and_not_said(content, before))
+                findings.append(forwarding.recovered_async_and_not_said(content, before))
             else:
-                findings.append(passing.not_said_to_come_again(content, before))
+                findings.append(forwarding.not_said_to_come_again(content, before))
         elif fate == REQUEUED and same and before.channel == content.channel:
             if id(content.connection) not in self.told:
                 self.told.add(id(content.connection))
-                findings.append(passing.requeued_to_the_same(content, before))
+                findings.append(forwarding.requeued_to_the_same(content, before))
 
 
 def _ended_before(before: Content, content: Content, same: bool) -> bool:

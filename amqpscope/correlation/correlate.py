@@ -10,7 +10,7 @@ from amqpscope.correlation.contents import passed
 from amqpscope.correlation.entities import entrusted
 from amqpscope.correlation.intermediary import forwarded
 from amqpscope.correlation.resumption import resumed
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.tracking.amqp091.summary import Summary as Summary091
 from amqpscope.tracking.amqp10.summary import Summary as Summary10
 from amqpscope.tracking.summary import ConnectionSummary

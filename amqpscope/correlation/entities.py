@@ -19,11 +19,19 @@ from amqpscope.correlation.virtual_host import (
     precedes,
     what_of,
 )
-from amqpscope.finding import Finding
 from amqpscope.limits import EXCLUSIVE_PATIENCE, MAX_CORRELATED_LINKS, MAX_ENTITY_DEEDS
+from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091 import entities, existence
-from amqpscope.tracking.amqp091.deeds import DURABLE, EXCLUSIVE, IF_UNUSED, INTERNAL, NO_WAIT, PASSIVE, Deed
 from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.topology_operations import (
+    DURABLE,
+    EXCLUSIVE,
+    IF_UNUSED,
+    INTERNAL,
+    NO_WAIT,
+    PASSIVE,
+    TopologyOperation,
+)
 
 __all__ = ["entrusted"]
 
@@ -74,9 +82,9 @@ def _elsewhere(summaries: list[Summary]) -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
     for summary in summaries:
         where = address(summary)
-        for deed in summary.deeds:
-            if changes(deed):
-                kind, name = what_of(deed)
+        for operation in summary.operations:
+            if changes(operation):
+                kind, name = what_of(operation)
                 if first.setdefault((summary.virtual_host, kind, name), where) != where:
                     found.setdefault(summary.virtual_host, set()).add((kind, name))
     return found
@@ -91,269 +99,290 @@ class _Judge:
 
     def judge(self) -> list[Finding]:
         """All findings, by queue and exchange, and in the order of time."""
-        for name, deeds in self.host.queues.items():
-            for at, deed in enumerate(deeds):
-                self._queue(name, deed, self.host.known(deeds, at, "queue", name))
-        for name, deeds in self.host.exchanges.items():
-            for at, deed in enumerate(deeds):
-                self._exchange(name, deed, self.host.known(deeds, at, "exchange", name))
+        for name, operations in self.host.queues.items():
+            for at, operation in enumerate(operations):
+                self._queue(name, operation, self.host.known(operations, at, "queue", name))
+        for name, operations in self.host.exchanges.items():
+            for at, operation in enumerate(operations):
+                self._exchange(name, operation, self.host.known(operations, at, "exchange", name))
         for binding in self.host.bindings.values():
-            for at, deed in enumerate(binding):
-                self._bind(binding, at, deed)
-        for deed in self.host.deeds:
-            if deed.method == "basic.return":
-                self._returned(deed)
-            elif deed.method == "basic.cancel" and deed.outcome == "closed":
-                self._not_cancelled(deed)
+            for at, operation in enumerate(binding):
+                self._bind(binding, at, operation)
+        for operation in self.host.operations:
+            if operation.method == "basic.return":
+                self._returned(operation)
+            elif operation.method == "basic.cancel" and operation.outcome == "closed":
+                self._not_cancelled(operation)
         self.findings.sort(key=lambda finding: int(finding.spot.time))
         return self.findings
 
     # What is there, and what is not
 
-    def _absent(self, deed: Deed, kind: str, name: str, known: Known | None) -> bool:
+    def _absent(self, operation: TopologyOperation, kind: str, name: str, known: Known | None) -> bool:
         """A 404 about this, or the use of what is known to be gone; whether that is what is wrong."""
         table = existence.QUEUES if kind == "queue" else existence.EXCHANGES
-        refused = deed.outcome == "closed" and deed.code == NOT_FOUND and self.host.is_about(deed, kind, name)
+        refused = (
+            operation.outcome == "closed"
+            and operation.code == NOT_FOUND
+            and self.host.is_about(operation, kind, name)
+        )
         if not refused:
             return False
         if kind == "exchange" and name in _STANDARD:
-            self.findings.append(entities.standard_exchange_missing(deed, name))
+            self.findings.append(entities.standard_exchange_missing(operation, name))
             return True
         if known is not None and known.state == THERE:
             if self.host.lasting(known, kind) is None:
                 return True  # it may have gone by itself
             if known.by.has(NO_WAIT) and known.by.answer is None:
-                self.findings.append(entities.not_done_and_not_said(deed, kind, name, known.by))
-                self.host.disbelieved.add(id(deed))
-            elif known.by.connection is not deed.connection:
-                self.findings.append(entities.change_not_seen(deed, kind, name, known.by))
-                self.host.disbelieved.add(id(deed))
+                self.findings.append(entities.not_done_and_not_said(operation, kind, name, known.by))
+                self.host.disbelieved.add(id(operation))
+            elif known.by.connection is not operation.connection:
+                self.findings.append(entities.change_not_seen(operation, kind, name, known.by))
+                self.host.disbelieved.add(id(operation))
             return True
-        rule = table.get(deed.method)
+        rule = table.get(operation.method)
         if rule is not None:
             gone = known.by if known is not None and known.state == GONE else None
-            self.findings.append(rule(deed, name, gone))
+            self.findings.append(rule(operation, name, gone))
         return True
 
-    def _used_though_gone(self, deed: Deed, kind: str, name: str, known: Known | None) -> None:
+    def _used_though_gone(
+        self, operation: TopologyOperation, kind: str, name: str, known: Known | None
+    ) -> None:
         """A server that is no RabbitMQ takes the deletion of what is gone for done."""
-        if known is None or known.state != GONE or deed.outcome != "ok":
+        if known is None or known.state != GONE or operation.outcome != "ok":
             return
-        if deed.method not in ("queue.delete", "queue.unbind", "exchange.delete", "exchange.unbind"):
+        if operation.method not in ("queue.delete", "queue.unbind", "exchange.delete", "exchange.unbind"):
             return
-        if self.host.summaries[id(deed.connection)].rabbitmq:
+        if self.host.summaries[id(operation.connection)].rabbitmq:
             return
         table = existence.QUEUES if kind == "queue" else existence.EXCHANGES
-        self.findings.append(table[deed.method](deed, name, known.by))
+        self.findings.append(table[operation.method](operation, name, known.by))
 
     # Queues and exchanges
 
-    def _queue(self, name: str, deed: Deed, known: Known | None) -> None:
-        if self._anothers(name, deed):
+    def _queue(self, name: str, operation: TopologyOperation, known: Known | None) -> None:
+        if self._anothers(name, operation):
             return
-        if self._absent(deed, "queue", name, known):
+        if self._absent(operation, "queue", name, known):
             return
-        self._used_though_gone(deed, "queue", name, known)
-        method = deed.method
+        self._used_though_gone(operation, "queue", name, known)
+        method = operation.method
         if method == "queue.declare":
-            self._declared("queue", deed, known)
+            self._declared("queue", operation, known)
         elif method == "queue.delete":
-            if deed.outcome == "ok" and deed.has(IF_UNUSED):
-                consumer = self.host.consumer(name, deed)
+            if operation.outcome == "ok" and operation.has(IF_UNUSED):
+                consumer = self.host.consumer(name, operation)
                 if consumer is not None:
-                    self.findings.append(entities.queue_in_use_deleted(deed, consumer))
+                    self.findings.append(entities.queue_in_use_deleted(operation, consumer))
         elif method == "basic.consume" or method == "basic.get":
-            self._read(name, deed, known)
-        elif method == "queue.bind" and deed.outcome == "closed" and deed.code == 506:
-            bound = self.host.count_bindings(deed, _BINDINGS)
+            self._read(name, operation, known)
+        elif method == "queue.bind" and operation.outcome == "closed" and operation.code == 506:
+            bound = self.host.count_bindings(operation, _BINDINGS)
             if bound < _BINDINGS:
-                self.findings.append(entities.too_few_bindings(deed, bound))
+                self.findings.append(entities.too_few_bindings(operation, bound))
 
-    def _exchange(self, name: str, deed: Deed, known: Known | None) -> None:
-        if self._absent(deed, "exchange", name, known):
+    def _exchange(self, name: str, operation: TopologyOperation, known: Known | None) -> None:
+        if self._absent(operation, "exchange", name, known):
             return
-        self._used_though_gone(deed, "exchange", name, known)
-        if deed.method == "exchange.declare":
-            self._declared("exchange", deed, known)
-        elif deed.method == "basic.publish":
+        self._used_though_gone(operation, "exchange", name, known)
+        if operation.method == "exchange.declare":
+            self._declared("exchange", operation, known)
+        elif operation.method == "basic.publish":
             made = self.host.lasting(known, "exchange")
-            if made is not None and made.has(INTERNAL) and deed.outcome == "ok":
-                self.findings.append(entities.internal_exchange_reached(deed, made))
-        elif deed.method == "exchange.delete" and deed.outcome == "ok" and deed.has(IF_UNUSED):
-            binding = self.host.binding_of(name, deed)
+            if made is not None and made.has(INTERNAL) and operation.outcome == "ok":
+                self.findings.append(entities.internal_exchange_reached(operation, made))
+        elif operation.method == "exchange.delete" and operation.outcome == "ok" and operation.has(IF_UNUSED):
+            binding = self.host.binding_of(name, operation)
             if binding is not None:
-                self.findings.append(entities.exchange_in_use_deleted(deed, binding))
+                self.findings.append(entities.exchange_in_use_deleted(operation, binding))
 
-    def _declared(self, kind: str, deed: Deed, known: Known | None) -> None:
+    def _declared(self, kind: str, operation: TopologyOperation, known: Known | None) -> None:
         findings = self.findings
-        refused = deed.outcome == "closed"
-        if deed.has(PASSIVE):
-            if refused and deed.code in _COMPARED:
+        refused = operation.outcome == "closed"
+        if operation.has(PASSIVE):
+            if refused and operation.code in _COMPARED:
                 if kind == "exchange":
-                    findings.append(entities.passive_exchange_compared(deed))
+                    findings.append(entities.passive_exchange_compared(operation))
                 else:
-                    findings.append(entities.passive_queue_compared(deed))
-            elif deed.outcome == "ok" and not deed.has(NO_WAIT):
+                    findings.append(entities.passive_queue_compared(operation))
+            elif operation.outcome == "ok" and not operation.has(NO_WAIT):
                 if known is not None and known.state == GONE:
-                    self.host.disbelieved.add(id(deed))
+                    self.host.disbelieved.add(id(operation))
                     if kind == "exchange":
-                        findings.append(entities.passive_exchange_that_is_gone(deed, known.by))
+                        findings.append(entities.passive_exchange_that_is_gone(operation, known.by))
                     else:
-                        findings.append(entities.passive_queue_that_is_gone(deed, known.by))
+                        findings.append(entities.passive_queue_that_is_gone(operation, known.by))
             return
-        if refused and deed.code == 506:
+        if refused and operation.code == 506:
             if kind == "exchange":
                 count = self.host.count_declared(kind, _EXCHANGES)
                 if count < _EXCHANGES:
-                    findings.append(entities.too_few_exchanges(deed, count))
+                    findings.append(entities.too_few_exchanges(operation, count))
             else:
                 count = self.host.count_declared(kind, _QUEUES)
                 if count < _QUEUES:
-                    findings.append(entities.too_few_queues(deed, count))
+                    findings.append(entities.too_few_queues(operation, count))
             return
         made = None if known is None or known.state != THERE else known.made
-        what = [] if made is None else entities.differences(made, deed)
+        what = [] if made is None else entities.differences(made, operation)
         if kind == "exchange":
-            self._exchange_again(deed, made, what, known)
+            self._exchange_again(operation, made, what, known)
             return
-        if refused and deed.code == 406:
+        if refused and operation.code == 406:
             if made is not None and what == ["auto-delete"]:
-                findings.append(entities.other_auto_delete_refused(deed, made))
-            elif what or (made is None and "inequivalent" in deed.text):
-                findings.append(entities.queue_declared_otherwise(deed, made, what))
-        elif deed.outcome == "ok" and made is not None and self.host.lasting(known, kind) is not None:
+                findings.append(entities.other_auto_delete_refused(operation, made))
+            elif what or (made is None and "inequivalent" in operation.text):
+                findings.append(entities.queue_declared_otherwise(operation, made, what))
+        elif operation.outcome == "ok" and made is not None and self.host.lasting(known, kind) is not None:
             what = [one for one in what if one != "arguments"]
             if made.has(EXCLUSIVE) and "durable" in what:
                 what.remove("durable")  # RabbitMQ keeps none of these durable
             if "auto-delete" in what:
                 what.remove("auto-delete")  # one passage has it compared, another one ignored
-            if what and deed.answer is not None:
-                findings.append(entities.unlike_queue_accepted(deed, made, what))
+            if what and operation.answer is not None:
+                findings.append(entities.unlike_queue_accepted(operation, made, what))
 
-    def _exchange_again(self, deed: Deed, made: Deed | None, what: list[str], known: Known | None) -> None:
-        kind = _STANDARD.get(deed.exchange, "")
-        if kind and deed.kind != kind:
-            if deed.outcome == "closed" and deed.code in _UNLIKE:
-                self.findings.append(entities.exchange_declared_with_another_type(deed, kind, None))
+    def _exchange_again(
+        self,
+        operation: TopologyOperation,
+        made: TopologyOperation | None,
+        what: list[str],
+        known: Known | None,
+    ) -> None:
+        kind = _STANDARD.get(operation.exchange, "")
+        if kind and operation.kind != kind:
+            if operation.outcome == "closed" and operation.code in _UNLIKE:
+                self.findings.append(entities.exchange_declared_with_another_type(operation, kind, None))
             return
         if made is None:
             return
-        if deed.outcome == "closed" and deed.code in _COMPARED and "type" in what:
-            self.findings.append(entities.exchange_declared_with_another_type(deed, made.kind, made))
-        elif deed.outcome == "ok" and deed.answer is not None:
+        if operation.outcome == "closed" and operation.code in _COMPARED and "type" in what:
+            self.findings.append(entities.exchange_declared_with_another_type(operation, made.kind, made))
+        elif operation.outcome == "ok" and operation.answer is not None:
             what = [one for one in what if one != "arguments"]
             if what and self.host.lasting(known, "exchange") is not None:
-                self.findings.append(entities.unlike_exchange_accepted(deed, made, what))
+                self.findings.append(entities.unlike_exchange_accepted(operation, made, what))
 
     # Exclusive queues
 
-    def _anothers(self, name: str, deed: Deed) -> bool:
+    def _anothers(self, name: str, operation: TopologyOperation) -> bool:
         """A deed to another connection's exclusive queue, or what is left of one; whether that is wrong."""
-        made: Deed | None = None
-        if not self.host.sure or deed.method == "queue.unbind":
+        made: TopologyOperation | None = None
+        if not self.host.sure or operation.method == "queue.unbind":
             return False
         for one in self.host.queues[name][:MAX_ENTITY_DEEDS]:
-            if one is deed:
+            if one is operation:
                 break
             if one.method == "queue.delete" and one.outcome != "closed":
                 made = None
             elif one.method == "queue.declare" and one.outcome == "ok" and not one.has(PASSIVE):
                 made = one if one.has(EXCLUSIVE) else None
-        if made is None or made.connection is deed.connection or not 0 <= made.over < deed.spot.time:
+        if (
+            made is None
+            or made.connection is operation.connection
+            or not 0 <= made.over < operation.spot.time
+        ):
             return False
-        if self.host.lives(made, deed):
-            self.findings.append(entities.anothers_queue_used(deed, made))
+        if self.host.lives(made, operation):
+            self.findings.append(entities.anothers_queue_used(operation, made))
             return True
         owner = self.host.summaries[id(made.connection)]
-        passive = deed.method == "queue.declare" and deed.has(PASSIVE)
-        if owner.over and deed.outcome == "ok" and (passive or deed.method == "basic.consume"):
-            waited = deed.spot.time - owner.ended
+        passive = operation.method == "queue.declare" and operation.has(PASSIVE)
+        if owner.over and operation.outcome == "ok" and (passive or operation.method == "basic.consume"):
+            waited = operation.spot.time - owner.ended
             if waited > EXCLUSIVE_PATIENCE:
                 self.findings.append(
-                    entities.exclusive_queue_outlives(deed, made, int(waited // 1_000_000_000))
+                    entities.exclusive_queue_outlives(operation, made, int(waited // 1_000_000_000))
                 )
                 return True
         return False
 
     # Consumers
 
-    def _read(self, name: str, deed: Deed, known: Known | None) -> None:
+    def _read(self, name: str, operation: TopologyOperation, known: Known | None) -> None:
         """A consumer, or a get, beside those of other connections."""
-        if deed.outcome == "closed" and deed.code == 506:
-            count = self.host.consuming(name, deed)
+        if operation.outcome == "closed" and operation.code == 506:
+            count = self.host.consuming(name, operation)
             if count < _CONSUMERS:
-                self.findings.append(entities.too_few_consumers(deed, count))
+                self.findings.append(entities.too_few_consumers(operation, count))
             return
-        asks = deed.method == "basic.consume" and deed.has(EXCLUSIVE)
-        if deed.outcome == "closed":
-            if asks and deed.code == 403:
-                self._asks_to_be_alone(name, deed)
+        asks = operation.method == "basic.consume" and operation.has(EXCLUSIVE)
+        if operation.outcome == "closed":
+            if asks and operation.code == 403:
+                self._asks_to_be_alone(name, operation)
             return
         made = None if known is None else known.made
-        if deed.answer is None or made is None or made.arguments is None or b"x-queue-type" in made.arguments:
+        if (
+            operation.answer is None
+            or made is None
+            or made.arguments is None
+            or b"x-queue-type" in made.arguments
+        ):
             return  # it may be of a kind that knows no exclusive consumers
         for consumer in self.host.consumers.get(name, [])[:MAX_ENTITY_DEEDS]:
-            if consumer.has(EXCLUSIVE) and consumer.connection is not deed.connection:
-                if self.host.consumes(consumer, deed):
-                    self.findings.append(entities.exclusive_consumer_not_alone(deed, consumer))
+            if consumer.has(EXCLUSIVE) and consumer.connection is not operation.connection:
+                if self.host.consumes(consumer, operation):
+                    self.findings.append(entities.exclusive_consumer_not_alone(operation, consumer))
                     return
         if asks:
-            self._asks_to_be_alone(name, deed)
+            self._asks_to_be_alone(name, operation)
 
-    def _asks_to_be_alone(self, name: str, deed: Deed) -> None:
+    def _asks_to_be_alone(self, name: str, operation: TopologyOperation) -> None:
         for consumer in self.host.consumers.get(name, [])[:MAX_ENTITY_DEEDS]:
-            if consumer.connection is not deed.connection and self.host.consumes(consumer, deed):
-                self.findings.append(entities.exclusive_consumer_beside_others(deed, consumer))
+            if consumer.connection is not operation.connection and self.host.consumes(consumer, operation):
+                self.findings.append(entities.exclusive_consumer_beside_others(operation, consumer))
                 return
 
     # Bindings
 
-    def _bind(self, deeds: list[Deed], at: int, deed: Deed) -> None:
-        if deed.outcome != "closed" or deed.code not in _REFUSED:
+    def _bind(self, operations: list[TopologyOperation], at: int, operation: TopologyOperation) -> None:
+        if operation.outcome != "closed" or operation.code not in _REFUSED:
             return
-        if deed.method == "queue.bind":
-            binding = self.host.bound_before(deeds, at)
+        if operation.method == "queue.bind":
+            binding = self.host.bound_before(operations, at)
             if binding is not None:
-                self.findings.append(entities.same_binding_of_a_queue_refused(deed, binding))
+                self.findings.append(entities.same_binding_of_a_queue_refused(operation, binding))
                 return
-            queue = self.host.known_before(deed, "queue", deed.queue)
-            exchange = self.host.known_before(deed, "exchange", deed.exchange)
+            queue = self.host.known_before(operation, "queue", operation.queue)
+            exchange = self.host.known_before(operation, "exchange", operation.exchange)
             if queue is None or exchange is None or queue.made is None or exchange.made is None:
                 return
             if queue.made.has(DURABLE) and not exchange.made.has(DURABLE):
-                self.findings.append(entities.durable_queue_not_bound_to_transient(deed, exchange.made))
-        elif deed.method == "exchange.bind":
-            if deed.destination == deed.exchange:
-                self.findings.append(entities.binding_in_a_circle_refused(deed))
+                self.findings.append(entities.durable_queue_not_bound_to_transient(operation, exchange.made))
+        elif operation.method == "exchange.bind":
+            if operation.destination == operation.exchange:
+                self.findings.append(entities.binding_in_a_circle_refused(operation))
                 return
-            binding = self.host.bound_before(deeds, at)
+            binding = self.host.bound_before(operations, at)
             if binding is not None:
-                self.findings.append(entities.same_binding_of_an_exchange_refused(deed, binding))
+                self.findings.append(entities.same_binding_of_an_exchange_refused(operation, binding))
 
     # Returned messages, and the rest
 
-    def _returned(self, deed: Deed) -> None:
+    def _returned(self, operation: TopologyOperation) -> None:
         """A message came back that a queue was there for."""
-        if not self.host.sure or deed.code != 312:
+        if not self.host.sure or operation.code != 312:
             return
-        if not deed.exchange:
-            made = self.host.lasting_queue(deed.key, deed)
+        if not operation.exchange:
+            made = self.host.lasting_queue(operation.key, operation)
             if made is not None:
-                self.findings.append(entities.own_name_does_not_lead_there(deed, made))
+                self.findings.append(entities.own_name_does_not_lead_there(operation, made))
             return
-        if self.host.is_direct(deed):
-            binding = self.host.route_of(deed)
+        if self.host.is_direct(operation):
+            binding = self.host.route_of(operation)
             if binding is not None:
-                self.findings.append(entities.bound_queue_not_reached(deed, binding))
+                self.findings.append(entities.bound_queue_not_reached(operation, binding))
 
-    def _not_cancelled(self, deed: Deed) -> None:
+    def _not_cancelled(self, operation: TopologyOperation) -> None:
         """The server closed the channel over a cancel."""
-        key = (id(deed.connection), deed.channel, deed.tag)
+        key = (id(operation.connection), operation.channel, operation.tag)
         for consumer in self.host.consumers_by_tag.get(key, [])[:MAX_ENTITY_DEEDS]:
-            if consumer.outcome != "ok" or not precedes(consumer, deed):
+            if consumer.outcome != "ok" or not precedes(consumer, operation):
                 continue
             for one in self.host.queues.get(consumer.queue, []):
                 if one.method == "queue.delete" and one.outcome == "ok":
-                    if precedes(consumer, one) and precedes(one, deed):
-                        self.findings.append(entities.cancel_refused_without_queue(deed, one))
+                    if precedes(consumer, one) and precedes(one, operation):
+                        self.findings.append(entities.cancel_refused_without_queue(operation, one))
                         return

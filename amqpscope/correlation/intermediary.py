@@ -7,9 +7,9 @@ message's; where two messages came in with one id and are not the same, nothing 
 
 from collections.abc import Iterable
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10.intermediary import judge_forwarded
-from amqpscope.tracking.amqp10.passage import Passage
+from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from amqpscope.tracking.amqp10.summary import Summary
 
 __all__ = ["forwarded"]
@@ -18,9 +18,9 @@ __all__ = ["forwarded"]
 class _Arrived:
     """A message that came to a broker."""
 
-    def __init__(self, summary: Summary, passage: Passage) -> None:
+    def __init__(self, summary: Summary, message_digest: MessageDigest) -> None:
         self.summary: Summary = summary
-        self.passage: Passage = passage
+        self.message_digest: MessageDigest = message_digest
         self.ambiguous: bool = False
         self.sent: int = 0
 
@@ -36,24 +36,33 @@ def forwarded(summaries: Iterable[Summary]) -> list[Finding]:
         broker = _broker(summary)
         said_all = summary.whole and summary.all_passages[1 - client]
         whole[broker] = whole.get(broker, True) and said_all
-        for passage in summary.passages[client]:
-            key = (*broker, passage.message_id)
+        for message_digest in summary.digests[client]:
+            key = (*broker, message_digest.message_id)
             before = arrived.get(key)
             if before is None:
-                arrived[key] = _Arrived(summary, passage)
-            elif (before.passage.sections, before.passage.sums) != (passage.sections, passage.sums):
+                arrived[key] = _Arrived(summary, message_digest)
+            elif (before.message_digest.sections, before.message_digest.sums) != (
+                message_digest.sections,
+                message_digest.sums,
+            ):
                 before.ambiguous = True
-    left: list[tuple[int, Summary, Passage, _Arrived]] = []
+    left: list[tuple[int, Summary, MessageDigest, _Arrived]] = []
     for summary in kept:
-        for passage in summary.passages[1 - summary.connection.client_end()]:
-            came = arrived.get((*_broker(summary), passage.message_id))
-            if came is not None and not came.ambiguous and came.passage.spot.time < passage.spot.time:
-                left.append((int(passage.spot.time), summary, passage, came))
+        for message_digest in summary.digests[1 - summary.connection.client_end()]:
+            came = arrived.get((*_broker(summary), message_digest.message_id))
+            if (
+                came is not None
+                and not came.ambiguous
+                and came.message_digest.spot.time < message_digest.spot.time
+            ):
+                left.append((int(message_digest.spot.time), summary, message_digest, came))
     findings: list[Finding] = []
-    for _, summary, passage, came in sorted(left, key=lambda one: one[0]):
+    for _, summary, message_digest, came in sorted(left, key=lambda one: one[0]):
         came.sent += 1
         first = came.sent == 1 and whole[_broker(summary)]
-        findings += judge_forwarded(came.passage, came.summary.connection, passage, summary.connection, first)
+        findings += judge_forwarded(
+            came.message_digest, came.summary.connection, message_digest, summary.connection, first
+        )
     return findings
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from amqpscope.model import Spot
+from amqpscope.model.records import FrameRef
 
 __all__ = ["by_time"]
 
 
 class _Said(Protocol):
-    spot: Spot
+    spot: FrameRef
 
 
 Said = TypeVar("Said", bound=_Said)

@@ -8,9 +8,9 @@ stolen, not resumed).
 
 from collections.abc import Iterable
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10.resumption import judge_resumption
-from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
 from amqpscope.tracking.amqp10.summary import Summary
 
 __all__ = ["resumed"]
@@ -19,7 +19,7 @@ __all__ = ["resumed"]
 def resumed(summaries: Iterable[Summary]) -> list[Finding]:
     """What is wrong with links that were attached again, of connections in the order of time."""
     findings: list[Finding] = []
-    known: dict[tuple[str, str, str], tuple[Summary, LinkAccount]] = {}
+    known: dict[tuple[str, str, str], tuple[Summary, LinkResumeState]] = {}
     for summary in summaries:
         for direction in (0, 1):
             sender = summary.containers[direction]

@@ -19,8 +19,14 @@ from typing import Final
 
 from amqpscope.correlation.order import by_time
 from amqpscope.limits import MAX_ENTITY_DEEDS, MAX_RETURNED_DEEDS
-from amqpscope.tracking.amqp091.deeds import AUTO_DELETE, EXCLUSIVE, NO_WAIT, PASSIVE, Deed
 from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.topology_operations import (
+    AUTO_DELETE,
+    EXCLUSIVE,
+    NO_WAIT,
+    PASSIVE,
+    TopologyOperation,
+)
 
 __all__ = ["GONE", "NOT_FOUND", "THERE", "Known", "VirtualHost", "changes", "precedes", "what_of"]
 
@@ -33,23 +39,23 @@ NOT_FOUND: Final = 404
 """The code of a close that says that there is no such queue or exchange."""
 
 
-def what_of(deed: Deed) -> tuple[str, str]:
+def what_of(operation: TopologyOperation) -> tuple[str, str]:
     """What a deed is done to: `queue` or `exchange`, and its name."""
-    if deed.method.startswith("exchange."):
-        return "exchange", deed.exchange
-    return "queue", deed.queue
+    if operation.method.startswith("exchange."):
+        return "exchange", operation.exchange
+    return "queue", operation.queue
 
 
-def changes(deed: Deed) -> bool:
+def changes(operation: TopologyOperation) -> bool:
     """Whether it may make or unmake what it names."""
-    if deed.outcome == "closed":
+    if operation.outcome == "closed":
         return False
-    if deed.method in ("queue.delete", "exchange.delete"):
+    if operation.method in ("queue.delete", "exchange.delete"):
         return True
-    return deed.method in ("queue.declare", "exchange.declare") and not deed.has(PASSIVE)
+    return operation.method in ("queue.declare", "exchange.declare") and not operation.has(PASSIVE)
 
 
-def precedes(one: Deed, other: Deed) -> bool:
+def precedes(one: TopologyOperation, other: TopologyOperation) -> bool:
     """Whether the server had done `one` when it came to do `other`."""
     if one.connection is other.connection:
         if one.channel == other.channel:
@@ -61,10 +67,10 @@ def precedes(one: Deed, other: Deed) -> bool:
 class Known:
     """What was known: by which deed, and how it was declared, None if that is not known."""
 
-    def __init__(self, state: int, by: Deed, made: Deed | None) -> None:
+    def __init__(self, state: int, by: TopologyOperation, made: TopologyOperation | None) -> None:
         self.state: int = state
-        self.by: Deed = by
-        self.made: Deed | None = made
+        self.by: TopologyOperation = by
+        self.made: TopologyOperation | None = made
 
 
 class VirtualHost:
@@ -81,85 +87,89 @@ class VirtualHost:
         # Deeds whose answer is at fault: it shows nothing.
         self.disbelieved: set[int] = set()
         # Connections are in the order of time already: what was asked for at once stays so.
-        deeds = by_time([summary.deeds for summary in summaries])
-        self.deeds: list[Deed] = deeds
-        self.queues: dict[str, list[Deed]] = {}
-        self.exchanges: dict[str, list[Deed]] = {}
-        self.bindings: dict[tuple[str, ...], list[Deed]] = {}
-        self.consumers: dict[str, list[Deed]] = {}
+        operations = by_time([summary.operations for summary in summaries])
+        self.operations: list[TopologyOperation] = operations
+        self.queues: dict[str, list[TopologyOperation]] = {}
+        self.exchanges: dict[str, list[TopologyOperation]] = {}
+        self.bindings: dict[tuple[str, ...], list[TopologyOperation]] = {}
+        self.consumers: dict[str, list[TopologyOperation]] = {}
         # By connection, channel and tag: consumers, and what ends them. By connection and channel: its ends.
-        self.consumers_by_tag: dict[tuple[int, int, str], list[Deed]] = {}
-        self._cancels: dict[tuple[int, int, str], list[Deed]] = {}
-        self._closes: dict[tuple[int, int], list[Deed]] = {}
+        self.consumers_by_tag: dict[tuple[int, int, str], list[TopologyOperation]] = {}
+        self._cancels: dict[tuple[int, int, str], list[TopologyOperation]] = {}
+        self._closes: dict[tuple[int, int], list[TopologyOperation]] = {}
         # Deeds of which nobody need look through all: those that delete a queue or exchange, or may have made
         # one that goes by itself, by what they name; bindings by exchange, and by exchange and key.
-        self._hazards: dict[tuple[str, str], list[Deed]] = {}
-        self._from: dict[str, list[list[Deed]]] = {}
+        self._hazards: dict[tuple[str, str], list[TopologyOperation]] = {}
+        self._from: dict[str, list[list[TopologyOperation]]] = {}
         # The types that an exchange was declared with.
         self._kinds: dict[str, set[str]] = {}
-        self._routed: dict[tuple[str, str], list[list[Deed]]] = {}
+        self._routed: dict[tuple[str, str], list[list[TopologyOperation]]] = {}
         # By the identity of a list of deeds to a binding: where the first is that takes it away.
         self._unbound: dict[int, int] = {}
         # By kind and name, where each deed stands; made when it is asked for.
         self._places: dict[tuple[str, str], dict[int, int]] = {}
-        for deed in deeds:
-            self._sort(deed)
+        for operation in operations:
+            self._sort(operation)
         # When connections began, in order, and for each place when the last of those up to it ended.
         spans = sorted((int(one.connection.began), int(one.ended)) for one in summaries)
         self._begins: list[int] = [began for began, _ in spans]
         self._latest: list[int] = list(accumulate((ended for _, ended in spans), max))
 
-    def _sort(self, deed: Deed) -> None:
-        method = deed.method
+    def _sort(self, operation: TopologyOperation) -> None:
+        method = operation.method
         if method == "channel.close":
-            self._closes.setdefault((id(deed.connection), deed.channel), []).append(deed)
+            self._closes.setdefault((id(operation.connection), operation.channel), []).append(operation)
             return
         if method in ("basic.cancel", "server cancels"):
-            self._cancels.setdefault((id(deed.connection), deed.channel, deed.tag), []).append(deed)
+            self._cancels.setdefault((id(operation.connection), operation.channel, operation.tag), []).append(
+                operation
+            )
             return
         if method == "basic.return":
             return
-        if deed.queue:
-            self.queues.setdefault(deed.queue, []).append(deed)
-        if deed.exchange:
-            self.exchanges.setdefault(deed.exchange, []).append(deed)
-            if method == "exchange.declare" and deed.outcome == "ok" and not deed.has(PASSIVE):
-                self._kinds.setdefault(deed.exchange, set()).add(deed.kind)
-        if deed.destination and deed.destination != deed.exchange:
-            self.exchanges.setdefault(deed.destination, []).append(deed)
+        if operation.queue:
+            self.queues.setdefault(operation.queue, []).append(operation)
+        if operation.exchange:
+            self.exchanges.setdefault(operation.exchange, []).append(operation)
+            if method == "exchange.declare" and operation.outcome == "ok" and not operation.has(PASSIVE):
+                self._kinds.setdefault(operation.exchange, set()).add(operation.kind)
+        if operation.destination and operation.destination != operation.exchange:
+            self.exchanges.setdefault(operation.destination, []).append(operation)
         if method in ("queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind"):
-            self._sort_binding(deed)
-        elif method == "basic.consume" and deed.queue:
-            self.consumers.setdefault(deed.queue, []).append(deed)
-            self.consumers_by_tag.setdefault((id(deed.connection), deed.channel, deed.tag), []).append(deed)
-        elif deed.outcome != "closed" and (_deletes(deed) or _may_go(deed)):
-            self._hazards.setdefault(what_of(deed), []).append(deed)
+            self._sort_binding(operation)
+        elif method == "basic.consume" and operation.queue:
+            self.consumers.setdefault(operation.queue, []).append(operation)
+            self.consumers_by_tag.setdefault(
+                (id(operation.connection), operation.channel, operation.tag), []
+            ).append(operation)
+        elif operation.outcome != "closed" and (_deletes(operation) or _may_go(operation)):
+            self._hazards.setdefault(what_of(operation), []).append(operation)
 
-    def _sort_binding(self, deed: Deed) -> None:
-        key = _binding(deed)
-        deeds = self.bindings.get(key)
-        if deeds is None:
-            deeds = self.bindings[key] = []
-            self._from.setdefault(deed.exchange, []).append(deeds)
-            if deed.queue:
-                self._routed.setdefault((deed.exchange, deed.key), []).append(deeds)
-        if deed.method.endswith(".unbind") and deed.outcome != "closed":
-            self._unbound.setdefault(id(deeds), len(deeds))
-        deeds.append(deed)
+    def _sort_binding(self, operation: TopologyOperation) -> None:
+        key = _binding(operation)
+        operations = self.bindings.get(key)
+        if operations is None:
+            operations = self.bindings[key] = []
+            self._from.setdefault(operation.exchange, []).append(operations)
+            if operation.queue:
+                self._routed.setdefault((operation.exchange, operation.key), []).append(operations)
+        if operation.method.endswith(".unbind") and operation.outcome != "closed":
+            self._unbound.setdefault(id(operations), len(operations))
+        operations.append(operation)
 
     # What was known of a queue or an exchange
 
-    def known(self, deeds: list[Deed], at: int, kind: str, name: str) -> Known | None:
+    def known(self, operations: list[TopologyOperation], at: int, kind: str, name: str) -> Known | None:
         """What was known of a queue or exchange before its deed number `at`; None: nothing that is sure."""
         if not self.sure or (kind, name) in self.elsewhere:
             return None
-        deed = deeds[at]
-        by: Deed | None = None
-        made: Deed | None = None
+        operation = operations[at]
+        by: TopologyOperation | None = None
+        made: TopologyOperation | None = None
         state = UNKNOWN
-        for one in reversed(deeds[max(at - MAX_ENTITY_DEEDS, 0) : at]):
+        for one in reversed(operations[max(at - MAX_ENTITY_DEEDS, 0) : at]):
             if by is None:
-                if not precedes(one, deed):
+                if not precedes(one, operation):
                     if changes(one):
                         return None
                     continue
@@ -176,29 +186,33 @@ class VirtualHost:
                     made = one
         if by is None:
             return None
-        for one in deeds[at + 1 : at + 1 + MAX_ENTITY_DEEDS]:
-            if deed.over >= 0 and one.spot.time > deed.over and one.connection is not deed.connection:
+        for one in operations[at + 1 : at + 1 + MAX_ENTITY_DEEDS]:
+            if (
+                operation.over >= 0
+                and one.spot.time > operation.over
+                and one.connection is not operation.connection
+            ):
                 break
-            if changes(one) and not precedes(deed, one):
+            if changes(one) and not precedes(operation, one):
                 return None
-        if made is not None and not self._made_last(deeds, at, made, kind, name):
+        if made is not None and not self._made_last(operations, at, made, kind, name):
             made = None
-        if state == THERE and not self._stays(by, made, deed):
+        if state == THERE and not self._stays(by, made, operation):
             return None
         return Known(state, by, made)
 
-    def known_before(self, deed: Deed, kind: str, name: str) -> Known | None:
+    def known_before(self, operation: TopologyOperation, kind: str, name: str) -> Known | None:
         """What was known of something before a deed that is about it."""
-        deeds = (self.queues if kind == "queue" else self.exchanges).get(name)
-        if deeds is None:
+        operations = (self.queues if kind == "queue" else self.exchanges).get(name)
+        if operations is None:
             return None
         places = self._places.get((kind, name))
         if places is None:
-            places = self._places[kind, name] = {id(one): at for at, one in enumerate(deeds)}
-        at = places.get(id(deed))
-        return None if at is None else self.known(deeds, at, kind, name)
+            places = self._places[kind, name] = {id(one): at for at, one in enumerate(operations)}
+        at = places.get(id(operation))
+        return None if at is None else self.known(operations, at, kind, name)
 
-    def lasting(self, known: Known | None, kind: str) -> Deed | None:
+    def lasting(self, known: Known | None, kind: str) -> TopologyOperation | None:
         """How something was declared that is there and does not go by itself."""
         if known is None or known.state != THERE or known.made is None:
             return None
@@ -207,25 +221,27 @@ class VirtualHost:
             return None
         return made
 
-    def lasting_queue(self, name: str, deed: Deed) -> Deed | None:
+    def lasting_queue(self, name: str, operation: TopologyOperation) -> TopologyOperation | None:
         """The declaration of a queue that was there when a message was published, and goes not by itself."""
-        deeds = self.queues.get(name)
-        if not deeds or len(deeds) > MAX_RETURNED_DEEDS:
+        operations = self.queues.get(name)
+        if not operations or len(operations) > MAX_RETURNED_DEEDS:
             return None
-        later = [one for one in deeds if precedes(deed, one)]
-        at = len(deeds) - len(later)
+        later = [one for one in operations if precedes(operation, one)]
+        at = len(operations) - len(later)
         # As if the message were one of the queue's deeds.
-        return self.lasting(self.known([*deeds[:at], deed, *deeds[at:]], at, "queue", name), "queue")
+        return self.lasting(
+            self.known([*operations[:at], operation, *operations[at:]], at, "queue", name), "queue"
+        )
 
-    def is_about(self, deed: Deed, kind: str, name: str) -> bool:
+    def is_about(self, operation: TopologyOperation, kind: str, name: str) -> bool:
         """Whether a 404 is about this of what the method names."""
-        if deed.method in ("queue.bind", "queue.unbind"):
-            return _blamed(deed) == kind
-        if deed.method in ("exchange.bind", "exchange.unbind"):
-            if deed.destination == deed.exchange:
+        if operation.method in ("queue.bind", "queue.unbind"):
+            return _blamed(operation) == kind
+        if operation.method in ("exchange.bind", "exchange.unbind"):
+            if operation.destination == operation.exchange:
                 return True
-            other = deed.exchange if name == deed.destination else deed.destination
-            return f"'{name}'" in deed.text and f"'{other}'" not in deed.text
+            other = operation.exchange if name == operation.destination else operation.destination
+            return f"'{name}'" in operation.text and f"'{other}'" not in operation.text
         return True
 
     def count_declared(self, kind: str, most: int) -> int:
@@ -233,156 +249,172 @@ class VirtualHost:
         names = self.queues if kind == "queue" else self.exchanges
         declared = (
             name
-            for name, deeds in names.items()
-            if any(one.method == f"{kind}.declare" and one.outcome == "ok" for one in deeds)
+            for name, operations in names.items()
+            if any(one.method == f"{kind}.declare" and one.outcome == "ok" for one in operations)
         )
         return sum(1 for _ in islice(declared, most))
 
-    def is_direct(self, deed: Deed) -> bool:
+    def is_direct(self, operation: TopologyOperation) -> bool:
         """Whether the exchange of a deed is a direct one."""
-        if deed.exchange == "amq.direct":
+        if operation.exchange == "amq.direct":
             return True
-        return self._kinds.get(deed.exchange) == {"direct"}
+        return self._kinds.get(operation.exchange) == {"direct"}
 
-    def _shows(self, deed: Deed, kind: str, name: str) -> int:
+    def _shows(self, operation: TopologyOperation, kind: str, name: str) -> int:
         """What a deed shows of a queue or an exchange once it is done."""
-        if id(deed) in self.disbelieved:
+        if id(operation) in self.disbelieved:
             return UNKNOWN
-        method = deed.method
+        method = operation.method
         if method == "basic.publish":
             return UNKNOWN
-        if deed.outcome == "ok" or deed.outcome == "empty":
+        if operation.outcome == "ok" or operation.outcome == "empty":
             if method == f"{kind}.delete":
                 return GONE
             if method in ("queue.unbind", "exchange.unbind"):
                 return UNKNOWN  # some servers do not look
             return THERE
-        if deed.outcome != "closed":
+        if operation.outcome != "closed":
             return UNKNOWN
-        if deed.code == NOT_FOUND:
-            return GONE if self.is_about(deed, kind, name) else UNKNOWN
-        if method == f"{kind}.declare" and not deed.has(PASSIVE):
-            return THERE if deed.code in (405, 406) else UNKNOWN
+        if operation.code == NOT_FOUND:
+            return GONE if self.is_about(operation, kind, name) else UNKNOWN
+        if method == f"{kind}.declare" and not operation.has(PASSIVE):
+            return THERE if operation.code in (405, 406) else UNKNOWN
         return UNKNOWN
 
-    def _made_last(self, deeds: list[Deed], at: int, made: Deed, kind: str, name: str) -> bool:
+    def _made_last(
+        self, operations: list[TopologyOperation], at: int, made: TopologyOperation, kind: str, name: str
+    ) -> bool:
         """Whether nothing showed it to be gone between its declaration and the deed number `at`."""
-        for one in reversed(deeds[max(at - MAX_ENTITY_DEEDS, 0) : at]):
+        for one in reversed(operations[max(at - MAX_ENTITY_DEEDS, 0) : at]):
             if one is made:
                 return True
             if self._shows(one, kind, name) == GONE:
                 return False
         return False
 
-    def _stays(self, by: Deed, made: Deed | None, deed: Deed) -> bool:
+    def _stays(
+        self, by: TopologyOperation, made: TopologyOperation | None, operation: TopologyOperation
+    ) -> bool:
         """Whether what was there then would be, if nobody deleted it: when the deed was done."""
-        if by.connection is not deed.connection and not self._server_ran(by, deed):
+        if by.connection is not operation.connection and not self._server_ran(by, operation):
             return False
         if made is None:
             return True
-        if made.has(EXCLUSIVE) and made.connection is not deed.connection:
-            return self.lives(made, deed)
+        if made.has(EXCLUSIVE) and made.connection is not operation.connection:
+            return self.lives(made, operation)
         return True
 
-    def _server_ran(self, by: Deed, deed: Deed) -> bool:
+    def _server_ran(self, by: TopologyOperation, operation: TopologyOperation) -> bool:
         """Whether some connection lasted all the time between two deeds."""
-        if by.connection is deed.connection or self.summaries[id(by.connection)].ended >= deed.spot.time:
+        if (
+            by.connection is operation.connection
+            or self.summaries[id(by.connection)].ended >= operation.spot.time
+        ):
             return True
-        if deed.connection.began <= by.over:
+        if operation.connection.began <= by.over:
             return True
         before = bisect_right(self._begins, by.over)
-        return before > 0 and self._latest[before - 1] >= deed.spot.time
+        return before > 0 and self._latest[before - 1] >= operation.spot.time
 
-    def lives(self, made: Deed, deed: Deed) -> bool:
+    def lives(self, made: TopologyOperation, operation: TopologyOperation) -> bool:
         """Whether the connection of the first deed was in use when the second had its answer."""
-        return self.summaries[id(made.connection)].ended > max(int(deed.over), int(deed.spot.time))
+        return self.summaries[id(made.connection)].ended > max(int(operation.over), int(operation.spot.time))
 
     # Who consumed
 
-    def consumer(self, name: str, deed: Deed) -> Deed | None:
+    def consumer(self, name: str, operation: TopologyOperation) -> TopologyOperation | None:
         """One on another channel that consumed from the queue all the time of a deed."""
         for consumer in self.consumers.get(name, [])[:MAX_ENTITY_DEEDS]:
-            if consumer.connection is deed.connection and consumer.channel == deed.channel:
+            if consumer.connection is operation.connection and consumer.channel == operation.channel:
                 continue
-            if self.consumes(consumer, deed):
+            if self.consumes(consumer, operation):
                 return consumer
         return None
 
-    def consuming(self, name: str, deed: Deed) -> int:
+    def consuming(self, name: str, operation: TopologyOperation) -> int:
         """How many may have consumed from the queue at the time of a deed."""
         return sum(
             1 for one in self.consumers.get(name, [])[:MAX_ENTITY_DEEDS] if one.outcome != "closed"
-        ) - (1 if deed.outcome != "closed" else 0)
+        ) - (1 if operation.outcome != "closed" else 0)
 
-    def consumes(self, consumer: Deed, deed: Deed) -> bool:
+    def consumes(self, consumer: TopologyOperation, operation: TopologyOperation) -> bool:
         """Whether a consumer was there before the deed was asked for, and was when it was answered."""
-        if consumer is deed or consumer.outcome != "ok" or not self.sure or not precedes(consumer, deed):
+        if (
+            consumer is operation
+            or consumer.outcome != "ok"
+            or not self.sure
+            or not precedes(consumer, operation)
+        ):
             return False
         if consumer.has(NO_WAIT) and not consumer.tag:
             return False
         # Whoever ends it does so from when it is said.
-        if consumer.connection is not deed.connection and not self.lives(consumer, deed):
+        if consumer.connection is not operation.connection and not self.lives(consumer, operation):
             return False
         where = (id(consumer.connection), consumer.channel)
         for ends in (self._closes.get(where, []), self._cancels.get((*where, consumer.tag), [])):
             if len(ends) > MAX_ENTITY_DEEDS:
                 return False
             for end in ends:
-                if end.spot.time >= consumer.spot.time and not _after(end, deed):
+                if end.spot.time >= consumer.spot.time and not _after(end, operation):
                     return False
         hazards = self._hazards.get(("queue", consumer.queue), [])
         if len(hazards) > MAX_ENTITY_DEEDS:
             return False
         for one in hazards:
-            if _deletes(one) and one is not deed:
-                if not precedes(one, consumer) and not precedes(deed, one):
+            if _deletes(one) and one is not operation:
+                if not precedes(one, consumer) and not precedes(operation, one):
                     return False
         return True
 
     # What was bound
 
-    def bound_before(self, deeds: list[Deed], at: int) -> Deed | None:
+    def bound_before(self, operations: list[TopologyOperation], at: int) -> TopologyOperation | None:
         """The binding that was there before its deed number `at`."""
-        deed = deeds[at]
+        operation = operations[at]
         if not self.sure:
             return None
-        if self._unbound.get(id(deeds), at) < at:
+        if self._unbound.get(id(operations), at) < at:
             return None
-        for one in reversed(deeds[max(at - MAX_ENTITY_DEEDS, 0) : at]):
-            if one.outcome == "ok" and precedes(one, deed) and self.kept(one, deed):
+        for one in reversed(operations[max(at - MAX_ENTITY_DEEDS, 0) : at]):
+            if one.outcome == "ok" and precedes(one, operation) and self.kept(one, operation):
                 return one
         return None
 
-    def binding_of(self, exchange: str, deed: Deed) -> Deed | None:
+    def binding_of(self, exchange: str, operation: TopologyOperation) -> TopologyOperation | None:
         """A binding of which the exchange is the source, that is there when a deed is done."""
-        return self._binding_among(self._from.get(exchange, []), deed)
+        return self._binding_among(self._from.get(exchange, []), operation)
 
-    def route_of(self, deed: Deed) -> Deed | None:
+    def route_of(self, operation: TopologyOperation) -> TopologyOperation | None:
         """A binding of a queue that leads there from the exchange and key of a deed when it is done."""
-        return self._binding_among(self._routed.get((deed.exchange, deed.key), []), deed, "queue.bind")
+        return self._binding_among(
+            self._routed.get((operation.exchange, operation.key), []), operation, "queue.bind"
+        )
 
-    def _binding_among(self, bindings: list[list[Deed]], deed: Deed, method: str = "") -> Deed | None:
+    def _binding_among(
+        self, bindings: list[list[TopologyOperation]], operation: TopologyOperation, method: str = ""
+    ) -> TopologyOperation | None:
         """One of the first of these that was never taken away, and is there when a deed is done."""
-        for deeds in bindings[:MAX_ENTITY_DEEDS]:
-            if id(deeds) in self._unbound:
+        for operations in bindings[:MAX_ENTITY_DEEDS]:
+            if id(operations) in self._unbound:
                 continue
-            for one in deeds[:MAX_ENTITY_DEEDS]:
+            for one in operations[:MAX_ENTITY_DEEDS]:
                 bound = one.method == method if method else one.method.endswith(".bind")
-                if bound and one.outcome == "ok" and precedes(one, deed) and self.kept(one, deed):
+                if bound and one.outcome == "ok" and precedes(one, operation) and self.kept(one, operation):
                     return one
         return None
 
-    def count_bindings(self, deed: Deed, most: int) -> int:
+    def count_bindings(self, operation: TopologyOperation, most: int) -> int:
         """How many bindings of its queue are known when a deed is done; `most` stands for any more."""
         bound = (
             key
-            for key, deeds in self.bindings.items()
-            if key[0] == deed.queue
-            and any(one.outcome == "ok" and one.method == "queue.bind" for one in deeds)
+            for key, operations in self.bindings.items()
+            if key[0] == operation.queue
+            and any(one.outcome == "ok" and one.method == "queue.bind" for one in operations)
         )
         return sum(1 for _ in islice(bound, most))
 
-    def kept(self, binding: Deed, deed: Deed) -> bool:
+    def kept(self, binding: TopologyOperation, operation: TopologyOperation) -> bool:
         """Whether nothing was deleted that a binding is between, from when it was made to a deed."""
         queue = binding.queue
         for kind, name in (("queue", queue), ("exchange", binding.exchange)):
@@ -394,52 +426,56 @@ class VirtualHost:
             if len(hazards) > MAX_ENTITY_DEEDS:
                 return False
             for one in hazards:
-                if one is deed:
+                if one is operation:
                     continue
                 if _deletes(one):
-                    if not precedes(one, binding) and not precedes(deed, one):
+                    if not precedes(one, binding) and not precedes(operation, one):
                         return False
                 elif not one.has(EXCLUSIVE) or _goes_by_itself(one):
                     return False  # and with it the binding
-                elif one.connection is not deed.connection and not self.lives(one, deed):
+                elif one.connection is not operation.connection and not self.lives(one, operation):
                     return False
-        return binding.connection is deed.connection or self._server_ran(binding, deed)
+        return binding.connection is operation.connection or self._server_ran(binding, operation)
 
 
-def _deletes(deed: Deed) -> bool:
+def _deletes(operation: TopologyOperation) -> bool:
     """Whether it unmakes what it names."""
-    return deed.method in ("queue.delete", "exchange.delete")
+    return operation.method in ("queue.delete", "exchange.delete")
 
 
-def _may_go(deed: Deed) -> bool:
+def _may_go(operation: TopologyOperation) -> bool:
     """Whether it may make something that is gone later without being deleted."""
-    return changes(deed) and not _deletes(deed) and (deed.has(EXCLUSIVE) or _goes_by_itself(deed))
+    return (
+        changes(operation)
+        and not _deletes(operation)
+        and (operation.has(EXCLUSIVE) or _goes_by_itself(operation))
+    )
 
 
-def _goes_by_itself(deed: Deed) -> bool:
+def _goes_by_itself(operation: TopologyOperation) -> bool:
     """Whether what it declares may be gone while its connection lives."""
-    return deed.has(AUTO_DELETE) or deed.arguments is None or b"x-expires" in deed.arguments
+    return operation.has(AUTO_DELETE) or operation.arguments is None or b"x-expires" in operation.arguments
 
 
-def _after(end: Deed, deed: Deed) -> bool:
+def _after(end: TopologyOperation, operation: TopologyOperation) -> bool:
     """Whether what ends a consumer was said only when a deed had its answer."""
-    if end.connection is deed.connection and end.channel == deed.channel:
+    if end.connection is operation.connection and end.channel == operation.channel:
         if end.method == "server cancels" or end.known < 0:
-            return end.spot.time >= deed.over
-        return precedes(deed, end)
-    return 0 <= deed.over < end.spot.time
+            return end.spot.time >= operation.over
+        return precedes(operation, end)
+    return 0 <= operation.over < end.spot.time
 
 
-def _binding(deed: Deed) -> tuple[str, ...]:
+def _binding(operation: TopologyOperation) -> tuple[str, ...]:
     """What makes a binding one: where it leads, from where, by which key and arguments."""
-    arguments = "" if not deed.arguments else deed.arguments.hex()
-    return deed.queue, deed.exchange, deed.key, deed.destination, arguments
+    arguments = "" if not operation.arguments else operation.arguments.hex()
+    return operation.queue, operation.exchange, operation.key, operation.destination, arguments
 
 
-def _blamed(deed: Deed) -> str:
+def _blamed(operation: TopologyOperation) -> str:
     """What a 404 says that is not there, `queue` or `exchange`; "" if it does not tell."""
-    text = deed.text.lower()
-    for name in (deed.queue, deed.exchange):
+    text = operation.text.lower()
+    for name in (operation.queue, operation.exchange):
         if name:
             text = text.replace(f"'{name.lower()}'", "")
     queue, exchange = "queue" in text, "exchange" in text

@@ -26,8 +26,8 @@ from amqpscope.pipeline.tasks import (
     Correlate,
     Files,
     Index,
+    NonBlockingOutput,
     OneTable,
-    Outlet,
     Refer,
     SameVersion,
     carrying,
@@ -138,7 +138,7 @@ class Analysis:
         if self._lake is not None:
             self._lake.abandon()
 
-    def _run(self, outlet: Outlet) -> "DataFrame":
+    def _run(self, outlet: NonBlockingOutput) -> "DataFrame":
         plan = self.plan
         if plan.kind == CHAIN:
             return self._each(len(plan.tasks), Chain(plan, outlet), outlet.schema)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.connections import ConnectionTable
-from amqpscope.note import Note
+from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.files import Fate, FileReader, file_row, whole
 from amqpscope.pipeline.inputs import Input

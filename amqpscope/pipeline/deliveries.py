@@ -6,7 +6,7 @@ given up, when its session ends or its channel is begun anew, or when too many a
 is given out as it is.
 """
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.links import LinkOf
 from dissectors.wire import i64
 

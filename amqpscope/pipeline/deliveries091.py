@@ -10,7 +10,7 @@ there on no confirm on the channel can be told to belong to a message.
 from collections import OrderedDict
 
 from amqpscope.limits import MAX_LOGGED_CHANNELS, MAX_LOGGED_CONSUMERS
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog, give_out
 from amqpscope.report.links import LinkOf

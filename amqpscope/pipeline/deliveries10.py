@@ -6,7 +6,7 @@ A transfer of a delivery whose beginning was not captured makes none.
 from collections import OrderedDict
 from typing import Final
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog, give_out
 from amqpscope.report.links import LinkOf

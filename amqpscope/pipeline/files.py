@@ -14,14 +14,14 @@ from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.note import Note
+from amqpscope.model.note import Note
 from amqpscope.pipeline.inputs import READ_ERRORS, Input, Times, Trouble, open_file, size_now, trouble_of
 from amqpscope.pipeline.packets import first_number, split
 
 __all__ = ["BLOCK", "Fate", "FileReader", "Range", "file_row", "ranges", "whole"]
 
 BLOCK = 1024 * 1024
-"""Octets read at a time: as many as `amqpscope.reading` does."""
+"""Octets read at a time: as many as `amqpscope.input.capture` does."""
 
 _PARTIAL = (
     ("capture/corrupt", "corrupt"),

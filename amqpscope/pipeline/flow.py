@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from amqpscope.connections import ConnectionTable
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.correlation.correlate import correlate as join
 from amqpscope.limits import MAX_CORRELATED_LINKS
-from amqpscope.note import Note
+from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import table_for
 from amqpscope.pipeline.files import Fate, FileReader, Range, file_row

@@ -14,9 +14,9 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from amqpscope.analysis.table import ConnectionTable, reverse_key
 from amqpscope.capture.records import CaptureReader
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.connections import ConnectionTable, reverse_key
 from amqpscope.limits import MAX_TIME
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.inputs import Input, is_remote, open_file

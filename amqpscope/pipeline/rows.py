@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.connections import ConnectionTable
-from amqpscope.finding import Finding
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.note import INTERNAL, Note, mishap
-from amqpscope.passwords import without_password
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.table import ConnectionTable
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import INTERNAL, Note, mishap
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
 from amqpscope.pipeline.deliveries091 import Amqp091Log
 from amqpscope.pipeline.deliveries10 import Amqp10Log

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.collector import calm_collector
+from amqpscope.input.garbage import calm_collector
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amqpscope import __version__
-from amqpscope.collector import calm_collector
+from amqpscope.input.garbage import calm_collector
 from amqpscope.pipeline import flow
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import read_set
@@ -37,8 +37,8 @@ __all__ = [
     "Correlate",
     "Files",
     "Index",
+    "NonBlockingOutput",
     "OneTable",
-    "Outlet",
     "Refer",
     "SameVersion",
     "carrying",
@@ -55,7 +55,7 @@ PIECES = pa.schema([("piece", pa.binary())])
 Batches = Iterator[pa.RecordBatch]
 
 
-class Outlet(ABC):
+class NonBlockingOutput(ABC):
     """Where rows go. tables: those that are made. schema: of the batches it gives.
 
     profile: which products' habits are notes only.
@@ -71,7 +71,7 @@ class Outlet(ABC):
         """The batches of a task as they come; `rows` has the last ones and the counts then."""
 
 
-class OneTable(Outlet):
+class OneTable(NonBlockingOutput):
     """Gives the rows of one table."""
 
     def __init__(self, table: str) -> None:
@@ -85,7 +85,7 @@ class OneTable(Outlet):
             yield batch
 
 
-class Files(Outlet):
+class Files(NonBlockingOutput):
     """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts.
 
     profile, edition: what findings follow.
@@ -148,7 +148,7 @@ def _numbers(batches: Batches) -> Iterator[int]:
 class Chain:
     """Task n of the chain plan."""
 
-    def __init__(self, plan: Plan, outlet: Outlet) -> None:
+    def __init__(self, plan: Plan, outlet: NonBlockingOutput) -> None:
         self._plan = plan
         self._outlet = outlet
 
@@ -218,7 +218,7 @@ def _carried(schema: pa.Schema, set_numbers: list[int], summaries: list[bytes | 
 class Analyse:
     """The rows of the connections whose blocks come, in order. With findings: `carrying` summaries."""
 
-    def __init__(self, sets: tuple[CaptureSet, ...], outlet: Outlet) -> None:
+    def __init__(self, sets: tuple[CaptureSet, ...], outlet: NonBlockingOutput) -> None:
         self._sets = list(sets)
         self._outlet = outlet
 
@@ -244,7 +244,7 @@ class Analyse:
 class Correlate:
     """What only several connections of a capture set tell. Takes what `carrying` says, by set number."""
 
-    def __init__(self, sets: tuple[CaptureSet, ...], outlet: Outlet) -> None:
+    def __init__(self, sets: tuple[CaptureSet, ...], outlet: NonBlockingOutput) -> None:
         self._sets = list(sets)
         self._outlet = outlet
 

@@ -9,18 +9,18 @@ for judged in run.captures:
 assert not run.fails
 """
 
+from amqpscope.policy.config_finding import Closing, ConfigFinding
 from amqpscope.policy.judging import Hearer, Judged, Outcome, Run, judge
 from amqpscope.policy.policy import Given, Policy, load_policy
-from amqpscope.policy.remark import Closing, Remark
 
 __all__ = [
     "Closing",
+    "ConfigFinding",
     "Given",
     "Hearer",
     "Judged",
     "Outcome",
     "Policy",
-    "Remark",
     "Run",
     "judge",
     "load_policy",

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from amqpscope.errors import ConfigurationError, OutputError
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_BASELINE, MAX_BASELINE_OCTETS
-from amqpscope.made_up import without_made_up
-from amqpscope.passwords import without_password
+from amqpscope.model.finding import Finding
+from amqpscope.model.passwords import without_password
+from amqpscope.model.volatile import mask_numbers
 from amqpscope.policy.bounded_file import octets_of
 from amqpscope.policy.replacement import Replacement
 
@@ -83,7 +83,7 @@ def _message(finding: Finding) -> str:
     path = finding.evidence.get("path")
     if isinstance(path, str) and path:
         message = message.replace(path, "…")
-    message = without_made_up(without_password(message))
+    message = mask_numbers(without_password(message))
     return message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from amqpscope.errors import ConfigurationError, FilterError
 from amqpscope.limits import MAX_CONFIGURATION
-from amqpscope.policy.allowance import PEERS, SCOPES, Allowance
+from amqpscope.policy.allow_list import PEERS, SCOPES, Allowance
 from amqpscope.policy.bounded_file import octets_of
 from amqpscope.policy.selectors import Selector, selectors
 from amqpscope.policy.terms import COUNTING, SEVERITIES

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
-from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.errors import CaptureError
-from amqpscope.finding import Finding
-from amqpscope.note import INTERNAL, Note
+from amqpscope.input.capture import Capture
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import INTERNAL, Note
+from amqpscope.policy.config_finding import Closing
 from amqpscope.policy.policy import Policy, Rulings
-from amqpscope.policy.remark import Closing
-from amqpscope.reading import Capture
 from dissectors.protocols import PROTOCOLS
 
 __all__ = ["INTERRUPTED", "PARTIAL", "Hearer", "Judged", "Meter", "Outcome", "Readable", "Run", "judge"]

@@ -7,12 +7,12 @@ from both. It holds nothing of a run: what it decides of the findings of one is 
 import datetime
 from typing import Final
 
-from amqpscope.finding import Finding
-from amqpscope.fingerprint import fingerprint
-from amqpscope.policy.allowance import Allowance
+from amqpscope.model.finding import Finding
+from amqpscope.model.fingerprint import fingerprint
+from amqpscope.policy.allow_list import Allowance
 from amqpscope.policy.baseline import Baseline, read_baseline
+from amqpscope.policy.config_finding import EXPIRED, REMARKS, UNUSED, Closing, ConfigFinding
 from amqpscope.policy.configuration import Configuration, find_configuration, read_configuration
-from amqpscope.policy.remark import EXPIRED, REMARKS, UNUSED, Closing, Remark
 from amqpscope.policy.selectors import Choice, Levels, selectors
 from amqpscope.policy.terms import COUNTING, Terms
 from amqpscope.rules import editions
@@ -44,7 +44,7 @@ class Policy:
     """What findings are held to.
 
     configuration: what the file says; given: what was given besides. terms: which findings count. spec,
-    profile: as of `amqpscope.reading.Capture`. today: the day by which entries of the allow-list expire;
+    profile: as of `amqpscope.input.capture.Capture`. today: the day by which entries of the allow-list expire;
     without it none does. baseline: what does not count since it was known before. gather: the file of a
     baseline that is to be made of what is found, into `gathered`, so that none holds. Raises FilterError for
     what was given and makes no sense, ConfigurationError for a baseline that is none.
@@ -175,7 +175,7 @@ class Rulings:
             if one.expires is not None:
                 evidence["expires"] = str(one.expires)
             closing.remarks.append(
-                Remark(
+                ConfigFinding(
                     kind,
                     f"entry {one.number} of the allow-list, for {evidence['rules']}, {what} ({one.reason})",
                     configuration.file,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.profiles import weight
 
 __all__ = ["COUNTING", "SEVERITIES", "Terms"]

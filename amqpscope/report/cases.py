@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_SHOWN_FINDINGS
-from amqpscope.model import Connection
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
 
 __all__ = ["Cases", "Shown"]
 

@@ -1,8 +1,8 @@
 """What is put together of one connection for a summary, whatever its protocol."""
 
 from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.passwords import without_password
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosis
 from amqpscope.report.links import LinkOf

@@ -1,6 +1,6 @@
 """Which protocols there are diagnoses of: the place where a new one is named."""
 
-from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.report.amqp091.diagnosis import Diagnosis091
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 

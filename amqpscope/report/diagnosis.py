@@ -6,7 +6,7 @@ counts for an exit status: what breaks a rule is for `check` to say.
 
 from typing import NamedTuple
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 
 __all__ = ["Diagnosed", "Diagnosis"]
 

@@ -8,10 +8,10 @@ import json
 import re
 from typing import Any
 
-from amqpscope.finding import Finding
-from amqpscope.fingerprint import fingerprint
-from amqpscope.passwords import without_password
-from amqpscope.policy.remark import Remark
+from amqpscope.model.finding import Finding
+from amqpscope.model.fingerprint import fingerprint
+from amqpscope.model.passwords import without_password
+from amqpscope.policy.config_finding import ConfigFinding
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
 from amqpscope.rules.catalogue import rule, severity
@@ -154,7 +154,7 @@ def decided_object(finding: Finding, capture: str) -> dict[str, Any]:
     }
 
 
-def remark_object(remark: Remark) -> dict[str, Any]:
+def remark_object(remark: ConfigFinding) -> dict[str, Any]:
     """Something about the configuration, by the same names: what a peer and a packet have is null."""
     return {
         **dict.fromkeys(_FIELDS),

@@ -9,8 +9,8 @@ a line.
 
 from typing import TextIO
 
-from amqpscope.finding import Finding
-from amqpscope.policy.remark import Closing
+from amqpscope.model.finding import Finding
+from amqpscope.policy.config_finding import Closing
 from amqpscope.policy.terms import Terms
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, kind, remarks, short_message

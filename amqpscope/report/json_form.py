@@ -6,12 +6,12 @@ said where it is made: `amqp10.json_form`, `amqp091.json_form`. The text is ASCI
 
 from json.encoder import encode_basestring_ascii as quote
 
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.digits import digits
-from amqpscope.report.forms import problems_json, text_json
+from amqpscope.report.json_renderer import problems_json, text_json
+from amqpscope.report.json_renderers import JsonRenderers
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from amqpscope.report.protocols import Forms
 from dissectors.wire import i64
 
 __all__ = ["FrameForm"]
@@ -28,7 +28,7 @@ class FrameForm:
         self._capture: str = '{"capture": ' + quote(capture) + ', "packet": '
         self._bodies: bool = bodies
         self._names: LinkNames = names
-        self._forms: Forms = Forms()
+        self._forms: JsonRenderers = JsonRenderers()
         # What the last frame's line had in common with nearly every next one's.
         self._time: i64 = -1
         self._moment: str = ""

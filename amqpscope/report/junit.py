@@ -21,11 +21,11 @@ from typing import Any, TextIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, SystemOut, TestCase, TestSuite
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.finding import Finding
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.limits import MAX_CASE_FINDINGS
-from amqpscope.model import Connection
-from amqpscope.policy.remark import Closing
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
+from amqpscope.policy.config_finding import Closing
 from amqpscope.policy.terms import Terms
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.moment import iso

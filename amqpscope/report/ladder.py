@@ -11,20 +11,20 @@ one is used. What a frame says is what the timeline says of it, cut to the width
 has a double line, and is told whole. Below it stand its findings. What is found at the end of a stream
 gets an arrow of its own. A silence of half a second or more is told.
 
-Nothing from the wire gets in here but through `Telling` and `printable`.
+Nothing from the wire gets in here but through `TextRenderer` and `printable`.
 """
 
 import re
 from collections.abc import Iterable
 
-from amqpscope.finding import Finding
-from amqpscope.model import CLIENT, Connection, FrameRecord, endpoint
-from amqpscope.report.guarding import guard
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, Connection, FrameRecord, endpoint
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.painter import shortened
 from amqpscope.report.printable import cells, printable, wrap
-from amqpscope.report.tellings import telling
+from amqpscope.report.redaction import guard
+from amqpscope.report.text_renderers import text_renderer
 
 __all__ = ["WIDTH", "ladder"]
 
@@ -144,7 +144,7 @@ class _Ladder:
         frame = record.frame
         link = self._names.of(record)
         vague = guard(record, link, self._names, False).vague
-        told = telling(frame).line(frame, link, record.message, vague)
+        told = text_renderer(frame).line(frame, link, record.message, vague)
         findings = self._findings.get(_of(record), [])
         says: Line = [("problem" if findings else "name", frame.name), ("", " "), *told]
         channel = str(frame.channel) if self._channel and frame.channel >= 0 else ""

@@ -9,7 +9,7 @@ every attach of the connection is known, on a link it has no name for.
 """
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import (

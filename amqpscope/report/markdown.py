@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable
 from typing import TextIO
 
-from amqpscope.finding import Finding
-from amqpscope.model import Connection
-from amqpscope.policy.remark import Closing
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
+from amqpscope.policy.config_finding import Closing
 from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.printable import printable
-from amqpscope.report.set_aside import fixed_lines
 from amqpscope.report.summary_text import count
+from amqpscope.report.suppressed import fixed_lines
 from amqpscope.report.verdict import Tally, answer, kind, left_out, remarks, short_message
 from amqpscope.report.writer import Writer
 from amqpscope.rules.catalogue import rule

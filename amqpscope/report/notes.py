@@ -1,6 +1,6 @@
 """Notes about a capture as lines of text, folded by code."""
 
-from amqpscope.note import Note
+from amqpscope.model.note import Note
 
 __all__ = ["note_lines"]
 

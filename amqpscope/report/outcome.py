@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amqpscope.reading import Capture
+from amqpscope.input.capture import Capture
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import Tally

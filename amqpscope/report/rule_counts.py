@@ -3,10 +3,10 @@
 error amqp10/L-CREDIT by the client: 3, first in packet 17 of connection 0
 """
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
-from amqpscope.report.set_aside import SetAside
+from amqpscope.report.suppressed import Suppressed
 from amqpscope.report.verdict import STYLES, Tally, kind
 from amqpscope.rules.profiles import weight
 
@@ -32,7 +32,7 @@ class RuleCounts:
 
     def __init__(self) -> None:
         self.tally = Tally()
-        self.set_aside = SetAside()
+        self.set_aside = Suppressed()
         self._counts: dict[tuple[str, str, str], _Count] = {}
 
     def add(self, finding: Finding) -> None:

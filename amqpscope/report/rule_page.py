@@ -11,15 +11,15 @@ in blocks of code.
 import re
 from collections.abc import Iterable
 
-from amqpscope.coverage import judged
-from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
+from amqpscope.conformance.coverage import judged
+from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pair, Pairs
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.ladder import ladder
 from amqpscope.report.rule_text import row_shown, rule_facts, standing_of, weight_shown
 from amqpscope.rules.catalogue import Rule, catalogue, guards
 from amqpscope.rules.editions import shown_in
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pair, Pairs
 
 __all__ = ["PAGE", "escaped", "page_of_dialogue", "page_of_rule"]
 

@@ -13,15 +13,15 @@ That is the layout of captures/rules, where they lie in the source tree.
 from collections.abc import Iterator
 from typing import Final
 
-from amqpscope.coverage import CHECKED, UNDECIDABLE, status
-from amqpscope.policy.remark import REMARKS
+from amqpscope.conformance.coverage import CHECKED, UNDECIDABLE, status
+from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pairs
+from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
-from amqpscope.report.remark_text import page_of_remark
+from amqpscope.report.config_finding_text import page_of_remark
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
 from amqpscope.report.rule_text import row_shown, weight_shown
 from amqpscope.report.summary import protocol_name
 from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards
-from amqpscope.rules.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pairs
 
 __all__ = ["MARK", "captures_of", "pages"]
 

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterable
 
-from amqpscope.coverage import CHECKED, FAILED, NOT_YET, UNDECIDABLE, Coverage, Proof, standing, status
+from amqpscope.conformance.coverage import (
+    CHECKED,
+    FAILED,
+    NOT_YET,
+    UNDECIDABLE,
+    Coverage,
+    Proof,
+    standing,
+    status,
+)
 from amqpscope.report.line import Line
 from amqpscope.report.summary import protocol_name
 from amqpscope.rules.catalogue import LAYERS, Rule, editions, named, rule, severity

@@ -24,15 +24,15 @@ import urllib.parse
 from typing import Any, TextIO
 
 from amqpscope import __version__
-from amqpscope.finding import Finding
-from amqpscope.fingerprint import fingerprint
-from amqpscope.note import Note
-from amqpscope.policy.remark import REMARKS, Closing
+from amqpscope.model.finding import Finding
+from amqpscope.model.fingerprint import fingerprint
+from amqpscope.model.note import Note
+from amqpscope.policy.config_finding import REMARKS, Closing
 from amqpscope.policy.terms import Terms
 from amqpscope.report.findings import decided_object
 from amqpscope.report.printable import printable
-from amqpscope.report.set_aside import justification
 from amqpscope.report.summary_text import count
+from amqpscope.report.suppressed import justification
 from amqpscope.report.verdict import answer, remarks, short_message
 from amqpscope.report.writer import Writer
 from amqpscope.rules.catalogue import rule, severity

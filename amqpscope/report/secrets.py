@@ -6,7 +6,7 @@
 * In any map or table (properties of a peer or link, application properties, headers, annotations, ...) the
   value of a key that names a password, secret, credential, authorization or token. Lock tokens, with which
   Service Bus settles messages, are none.
-* The password in an address that is a URL with one: `amqpscope.passwords`.
+* The password in an address that is a URL with one: `amqpscope.model.passwords`.
 
 Octets that were not told apart (a value that does not decode, a hexdump of what is malformed) are
 shown only where none of these can be among them.

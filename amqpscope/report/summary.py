@@ -4,16 +4,16 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.model import Connection, FrameRecord, endpoint
-from amqpscope.note import Note
-from amqpscope.passwords import without_password
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.note import Note
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.diagnoses import misdirected
 from amqpscope.report.diagnosis import Diagnosed
+from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from amqpscope.report.protocols import FORMS
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.foreign import NAMES
 

@@ -3,9 +3,9 @@
 Lines are made of styled parts, as in the timeline; `Painter` puts them on the output.
 """
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.model import CLIENT, SERVER, endpoint
-from amqpscope.passwords import without_password
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import CLIENT, SERVER, endpoint
 from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionSummary, ErrorSummary, LinkSummary
 from amqpscope.report.diagnosis import Diagnosed

@@ -7,15 +7,15 @@ narrow again, so that a short capture has short lines. Below a line stands what 
 and with -v and -vv what `details` has to say.
 """
 
-from amqpscope.model import CLIENT, Connection, FrameRecord, endpoint
+from amqpscope.model.records import CLIENT, Connection, FrameRecord, endpoint
 from amqpscope.report import details
-from amqpscope.report.guarding import guard
+from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.moment import iso
-from amqpscope.report.protocols import FORMS
-from amqpscope.report.telling import Telling
-from amqpscope.report.tellings import telling
+from amqpscope.report.redaction import guard
+from amqpscope.report.text_renderer import TextRenderer
+from amqpscope.report.text_renderers import text_renderer
 
 __all__ = ["TIME_FORMATS", "Clock", "Timeline", "heading"]
 
@@ -94,7 +94,7 @@ class Timeline:
             shown.append((heading(connection), INDENT))
         frame = record.frame
         message = record.message
-        tells = telling(frame)
+        tells = text_renderer(frame)
         guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
         line, width = self._head(record, tells)
         told = tells.line(frame, link, message, vague)
@@ -128,7 +128,7 @@ class Timeline:
         """No more frames of this connection will come."""
         self._seen.discard(connection)
 
-    def _head(self, record: FrameRecord, tells: Telling) -> tuple[Line, int]:
+    def _head(self, record: FrameRecord, tells: TextRenderer) -> tuple[Line, int]:
         """The columns before the details, and how wide they are."""
         frame = record.frame
         packet = str(record.packet)

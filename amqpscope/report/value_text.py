@@ -5,7 +5,7 @@
 
 import uuid
 
-from amqpscope.passwords import without_password
+from amqpscope.model.passwords import without_password
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable, quoted, word
 from amqpscope.report.secrets import hides_octets, is_secret_key, size_of

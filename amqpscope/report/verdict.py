@@ -17,14 +17,14 @@ will be shown are kept.
 import re
 from collections.abc import Iterator
 
-from amqpscope.finding import Finding
-from amqpscope.model import CLIENT, SERVER
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.cases import Cases
 from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
-from amqpscope.report.set_aside import excuse
+from amqpscope.report.suppressed import excuse
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation

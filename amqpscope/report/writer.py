@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.finding import Finding
-from amqpscope.note import Note
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.input.capture import Capture
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import Note
+from amqpscope.policy.config_finding import Closing
 from amqpscope.policy.judging import Hearer
-from amqpscope.policy.remark import Closing
-from amqpscope.reading import Capture
 from amqpscope.report.notes import note_lines
 from amqpscope.report.outcome import nothing_to, outcome
-from amqpscope.report.set_aside import SetAside
 from amqpscope.report.summary_text import count
+from amqpscope.report.suppressed import Suppressed
 from amqpscope.report.verdict import Tally
 
 __all__ = ["Writer", "Writers"]
@@ -33,7 +33,7 @@ class Writer(Hearer):
         self.name = ""
         self.capture: Capture | None = None
         self.tally = Tally()
-        self.set_aside = SetAside()
+        self.set_aside = Suppressed()
         self.ignored = 0
 
     def add(self, finding: Finding) -> None:
@@ -63,7 +63,7 @@ class Writer(Hearer):
         self.name = path
         self.capture = None
         self.tally = Tally()
-        self.set_aside = SetAside()
+        self.set_aside = Suppressed()
         self.ignored = 0
 
     def opened(self, capture: Capture) -> None:

@@ -5,12 +5,12 @@ why it matters, when it is silent), its id stands beside it in the `RULES` of it
 directly, file by file, for the frames they are about: they run for every frame, compiled.
 """
 
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_GARBLED
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from amqpscope.rules.judge import NO_RECORD
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.tracking.pace import Pace
+from amqpscope.tracking.clock import ClockStepGuard
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
@@ -29,8 +29,8 @@ class Case:
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection = connection
         self.record: FrameRecord = NO_RECORD
-        self.spot: Spot | None = None
-        self.pace: Pace = Pace()
+        self.spot: FrameRef | None = None
+        self.pace: ClockStepGuard = ClockStepGuard()
         self.findings: list[Finding] = []
         # What was reported by `report_once`: peer and rule; and peer, rule and kind.
         self.told: set[tuple[str, str]] = set()
@@ -67,7 +67,7 @@ class Case:
             evidence = {**(evidence or {}), "rst_in_doubt": True}
         spot = self.spot
         if spot is None:
-            spot = Spot.of(self.record)
+            spot = FrameRef.of(self.record)
         elif self.connection.proxied and spot.is_end() and self.connection.peer(spot.direction) == CLIENT:
             # The end of the stream is the load balancer's, whatever the client wanted.
             certainty = POSSIBLE

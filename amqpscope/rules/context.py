@@ -3,9 +3,9 @@
 Frames lie in the reader's large buffers, so what is kept of them here is copied, and little of it.
 """
 
-from amqpscope.finding import Finding
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEXT_OCTETS
-from amqpscope.model import FrameRecord, Spot
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRecord, FrameRef
 
 __all__ = ["Context"]
 
@@ -36,7 +36,7 @@ class Context:
             finding.around = frames
             finding.around_whole = whole
 
-    def around(self, spot: Spot) -> tuple[list[FrameRecord], int]:
+    def around(self, spot: FrameRef) -> tuple[list[FrameRecord], int]:
         """The frames around one, or around the newest if that one is not kept any more.
 
         The list grows with the next frames of the connection until it has as many as the second value says.

@@ -9,7 +9,7 @@ this settles what is left of their findings by one of them.
 from typing import Final
 
 from amqpscope.errors import FilterError
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import editions, rule
 
 __all__ = ["CSD01", "CSPRD02", "EDITIONS", "FINAL", "following", "known", "shown_in"]

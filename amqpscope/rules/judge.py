@@ -6,14 +6,14 @@ A subclass replays the connection as two endpoints and judges each frame before 
 from abc import ABC, abstractmethod
 from typing import Final
 
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_PEER_ERRORS, MAX_WITHOUT_REACTION
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import HABITUAL, PROFILES, Profile, recognised, which
-from amqpscope.tracking.portrait import ConnectionPortrait
+from amqpscope.tracking.snapshot import ConnectionSnapshot
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.interface import Frame
 from dissectors.wire import i64
@@ -91,14 +91,14 @@ class Judge(ABC):
         """Where the newest complete frame of a direction ends in its stream. second: of direction 1."""
 
     @abstractmethod
-    def portrait(self) -> ConnectionPortrait:
+    def snapshot(self) -> ConnectionSnapshot:
         """Both endpoints as they stand now; what they have said counts as if it had arrived."""
 
-    def introduced(self, portrait: ConnectionPortrait, client: object, server: object) -> ConnectionPortrait:
+    def introduced(self, snapshot: ConnectionSnapshot, client: object, server: object) -> ConnectionSnapshot:
         """A portrait with who the ends are, by the frames in which they tell of it (None: they did not)."""
-        portrait.client.said = dict(self.product(client))
-        portrait.server.said = dict(self.product(server))
-        return portrait
+        snapshot.client.said = dict(self.product(client))
+        snapshot.server.said = dict(self.product(server))
+        return snapshot
 
     @abstractmethod
     def dump(self) -> tuple[object, ...]:

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from amqpscope.finding import Finding
-from amqpscope.model import Connection
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
 from amqpscope.rules.amqp091.judge import Judge as Judge091
 from amqpscope.rules.amqp10.judge import Judge as Judge10
 from amqpscope.rules.judge import Judge
-from amqpscope.tracking.allowance import Allowance
+from amqpscope.tracking.correlation_budget import CorrelationBudget
 
 __all__ = ["load_judge", "new_judge"]
 
 
 def new_judge(
-    connection: Connection, findings: list[Finding], context: bool, allowance: Allowance | None
+    connection: Connection, findings: list[Finding], context: bool, allowance: CorrelationBudget | None
 ) -> Judge:
     """The judge of a connection whose protocol is known, see `Judge`.
 

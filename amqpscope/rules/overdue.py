@@ -4,7 +4,7 @@ The rules judge a silence by what ends it: a frame, or the end of the stream. Wh
 while it lasts. So this is no finding yet: the finding follows when the silence ends.
 """
 
-from amqpscope.model import Connection
+from amqpscope.model.records import Connection
 from dissectors.wire import i64
 
 __all__ = ["Overdue"]

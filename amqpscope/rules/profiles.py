@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from amqpscope.errors import FilterError
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import severity
 
 __all__ = [

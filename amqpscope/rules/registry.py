@@ -26,10 +26,10 @@ from amqpscope.rules.amqp091 import delivery as delivery091
 from amqpscope.rules.amqp091 import entities as entities091
 from amqpscope.rules.amqp091 import exchange as exchange091
 from amqpscope.rules.amqp091 import existence as existence091
+from amqpscope.rules.amqp091 import forwarding as forwarding091
 from amqpscope.rules.amqp091 import framing as framing091
 from amqpscope.rules.amqp091 import negotiation as negotiation091
 from amqpscope.rules.amqp091 import opening as opening091
-from amqpscope.rules.amqp091 import passing as passing091
 from amqpscope.rules.amqp091 import publishing as publishing091
 from amqpscope.rules.amqp091 import queue as queue091
 from amqpscope.rules.amqp091 import reaction as reaction091
@@ -131,7 +131,7 @@ SUBJECTS: Final[dict[str, Iterable[str]]] = {
     "amqp091/sizes": sizes091.RULES,
     "amqp091/entities": entities091.RULES,
     "amqp091/existence": existence091.RULES,
-    "amqp091/passing": passing091.RULES,
+    "amqp091/forwarding": forwarding091.RULES,
     "amqp091/types": types091.RULES,
     "amqp091/values": values091.RULES,
     "amqp091/negotiation": negotiation091.RULES,

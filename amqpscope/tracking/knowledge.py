@@ -45,14 +45,11 @@ octet is: `end` is the offset behind it.
 from typing import Final
 
 from amqpscope.limits import MAX_LIMITS
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest
 from dissectors.wire import i64
 
 __all__ = ["CERTAIN", "LEGAL", "NO_SERIAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits"]
-
-LEGAL: Final = 0
-POSSIBLE: Final = 1
-CERTAIN: Final = 2
 
 UNBASED: Final = -(1 << 40)
 """What a bound counts from that is set before its base is known; below all that 32 bits can stand for."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amqpscope.model import Connection
+from amqpscope.model.records import Connection
 from amqpscope.tracking.amqp091.summary import Summary as Summary091
 from amqpscope.tracking.amqp10.summary import Summary as Summary10
 from amqpscope.tracking.summary import ConnectionSummary

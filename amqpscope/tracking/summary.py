@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from amqpscope.model import Connection
+from amqpscope.model.records import Connection
 
 __all__ = ["ConnectionSummary"]
 

@@ -1,6 +1,6 @@
 """Why something in a capture is as it is: the packets that allow, limit or forbid a frame, and what followed.
 
-    with Rereadable("traffic.pcap") as material:
+    with ReplayableCapture("traffic.pcap") as material:
         answer = inquire(material, 17)
 
 `inquiry` explains a packet, `endings` why things ended; `text`, `endings_text` and `json_form` show that.

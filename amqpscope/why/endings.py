@@ -22,19 +22,19 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.finding import Finding
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_ENDED_CONNECTIONS, MAX_ENDINGS
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.reassembly.stalls import WINDOW, Stall, Stalls
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.outcome import nothing_to
-from amqpscope.rereadable import Rereadable
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.profiles import weight
-from amqpscope.why.place import Mark
+from amqpscope.why.frame_ref import Position
 
 __all__ = ["Ended", "Ending", "Following", "Step", "StreamEnd", "Thing", "Tracing", "endings_of"]
 
@@ -84,7 +84,7 @@ class Step(NamedTuple):
     """
 
     what: str
-    mark: Mark | None
+    mark: Position | None
     finding: Finding | None
     packet: int
     sure: bool
@@ -102,12 +102,12 @@ class Ended(NamedTuple):
 
     peer: str
     how: str
-    mark: Mark
+    mark: Position
     condition: str
-    reached: Mark | None
+    reached: Position | None
     silence: int
-    quiet: Mark | None
-    before: Mark | None
+    quiet: Position | None
+    before: Position | None
     told: "Ended | None"
     cause: Step | None
 
@@ -119,16 +119,16 @@ class Thing:
     of that yet. said: of each peer the newest frames about it. queue: which one a consumer consumes from.
     """
 
-    def __init__(self, name: str, around: "Thing | None", begun: Mark | None) -> None:
+    def __init__(self, name: str, around: "Thing | None", begun: Position | None) -> None:
         self.name = name
         self.around = around
         self.begun = begun
         self.ended: Ended | None = None
         self.crossed: Ended | None = None
         self.queue = ""
-        self.said: dict[str, list[Mark]] = {CLIENT: [], SERVER: []}
+        self.said: dict[str, list[Position]] = {CLIENT: [], SERVER: []}
 
-    def add(self, peer: str, mark: Mark) -> None:
+    def add(self, peer: str, mark: Position) -> None:
         """A peer said something about it."""
         said = self.said[peer]
         said.append(mark)
@@ -142,7 +142,7 @@ class Ending(NamedTuple):
     thing: str
     what: str
     peer: str
-    mark: Mark | None
+    mark: Position | None
     condition: str
     steps: list[Step]
 
@@ -177,10 +177,10 @@ class Following(ABC):
         self.about: Thing = self.whole
         # The errors that each peer has told of, the newest, while the other one has not gone on since.
         self.told: dict[str, Ended] = {}
-        self._errors: dict[str, Mark] = {}
-        self.last_mark: dict[str, Mark] = {}
+        self._errors: dict[str, Position] = {}
+        self.last_mark: dict[str, Position] = {}
         # The newest frames of each peer, and when each was complete.
-        self.newest: dict[str, deque[tuple[Mark, int]]] = {
+        self.newest: dict[str, deque[tuple[Position, int]]] = {
             CLIENT: deque(maxlen=_NEWEST),
             SERVER: deque(maxlen=_NEWEST),
         }
@@ -189,7 +189,7 @@ class Following(ABC):
         """The next frame of the connection."""
         self.about = self.whole
         self.follow(record)
-        mark = Mark.of(record)
+        mark = Position.of(record)
         self.newest[record.peer].append((mark, int(record.last_time)))
         self.last_mark[record.peer] = mark
         if mark.name not in _HEARTBEATS:
@@ -214,7 +214,7 @@ class Following(ABC):
 
     def begin(self, name: str, around: Thing, record: FrameRecord) -> Thing:
         """Something begins."""
-        thing = Thing(name, around, Mark.of(record))
+        thing = Thing(name, around, Position.of(record))
         if len(self.things) < MAX_ENDINGS:
             self.things.append(thing)
         else:
@@ -233,7 +233,7 @@ class Following(ABC):
         peer = record.peer
         other = SERVER if peer == CLIENT else CLIENT
         now = int(record.time)
-        mark = Mark.of(record)
+        mark = Position.of(record)
         reached = None
         for one in reversed(thing.said[other]):
             if one.end <= record.acknowledged and now - one.time <= _JUST_BEFORE:
@@ -273,14 +273,14 @@ class Following(ABC):
             return False
         return now - told.mark.time <= _JUST_BEFORE
 
-    def silence(self, peer: str, now: int, packet: int) -> tuple[int, Mark | None]:
+    def silence(self, peer: str, now: int, packet: int) -> tuple[int, Position | None]:
         """How long (ns) a peer had said nothing at `now`, before this packet, and its last frame."""
         for mark, complete in reversed(self.newest[peer]):
             if mark.packet < packet:
                 return max(now - complete, 0), mark
         return 0, None
 
-    def quiet(self, thing: Thing, now: int, packet: int) -> Mark | None:
+    def quiet(self, thing: Thing, now: int, packet: int) -> Position | None:
         """The last frame about something, if it was long before `now` (ns) and before this packet."""
         if thing is self.whole:
             said = [one[0] for peer in (CLIENT, SERVER) for one in self.newest[peer]]
@@ -295,7 +295,9 @@ class Following(ABC):
 
 
 def endings_of(
-    material: Rereadable, wanted: Callable[[Connection], bool], follower: Callable[[Connection], Following]
+    material: ReplayableCapture,
+    wanted: Callable[[Connection], bool],
+    follower: Callable[[Connection], Following],
 ) -> tuple[list[tuple[Following, list[Ending]]], int, str]:
     """Of each connection that is wanted and spoke: what ended on it, the connection first.
 
@@ -461,9 +463,9 @@ class Tracing:
             return self._silence(ended.peer, ended.mark.time, ended.mark.packet)
         return []
 
-    def _named(self, ended: Ended, one: Diagnosed) -> Mark:
+    def _named(self, ended: Ended, one: Diagnosed) -> Position:
         """Where the frame stands that a close names."""
-        return Mark(1 - ended.mark.direction, one.offset, one.offset, one.cause, 0, "", -1)
+        return Position(1 - ended.mark.direction, one.offset, one.offset, one.cause, 0, "", -1)
 
     def _at(self, ended: Ended, one: Diagnosed) -> Finding | None:
         """The finding at what a close names, if its reply is the one that is due for it."""
@@ -557,7 +559,7 @@ class Tracing:
         return [Step(f"the last that was captured of the {other} before", last, None, 0, False)]
 
 
-def _nothing_said(time: int, last: Mark) -> Step:
+def _nothing_said(time: int, last: Position) -> Step:
     """Nobody had said anything about something for a long time, up to `time` (ns)."""
     return Step(f"nothing was said for {(time - last.time) / _SECOND:.3f} s", last, None, 0, False)
 

@@ -1,9 +1,9 @@
 """What begins and ends on an AMQP 0-9-1 connection: channels, and the consumers on them."""
 
-from amqpscope.model import SERVER, Connection, FrameRecord
+from amqpscope.model.records import SERVER, Connection, FrameRecord
 from amqpscope.why.endings import Following, Step, Thing
+from amqpscope.why.frame_ref import Position
 from amqpscope.why.grounds import name_text
-from amqpscope.why.place import Mark
 from amqpscope.why.remembered import Recent
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
@@ -99,7 +99,7 @@ class Following091(Following):
 
     def step(self, what: str, record: FrameRecord, sure: bool = True) -> Step:
         """A frame as a cause."""
-        return Step(what, Mark.of(record), None, 0, sure)
+        return Step(what, Position.of(record), None, 0, sure)
 
 
 def _condition(code: int) -> str:

@@ -1,10 +1,10 @@
 """What begins and ends on an AMQP 1.0 connection: sessions, and the links on them."""
 
 from amqpscope.limits import REFUSAL_TIME
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.why.endings import Following, Step, Thing
+from amqpscope.why.frame_ref import Position
 from amqpscope.why.grounds import name_text
-from amqpscope.why.place import Mark
 from amqpscope.why.remembered import Recent
 from dissectors.amqp10.performatives import (
     Attach,
@@ -50,8 +50,8 @@ class Following10(Following):
         self._idle: dict[str, int] = {}
         # Of a link: the attach that began it and who said it; what answers that, and whether it has no
         # terminus, which announces that the link is refused; whether anything was sent on it since.
-        self._asked: dict[Thing, tuple[str, Mark]] = {}
-        self._answered: dict[Thing, tuple[Mark, bool]] = {}
+        self._asked: dict[Thing, tuple[str, Position]] = {}
+        self._answered: dict[Thing, tuple[Position, bool]] = {}
         self._used: set[Thing] = set()
 
     def patience(self, peer: str) -> tuple[str, int]:
@@ -108,11 +108,11 @@ class Following10(Following):
             if link is None or link.ended is not None:
                 link = self.begin(f"link {name_text(body.name)} ({key[1]} sends)", session.thing, record)
                 session.links.put(key, link)
-                self._asked[link] = (peer, Mark.of(record))
+                self._asked[link] = (peer, Position.of(record))
                 self.goes_on(record)
             elif link in self._asked and self._asked[link][0] != peer:
                 terminus = body.target if body.role else body.source
-                self._answered[link] = (Mark.of(record), terminus is None and not body.odd)
+                self._answered[link] = (Position.of(record), terminus is None and not body.odd)
             self.about = link
             if body.handle is not None:
                 session.handles.put((peer, body.handle), link)

@@ -16,7 +16,7 @@ from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import heading
 from amqpscope.report.verdict import headline
 from amqpscope.why.endings import Ending, Following, Step
-from amqpscope.why.scenes import Scenes, Wanted
+from amqpscope.why.excerpts import FrameExcerpts, Wanted
 
 __all__ = ["endings_lines", "wanted_of"]
 
@@ -46,7 +46,7 @@ def wanted_of(found: list[tuple[Following, list[Ending]]]) -> dict[int, Wanted]:
 
 
 def endings_lines(
-    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes], more: int
+    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, FrameExcerpts], more: int
 ) -> Iterator[tuple[Line, int]]:
     """All of it: lines, each with the columns before its continuation, -1 for one that may be cut.
 
@@ -56,7 +56,7 @@ def endings_lines(
     for following, endings in found:
         connection = following.connection
         shown: list[tuple[Line, int]] = [([], -1), (heading(connection), 4)]
-        of = scenes[int(connection.stream)]
+        of = excerpts[int(connection.stream)]
         told: set[tuple[int, int]] = set()
         listed = _listed(endings)
         for ending in listed:
@@ -82,18 +82,18 @@ def _listed(endings: list[Ending]) -> list[Ending]:
     return [ending for ending in endings if id(ending) in chosen]
 
 
-def _ending(ending: Ending, scenes: Scenes, told: set[tuple[int, int]]) -> list[tuple[Line, int]]:
+def _ending(ending: Ending, excerpts: FrameExcerpts, told: set[tuple[int, int]]) -> list[tuple[Line, int]]:
     """told: the frames whose causes are told already, as of a session that ended with the connection."""
     condition = f": {cut(printable(ending.condition[: 2 * _LONGEST]), _LONGEST)}" if ending.condition else ""
     style = "error" if condition else ""
     shown: list[tuple[Line, int]] = [([("rule", ending.thing), (style, f" {ending.what}{condition}")], 4)]
     if ending.mark is not None:
-        shown.append(scenes.line(ending.mark.place, [("", "  ")]))
+        shown.append(excerpts.line(ending.mark.place, [("", "  ")]))
         told.add(ending.mark.place)
     elif ending.steps and ending.steps[0].mark is not None and ending.steps[0].mark.place in told:
         return shown
     for step in ending.steps:
-        shown += _step(step, scenes)
+        shown += _step(step, excerpts)
     if not ending.steps and ending.itself:
         shown.append(
             ([("key", f"  {'cause':<{_LABEL}}"), ("dim", "the capture does not show why")], 2 + _LABEL)
@@ -101,17 +101,17 @@ def _ending(ending: Ending, scenes: Scenes, told: set[tuple[int, int]]) -> list[
     return shown
 
 
-def _step(step: Step, scenes: Scenes) -> list[tuple[Line, int]]:
+def _step(step: Step, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
     label = "because" if step.sure else "perhaps"
     line: Line = [("key", f"  {label:<{_LABEL}}"), ("", printable(step.what))]
     finding = step.finding
     place = None if step.mark is None else step.mark.place
     if finding is not None:
         line += [("", ": "), *headline(finding)]
-        place = scenes.of_finding(finding) or place
+        place = excerpts.of_finding(finding) or place
     if place is None and step.packet:
-        place = next(iter(scenes.packets.get(step.packet, [])), None)
+        place = next(iter(excerpts.packets.get(step.packet, [])), None)
     shown: list[tuple[Line, int]] = [(line, 2 + _LABEL)]
     if place is not None:
-        shown.append(scenes.line(place, [("", "    ")]))
+        shown.append(excerpts.line(place, [("", "    ")]))
     return shown

@@ -1,6 +1,6 @@
 """Which protocols the ends of things are followed of: the place where a new one is named."""
 
-from amqpscope.model import Connection
+from amqpscope.model.records import Connection
 from amqpscope.why.endings import Following
 from amqpscope.why.endings091 import Following091
 from amqpscope.why.endings10 import Following10

@@ -10,10 +10,10 @@ rules, whose findings are told beside it.
 
 from abc import ABC, abstractmethod
 
-from amqpscope.model import FrameRecord
-from amqpscope.passwords import without_password
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.printable import in_quotes
-from amqpscope.why.place import Ground, Mark
+from amqpscope.why.frame_ref import Ground, Position
 from amqpscope.why.watch import Watch
 
 __all__ = ["Grounds", "add_known", "name_text"]
@@ -27,7 +27,7 @@ def name_text(name: str | None) -> str:
     return in_quotes(without_password(name or ""), _NAME)
 
 
-def add_known(found: list[Ground], effect: str, what: str, mark: Mark | None) -> None:
+def add_known(found: list[Ground], effect: str, what: str, mark: Position | None) -> None:
     """One more ground, if the frame that would be it is known."""
     if mark is not None:
         found.append(Ground(effect, what, mark))

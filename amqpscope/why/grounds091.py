@@ -9,9 +9,9 @@ acknowledgement its delivery-tag, an answer its request by its kind.
 from collections.abc import Iterable
 
 from amqpscope.limits import MAX_REMEMBERED_SETTLING
-from amqpscope.model import CLIENT, FrameRecord
+from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
-from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
 from amqpscope.why.remembered import Portion, Recent
 from amqpscope.why.watch import Watch
 from amqpscope.why.watch091 import NEXT_STEPS, RESPONSES, Watch091
@@ -51,9 +51,9 @@ class _Tables:
     """What all channels share: deliveries, and messages published, by number; acknowledgements, by offset."""
 
     def __init__(self) -> None:
-        self.deliveries: Recent[tuple[int, int], Mark] = Recent()
-        self.published: Recent[tuple[int, int], Mark] = Recent()
-        self.acknowledged: Recent[tuple[int, int], tuple[bool, int, bool, Mark]] = Recent(
+        self.deliveries: Recent[tuple[int, int], Position] = Recent()
+        self.published: Recent[tuple[int, int], Position] = Recent()
+        self.acknowledged: Recent[tuple[int, int], tuple[bool, int, bool, Position]] = Recent(
             MAX_REMEMBERED_SETTLING
         )
 
@@ -65,15 +65,15 @@ class _Channel:
     """
 
     def __init__(self, tables: _Tables, life: int) -> None:
-        self.said: dict[tuple[bool, str], Mark] = {}
-        self.consumers: Recent[str, Mark] = Recent()
+        self.said: dict[tuple[bool, str], Position] = {}
+        self.consumers: Recent[str, Position] = Recent()
         self.deliveries = Portion(tables.deliveries, life)
         self.published = Portion(tables.published, life)
         self.count = 0  # of messages published since confirm.select
         self.acknowledged = Portion(tables.acknowledged, life)
-        self.content: dict[bool, Mark] = {}
-        self.header: dict[bool, Mark] = {}
-        self.closed: Mark | None = None  # by the close-ok that ended this life
+        self.content: dict[bool, Position] = {}
+        self.header: dict[bool, Position] = {}
+        self.closed: Position | None = None  # by the close-ok that ended this life
         self.prefetch = ""
         self.flow = ""
 
@@ -84,12 +84,12 @@ class Grounds091(Grounds):
     def __init__(self) -> None:
         self._tables = _Tables()
         self._channels: dict[int, _Channel] = {0: _Channel(self._tables, -1)}
-        self._headers: dict[bool, Mark] = {}
-        self._newest: dict[bool, Mark] = {}
+        self._headers: dict[bool, Position] = {}
+        self._newest: dict[bool, Position] = {}
         self._tune = ""
         self._tuned = ""
         # Where an exchange or a queue was declared or deleted last: by kind and name.
-        self._entities: Recent[tuple[str, str], tuple[str, Mark]] = Recent()
+        self._entities: Recent[tuple[str, str], tuple[str, Position]] = Recent()
 
     # What is asked
 
@@ -322,7 +322,7 @@ class Grounds091(Grounds):
 
     def take(self, record: FrameRecord) -> None:
         by_client = record.peer == CLIENT
-        mark = Mark.of(record)
+        mark = Position.of(record)
         frame = record.frame
         body = frame.body
         number = int(frame.channel)
@@ -348,7 +348,7 @@ class Grounds091(Grounds):
         if isinstance(body, Method) and not isinstance(body, UnknownMethod):
             self._method(channel, body, by_client, mark)
 
-    def _method(self, channel: _Channel, body: Method, by_client: bool, mark: Mark) -> None:
+    def _method(self, channel: _Channel, body: Method, by_client: bool, mark: Position) -> None:
         definition = body.definition()
         name = definition.name
         channel.said[(by_client, name)] = mark
@@ -420,5 +420,5 @@ def _limits(body: ConnectionTune | ConnectionTuneOk) -> str:
     return f"channel-max {body.channel_max}, frame-max {body.frame_max}, heartbeat {body.heartbeat} s"
 
 
-def _when(mark: Mark) -> int:
+def _when(mark: Position) -> int:
     return mark.time

@@ -9,9 +9,9 @@ ended is kept until its number is used again, since it is what forbids whatever 
 from typing import NamedTuple
 
 from amqpscope.limits import MAX_REMEMBERED_SETTLING
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
+from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
-from amqpscope.why.place import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Mark
 from amqpscope.why.remembered import Portion, Recent
 from amqpscope.why.watch import Watch
 from amqpscope.why.watch10 import Watch10, among
@@ -36,18 +36,18 @@ _OTHERS_LINK = 4
 class _Link:
     """One half of a link: what one peer has said of it."""
 
-    def __init__(self, name: str, receiver: bool, handle: int | None, attach: Mark) -> None:
+    def __init__(self, name: str, receiver: bool, handle: int | None, attach: Position) -> None:
         self.name = name
         self.handle = handle
         self.receiver = receiver
         self.attach = attach
         self.modes = ""  # the settle modes that its attach sets
-        self.detach: Mark | None = None
-        self.flow: Mark | None = None
+        self.detach: Position | None = None
+        self.flow: Position | None = None
         self.credit = ""
         self.drain = False
-        self.first: Mark | None = None  # of the delivery under way
-        self.last: Mark | None = None
+        self.first: Position | None = None  # of the delivery under way
+        self.last: Position | None = None
 
 
 class _Settled(NamedTuple):
@@ -56,22 +56,22 @@ class _Settled(NamedTuple):
     role: bool
     first: int
     last: int
-    mark: Mark
+    mark: Position
 
 
 class _Half:
     """One half of a session: what one peer has said on one channel."""
 
-    def __init__(self, way: "_Direction", begin: Mark, body: Begin) -> None:
+    def __init__(self, way: "_Direction", begin: Position, body: Begin) -> None:
         self.begin = begin
         self.body = body
-        self.flow: Mark | None = None
+        self.flow: Position | None = None
         self.window = body.incoming_window
         self.next_id = body.next_outgoing_id
-        self.transfer: Mark | None = None  # the newest
-        self.delivery: tuple[int, Mark] | None = None  # that began last, with its id
+        self.transfer: Position | None = None  # the newest
+        self.delivery: tuple[int, Position] | None = None  # that began last, with its id
         self.next_incoming: int | None = None
-        self.end: Mark | None = None
+        self.end: Position | None = None
         self.partner: int | None = body.remote_channel
         self.handles: Recent[int, _Link] = Recent()
         self.names: Recent[tuple[str, bool], _Link] = Recent()
@@ -83,16 +83,16 @@ class _Direction:
     """What one peer has said of the connection as a whole."""
 
     def __init__(self) -> None:
-        self.header: Mark | None = None
-        self.sasl: dict[str, Mark] = {}
-        self.open: Mark | None = None
+        self.header: Position | None = None
+        self.sasl: dict[str, Position] = {}
+        self.open: Position | None = None
         self.open_body: Open | None = None
-        self.close: Mark | None = None
+        self.close: Position | None = None
         self.channels: Recent[int, _Half] = Recent()
         # Of all its sessions.
-        self.deliveries: Recent[tuple[int, int], tuple[Mark, _Link | None]] = Recent()
+        self.deliveries: Recent[tuple[int, int], tuple[Position, _Link | None]] = Recent()
         self.settled: Recent[tuple[int, int], _Settled] = Recent(MAX_REMEMBERED_SETTLING)
-        self.newest: Mark | None = None
+        self.newest: Position | None = None
 
 
 class Grounds10(Grounds):
@@ -333,7 +333,7 @@ class Grounds10(Grounds):
 
     def take(self, record: FrameRecord) -> None:
         way = self._ways[int(record.direction)]
-        mark = Mark.of(record)
+        mark = Position.of(record)
         frame = record.frame
         body = frame.body
         way.newest = mark
@@ -355,7 +355,7 @@ class Grounds10(Grounds):
             if half is not None:
                 self._on_session(half, body, mark)
 
-    def _begin(self, record: FrameRecord, body: Begin, mark: Mark) -> None:
+    def _begin(self, record: FrameRecord, body: Begin, mark: Position) -> None:
         direction, channel = int(record.direction), int(record.frame.channel)
         way, other = self._ways[direction], self._ways[1 - direction]
         known = way.channels.get(channel)
@@ -368,7 +368,7 @@ class Grounds10(Grounds):
             if theirs is not None:
                 theirs.partner = channel
 
-    def _on_session(self, half: _Half, body: object, mark: Mark) -> None:
+    def _on_session(self, half: _Half, body: object, mark: Position) -> None:
         if isinstance(body, End):
             half.end = half.end or mark
         elif isinstance(body, Flow):

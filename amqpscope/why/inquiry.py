@@ -13,19 +13,19 @@ explained by that frame, and a packet without any by the state in which it finds
 from collections import deque
 from collections.abc import Iterator
 
-from amqpscope.finding import Finding
+from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_QUESTIONS, MAX_REMEMBERED_FRAMES
-from amqpscope.model import Connection, FrameRecord
-from amqpscope.rereadable import Rereadable
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.rules.amqp091.judge import Judge as Judge091
 from amqpscope.rules.amqp10.judge import Judge as Judge10
 from amqpscope.rules.judges import new_judge
 from amqpscope.tracking.knowledge import Knowledge
-from amqpscope.tracking.portrait import ConnectionPortrait
+from amqpscope.tracking.snapshot import ConnectionSnapshot
+from amqpscope.why.frame_ref import Ground, Knew, Position, Question, Sequel
 from amqpscope.why.grounds import Grounds
 from amqpscope.why.grounds091 import Grounds091
 from amqpscope.why.grounds10 import Grounds10
-from amqpscope.why.place import Ground, Knew, Mark, Question, Sequel
 from amqpscope.why.segment import Segment, segment_of
 from amqpscope.why.watch import Watch
 
@@ -51,14 +51,14 @@ class Answer:
         self.segment = segment
         self.connection: Connection | None = None
         self.peer = ""
-        self.before: ConnectionPortrait | None = None
+        self.before: ConnectionSnapshot | None = None
         self.questions: list[Question] = []
         self.more = 0
         self.ended: Question | None = None
         self.findings: list[Finding] = []
         self.named_by: list[Finding] = []
-        self.earlier: Mark | None = None
-        self.later: Mark | None = None
+        self.earlier: Position | None = None
+        self.later: Position | None = None
 
     def others(self) -> set[int]:
         """Packets that the findings name besides, and those of the findings that name this one."""
@@ -71,7 +71,7 @@ class Answer:
         found.update(int(one.packet) for one in self.named_by)
         return {packet for packet in found if packet > 0 and packet != self.segment.packet}
 
-    def marks(self) -> Iterator[Mark]:
+    def marks(self) -> Iterator[Position]:
         """Every frame that is spoken of."""
         for question in self.questions:
             yield question.mark
@@ -94,7 +94,7 @@ class _Asked:
         grounds: list[Ground],
         watch: Watch,
     ) -> None:
-        self.mark = Mark.of(record)
+        self.mark = Position.of(record)
         self.subject = subject
         self.last_packet = int(record.last_packet)
         self.knew = knew
@@ -111,11 +111,11 @@ class Replay:
     def __init__(self, connection: Connection, packet: int, direction: int, segment: Segment) -> None:
         self.connection = connection
         self.ended: Question | None = None
-        self.before: ConnectionPortrait | None = None
+        self.before: ConnectionSnapshot | None = None
         self.asked: list[_Asked] = []
         self.more = 0
-        self.earlier: Mark | None = None
-        self.later: Mark | None = None
+        self.earlier: Position | None = None
+        self.later: Position | None = None
         self.first_packet = 0
         self._packet = packet
         self._direction = direction
@@ -123,7 +123,7 @@ class Replay:
         self._time = segment.time
         self._judge: Judge10 | Judge091 | None = None
         self._grounds: Grounds = Grounds10()
-        self._said: tuple[deque[Mark], deque[Mark]] = (
+        self._said: tuple[deque[Position], deque[Position]] = (
             deque(maxlen=MAX_REMEMBERED_FRAMES),
             deque(maxlen=MAX_REMEMBERED_FRAMES),
         )
@@ -146,15 +146,15 @@ class Replay:
         if wanted:
             self._ask(judge, record)
         elif record.packet < self._packet:
-            self.earlier = Mark.of(record)
+            self.earlier = Position.of(record)
         elif self.later is None:
-            self.later = Mark.of(record)
+            self.later = Position.of(record)
         if self.asked:
             self._watch(record)
         self._grounds.take(record)
         judge.take(record)
         judge.findings.clear()
-        self._said[int(record.direction)].append(Mark.of(record))
+        self._said[int(record.direction)].append(Position.of(record))
         if self.asked:
             self._heed(judge, record)
 
@@ -165,7 +165,7 @@ class Replay:
 
     def _pause(self, judge: Judge10 | Judge091, wanted: bool, time: int) -> None:
         """Here, at `time` (ns), the packet stands. wanted: with frames."""
-        self.before = judge.portrait()
+        self.before = judge.snapshot()
         self.before.client.stall = judge.client.stalls.last(time)
         self.before.server.stall = judge.server.stalls.last(time)
         if wanted or not self._ending:
@@ -174,7 +174,7 @@ class Replay:
         by_client = direction == self.connection.client
         knowledge = judge.client.knowledge, judge.server.knowledge
         own, other = knowledge if by_client else knowledge[::-1]
-        mark = Mark(direction, -1, -1, self._packet, 0, "end of stream", -1)
+        mark = Position(direction, -1, -1, self._packet, 0, "end of stream", -1)
         self.ended = Question(
             mark,
             "",
@@ -216,11 +216,11 @@ class Replay:
     def _knew(self, direction: int, knowledge: Knowledge) -> Knew:
         """What the peer that sends in a direction knew of the other's frames."""
         must, could = int(knowledge.must), int(knowledge.could)
-        read: Mark | None = None
-        arrived: Mark | None = None
-        unsure: deque[Mark] = deque(maxlen=_UNSURE_TOLD)
+        read: Position | None = None
+        arrived: Position | None = None
+        unsure: deque[Position] = deque(maxlen=_UNSURE_TOLD)
         unsure_count = coming_count = 0
-        coming: Mark | None = None
+        coming: Position | None = None
         for mark in self._said[1 - direction]:
             if mark.end <= must:
                 read = arrived = mark
@@ -236,7 +236,7 @@ class Replay:
 
     def _watch(self, record: FrameRecord) -> None:
         """Frames behind one that is asked about."""
-        place = Mark.of(record).place
+        place = Position.of(record).place
         for asked in self.asked:
             if asked.mark.place != place and not asked.watch.over:
                 asked.watch.see(record)
@@ -248,7 +248,7 @@ class Replay:
         for asked in self.asked:
             if asked.mark.direction == int(record.direction) or asked.read is not None:
                 continue
-            mark = Mark.of(record)
+            mark = Position.of(record)
             peer = record.peer
             if asked.arrived is None and knowledge.could >= asked.mark.end:
                 asked.arrived = Sequel(f"the {peer}'s first frame after this had arrived", mark)
@@ -256,7 +256,7 @@ class Replay:
                 asked.read = Sequel(f"shows that the {peer} had read this", mark)
 
 
-def inquire(material: Rereadable, packet: int) -> Answer:
+def inquire(material: ReplayableCapture, packet: int) -> Answer:
     """Why a packet, counted from 1, is as it is.
 
     Raises CaptureError for what cannot be read, FilterError for a packet that is not there.
@@ -364,7 +364,7 @@ def _conclude(answer: Answer, replay: Replay, findings: list[Finding]) -> None:
         answer.earlier, answer.later = replay.earlier, replay.later
 
 
-def _stands_at(finding: Finding, mark: Mark, places: dict[tuple[int, int], str]) -> bool:
+def _stands_at(finding: Finding, mark: Position, places: dict[tuple[int, int], str]) -> bool:
     """Whether a finding is about a frame. Some remember of it only what it is called, and its packet."""
     place = (int(finding.spot.direction), int(finding.offset))
     if places.get(place) == finding.frame:

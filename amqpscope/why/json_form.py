@@ -5,9 +5,9 @@ from typing import Any
 from amqpscope.report.findings import finding_object
 from amqpscope.report.moment import iso
 from amqpscope.why.endings import Ending, Following, Step
+from amqpscope.why.excerpts import FrameExcerpts
+from amqpscope.why.frame_ref import Ground, Knew, Position, Question
 from amqpscope.why.inquiry import Answer
-from amqpscope.why.place import Ground, Knew, Mark, Question
-from amqpscope.why.scenes import Scenes
 from amqpscope.why.state import state_object
 from amqpscope.why.text import concern_of, knowledge_of, weighed
 
@@ -16,7 +16,7 @@ __all__ = ["SCHEMA", "answer_object", "endings_object"]
 SCHEMA = "amqpscope/why/1"
 
 
-def answer_object(answer: Answer, scenes: Scenes) -> dict[str, Any]:
+def answer_object(answer: Answer, excerpts: FrameExcerpts) -> dict[str, Any]:
     """All of an answer."""
     segment = answer.segment
     connection = answer.connection
@@ -34,27 +34,27 @@ def answer_object(answer: Answer, scenes: Scenes) -> dict[str, Any]:
         "protocol": None if connection is None else connection.protocol or None,
         "peer": answer.peer or None,
         "before": None if answer.before is None else state_object(answer.before, concern_of(answer)),
-        "frames": [_question(question, answer.name, scenes) for question in answer.questions],
+        "frames": [_question(question, answer.name, excerpts) for question in answer.questions],
         "more_frames": answer.more,
-        "end_of_stream": None if answer.ended is None else _question(answer.ended, answer.name, scenes),
+        "end_of_stream": None if answer.ended is None else _question(answer.ended, answer.name, excerpts),
         "findings": [finding_object(one, answer.name) for one in answer.findings],
         "named_by": [finding_object(one, answer.name) for one in answer.named_by],
         "packets": {
-            str(packet): [scenes.frame(place) for place in places]
-            for packet, places in scenes.packets.items()
+            str(packet): [excerpts.frame(place) for place in places]
+            for packet, places in excerpts.packets.items()
         },
     }
     if not answer.questions and answer.ended is None:
-        found["frame_before"] = _frame(answer.earlier, scenes)
-        found["frame_after"] = _frame(answer.later, scenes)
+        found["frame_before"] = _frame(answer.earlier, excerpts)
+        found["frame_after"] = _frame(answer.later, excerpts)
     return found
 
 
-def _frame(mark: Mark | None, scenes: Scenes) -> dict[str, Any] | None:
-    return None if mark is None else scenes.frame(mark.place)
+def _frame(mark: Position | None, excerpts: FrameExcerpts) -> dict[str, Any] | None:
+    return None if mark is None else excerpts.frame(mark.place)
 
 
-def _brief(mark: Mark | None) -> dict[str, Any] | None:
+def _brief(mark: Position | None) -> dict[str, Any] | None:
     return None if mark is None else {"packet": mark.packet, "name": mark.name}
 
 
@@ -69,32 +69,32 @@ def _knew(knew: Knew) -> dict[str, Any]:
     }
 
 
-def _question(question: Question, capture: str, scenes: Scenes) -> dict[str, Any]:
+def _question(question: Question, capture: str, excerpts: FrameExcerpts) -> dict[str, Any]:
     return {
-        "frame": _frame(question.mark, scenes),
+        "frame": _frame(question.mark, excerpts),
         "knew": {knew.peer: _knew(knew) for knew in (question.knew, question.other_knew)},
-        "grounds": [_ground(ground, question, scenes) for ground in weighed(question)],
+        "grounds": [_ground(ground, question, excerpts) for ground in weighed(question)],
         "findings": [finding_object(one, capture) for one in question.findings],
         "followed": [
-            {"what": one.what, "packet": one.mark.packet, "frame": _frame(one.mark, scenes)}
+            {"what": one.what, "packet": one.mark.packet, "frame": _frame(one.mark, excerpts)}
             for one in question.sequels
         ],
     }
 
 
-def _ground(ground: Ground, question: Question, scenes: Scenes) -> dict[str, Any]:
+def _ground(ground: Ground, question: Question, excerpts: FrameExcerpts) -> dict[str, Any]:
     mark = ground.mark
     return {
         "effect": ground.effect,
         "what": ground.what,
         "packet": None if mark is None else mark.packet,
         "known": None if mark is None else knowledge_of(mark, question) or "own",
-        "frame": _frame(mark, scenes),
+        "frame": _frame(mark, excerpts),
     }
 
 
 def endings_object(
-    name: str, found: list[tuple[Following, list[Ending]]], scenes: dict[int, Scenes], more: int
+    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, FrameExcerpts], more: int
 ) -> dict[str, Any]:
     """Why things ended, of each connection. more: connections beyond these."""
     told: dict[str, Any] = {
@@ -105,7 +105,7 @@ def endings_object(
                 "connection": following.connection.id,
                 "protocol": following.connection.protocol or None,
                 "endings": [
-                    _ending(ending, name, scenes[int(following.connection.stream)]) for ending in endings
+                    _ending(ending, name, excerpts[int(following.connection.stream)]) for ending in endings
                 ],
                 "more": following.more,
             }
@@ -117,29 +117,29 @@ def endings_object(
     return told
 
 
-def _ending(ending: Ending, capture: str, scenes: Scenes) -> dict[str, Any]:
+def _ending(ending: Ending, capture: str, excerpts: FrameExcerpts) -> dict[str, Any]:
     return {
         "thing": ending.thing,
         "what": ending.what,
         "peer": ending.peer or None,
         "condition": ending.condition or None,
         "packet": None if ending.mark is None else ending.mark.packet,
-        "frame": _frame(ending.mark, scenes),
-        "because": [_step(step, capture, scenes) for step in ending.steps],
+        "frame": _frame(ending.mark, excerpts),
+        "because": [_step(step, capture, excerpts) for step in ending.steps],
     }
 
 
-def _step(step: Step, capture: str, scenes: Scenes) -> dict[str, Any]:
+def _step(step: Step, capture: str, excerpts: FrameExcerpts) -> dict[str, Any]:
     finding = step.finding
     place = None if step.mark is None else step.mark.place
     if finding is not None:
-        place = scenes.of_finding(finding) or place
+        place = excerpts.of_finding(finding) or place
     if place is None and step.packet:
-        place = next(iter(scenes.packets.get(step.packet, [])), None)
+        place = next(iter(excerpts.packets.get(step.packet, [])), None)
     return {
         "what": step.what,
         "sure": step.sure,
         "packet": step.packet or (None if step.mark is None else step.mark.packet),
-        "frame": None if place is None else scenes.frame(place),
+        "frame": None if place is None else excerpts.frame(place),
         "finding": None if finding is None else finding_object(finding, capture),
     }

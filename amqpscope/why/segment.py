@@ -3,8 +3,8 @@
 import ipaddress
 
 from amqpscope.errors import FilterError
-from amqpscope.model import endpoint
-from amqpscope.rereadable import Rereadable, Tap
+from amqpscope.input.replay import ReplayableCapture, SegmentProbe
+from amqpscope.model.records import endpoint
 from dissectors.wire import i64, u16
 
 __all__ = ["Segment", "segment_of"]
@@ -51,7 +51,7 @@ class Segment:
         return endpoint(str(address), u16(self.key, len(self.key) - 4 + 2 * which))
 
 
-class _Tap(Tap):
+class _PacketProbe(SegmentProbe):
     """Waits for one packet."""
 
     def __init__(self, packet: int) -> None:
@@ -82,9 +82,9 @@ class _Tap(Tap):
         """What is wrong with the capture is told elsewhere."""
 
 
-def segment_of(material: Rereadable, packet: int) -> Segment:
+def segment_of(material: ReplayableCapture, packet: int) -> Segment:
     """The TCP segment of a packet, counted from 1. FilterError says why there is none."""
-    tap = _Tap(packet)
+    tap = _PacketProbe(packet)
     seen = 0
     for seen in material.segments(tap):
         if tap.found is not None or seen >= packet:

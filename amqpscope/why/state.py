@@ -6,21 +6,21 @@ lines and null in the data.
 
 from typing import Any
 
-from amqpscope.model import CLIENT, SERVER
-from amqpscope.passwords import without_password
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.reassembly.stalls import WINDOW, Stall
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
-from amqpscope.tracking.portrait import (
+from amqpscope.tracking.snapshot import (
     UNKNOWN,
-    ChannelPortrait,
-    ConnectionPortrait,
-    ConsumerPortrait,
-    EndPortrait,
-    LinkPortrait,
-    SessionEndPortrait,
-    SessionPortrait,
+    ChannelSnapshot,
+    ConnectionSnapshot,
+    ConsumerSnapshot,
+    EndSnapshot,
+    LinkSnapshot,
+    SessionEndSnapshot,
+    SessionSnapshot,
 )
 from amqpscope.why.grounds import name_text
 
@@ -42,12 +42,12 @@ class Concern:
         self.by_client = by_client
         self.subjects = subjects
 
-    def session(self, session: SessionPortrait) -> bool:
+    def session(self, session: SessionSnapshot) -> bool:
         """Whether a session is on one of the channels."""
         end = session.client if self.by_client else session.server
         return self.channels is None or (end is not None and int(end.channel) in self.channels)
 
-    def channel(self, channel: ChannelPortrait) -> bool:
+    def channel(self, channel: ChannelSnapshot) -> bool:
         """Whether a channel is one of them."""
         return self.channels is None or int(channel.number) in self.channels
 
@@ -55,15 +55,15 @@ class Concern:
 # Lines
 
 
-def state_lines(portrait: ConnectionPortrait, concern: Concern) -> list[Line]:
+def state_lines(snapshot: ConnectionSnapshot, concern: Concern) -> list[Line]:
     """Both ends, then sessions with their links, or channels with their consumers."""
-    lines = [_end(portrait.client), _end(portrait.server)]
-    if portrait.blocked:
+    lines = [_end(snapshot.client), _end(snapshot.server)]
+    if snapshot.blocked:
         lines.append([("note", "the server has said that it takes no messages")])
-    for session in portrait.sessions:
+    for session in snapshot.sessions:
         if concern.session(session):
             lines += _session(session, concern.subjects)
-    for channel in portrait.channels:
+    for channel in snapshot.channels:
         if concern.channel(channel):
             lines += _channel(channel, concern.subjects)
     return lines
@@ -74,7 +74,7 @@ def _numbers(*pairs: tuple[str, int]) -> str:
     return ", ".join(f"{name} {value}" for name, value in pairs if value != UNKNOWN)
 
 
-def _end(end: EndPortrait) -> Line:
+def _end(end: EndSnapshot) -> Line:
     parts = [end.state]
     limits = _numbers(
         ("max-frame-size", int(end.max_frame_size)),
@@ -101,7 +101,7 @@ def _stall(peer: str, stall: Stall) -> str:
     return f"could not write for {lasted:.3f} s from packet {stall.packet} on: {why}"
 
 
-def _half(peer: str, end: SessionEndPortrait | None) -> str:
+def _half(peer: str, end: SessionEndSnapshot | None) -> str:
     if end is None:
         return f"{peer} not known"
     numbers = _numbers(
@@ -113,7 +113,7 @@ def _half(peer: str, end: SessionEndPortrait | None) -> str:
     return f"{peer} {end.state}{f' ({transfers})' if transfers else ''}"
 
 
-def _session(session: SessionPortrait, subjects: set[str]) -> list[Line]:
+def _session(session: SessionSnapshot, subjects: set[str]) -> list[Line]:
     lines: list[Line] = [
         [
             ("key", f"session {session.number}: "),
@@ -129,7 +129,7 @@ def _session(session: SessionPortrait, subjects: set[str]) -> list[Line]:
     return lines
 
 
-def _link(link: LinkPortrait) -> Line:
+def _link(link: LinkSnapshot) -> Line:
     ends = (link.sender_state or "not known", link.receiver_state or "not known")
     numbers = _numbers(("credit", int(link.credit)), ("delivery-count", int(link.delivery_count)))
     parts = [f"{link.sender} sends, sender {ends[0]}, receiver {ends[1]}"]
@@ -144,7 +144,7 @@ def _link(link: LinkPortrait) -> Line:
     return [("key", f"link {name_text(link.name)}: "), ("", ", ".join(parts))]
 
 
-def _channel(channel: ChannelPortrait, subjects: set[str]) -> list[Line]:
+def _channel(channel: ChannelSnapshot, subjects: set[str]) -> list[Line]:
     parts = [channel.state]
     if channel.prefetch != UNKNOWN:
         parts.append(f"prefetch {channel.prefetch}")
@@ -169,7 +169,7 @@ def _channel(channel: ChannelPortrait, subjects: set[str]) -> list[Line]:
     return lines
 
 
-def _consumer(consumer: ConsumerPortrait) -> Line:
+def _consumer(consumer: ConsumerSnapshot) -> Line:
     parts = [f"of {name_text(consumer.queue)}"]
     if consumer.no_ack:
         parts.append("no-ack")
@@ -186,18 +186,18 @@ def _known(value: int) -> int | None:
     return None if value == UNKNOWN else int(value)
 
 
-def state_object(portrait: ConnectionPortrait, concern: Concern) -> dict[str, Any]:
+def state_object(snapshot: ConnectionSnapshot, concern: Concern) -> dict[str, Any]:
     """The same as values, by the specification's names."""
     return {
-        "client": _end_object(portrait.client),
-        "server": _end_object(portrait.server),
-        "blocked": portrait.blocked,
-        "sessions": [_session_object(one) for one in portrait.sessions if concern.session(one)],
-        "channels": [_channel_object(one) for one in portrait.channels if concern.channel(one)],
+        "client": _end_object(snapshot.client),
+        "server": _end_object(snapshot.server),
+        "blocked": snapshot.blocked,
+        "sessions": [_session_object(one) for one in snapshot.sessions if concern.session(one)],
+        "channels": [_channel_object(one) for one in snapshot.channels if concern.channel(one)],
     }
 
 
-def _end_object(end: EndPortrait) -> dict[str, Any]:
+def _end_object(end: EndSnapshot) -> dict[str, Any]:
     return {
         "state": end.state,
         "whole": end.whole,
@@ -217,7 +217,7 @@ def _stall_object(stall: Stall) -> dict[str, Any]:
     }
 
 
-def _half_object(end: SessionEndPortrait | None) -> dict[str, Any] | None:
+def _half_object(end: SessionEndSnapshot | None) -> dict[str, Any] | None:
     if end is None:
         return None
     return {
@@ -231,7 +231,7 @@ def _half_object(end: SessionEndPortrait | None) -> dict[str, Any] | None:
     }
 
 
-def _session_object(session: SessionPortrait) -> dict[str, Any]:
+def _session_object(session: SessionSnapshot) -> dict[str, Any]:
     return {
         "session": int(session.number),
         "client": _half_object(session.client),
@@ -254,7 +254,7 @@ def _session_object(session: SessionPortrait) -> dict[str, Any]:
     }
 
 
-def _channel_object(channel: ChannelPortrait) -> dict[str, Any]:
+def _channel_object(channel: ChannelSnapshot) -> dict[str, Any]:
     return {
         "channel": int(channel.number),
         "state": channel.state,

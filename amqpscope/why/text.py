@@ -16,8 +16,8 @@ Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in he
 `printable`.
 """
 
-from amqpscope.finding import Finding
-from amqpscope.model import CLIENT, SERVER
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.findings import evidence_of
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
@@ -25,8 +25,8 @@ from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer as reaction
 from amqpscope.report.verdict import headline, why_possible
 from amqpscope.rules.catalogue import rule
-from amqpscope.why.inquiry import Answer
-from amqpscope.why.place import (
+from amqpscope.why.excerpts import FrameExcerpts
+from amqpscope.why.frame_ref import (
     BELONGS,
     FORBIDS,
     GRANTS,
@@ -36,10 +36,10 @@ from amqpscope.why.place import (
     SETS_UP,
     Ground,
     Knew,
-    Mark,
+    Position,
     Question,
 )
-from amqpscope.why.scenes import Scenes
+from amqpscope.why.inquiry import Answer
 from amqpscope.why.state import Concern, state_lines
 
 __all__ = ["answer_lines", "concern_of"]
@@ -78,12 +78,12 @@ def concern_of(answer: Answer) -> Concern:
     return Concern(channels or None, answer.peer == CLIENT, subjects)
 
 
-def answer_lines(answer: Answer, scenes: Scenes, only: int) -> list[tuple[Line, int]]:
+def answer_lines(answer: Answer, excerpts: FrameExcerpts, only: int) -> list[tuple[Line, int]]:
     """All of an answer: lines, each with the columns before its continuation, -1 for one that may be cut.
 
     only: the frame to explain, counted from 1; 0: the first few.
     """
-    shown = [(_head(answer, scenes), 4)]
+    shown = [(_head(answer, excerpts), 4)]
     if answer.connection is None:
         shown.append(([("note", "There is no AMQP that could be read on its connection.")], 2))
         return shown
@@ -98,7 +98,7 @@ def answer_lines(answer: Answer, scenes: Scenes, only: int) -> list[tuple[Line, 
         shown += [([], -1), ([("rule", f"{many} in the packet")], 2)]
         for index, question in enumerate(answer.questions):
             marks = "".join(sorted({"!!" if one.certain else "? " for one in question.findings}))[:2]
-            shown.append(scenes.line(question.mark.place, [("problem", f"{marks:<3}")]))
+            shown.append(excerpts.line(question.mark.place, [("problem", f"{marks:<3}")]))
             if index + 1 >= _LISTED and len(answer.questions) > _LISTED:
                 left = len(answer.questions) - _LISTED + answer.more
                 shown.append(([("dim", f"   and {left} more (--format json has them)")], 2))
@@ -107,16 +107,16 @@ def answer_lines(answer: Answer, scenes: Scenes, only: int) -> list[tuple[Line, 
             text = f"{len(chosen)} of them explained; --frame N explains the Nth"
             shown.append(([("dim", f"   {text}")], 3))
     for index in chosen:
-        shown += [([], -1), *_question(answer.questions[index], answer, scenes)]
+        shown += [([], -1), *_question(answer.questions[index], answer, excerpts)]
     if answer.ended is not None:
-        shown += [([], -1), *_question(answer.ended, answer, scenes)]
+        shown += [([], -1), *_question(answer.ended, answer, excerpts)]
     elif not answer.questions:
-        shown += _between(answer, scenes)
+        shown += _between(answer, excerpts)
     if answer.findings:
         shown += [([], -1), ([("rule", "found here")], 2)]
         told: set[int] = set()
         for finding in answer.findings:
-            shown += _finding(finding) + _named_by(finding, told, scenes)
+            shown += _finding(finding) + _named_by(finding, told, excerpts)
     if answer.named_by:
         shown += [([], -1), ([("rule", "findings elsewhere that this packet matters to")], 2)]
         for finding in answer.named_by[:_LISTED]:
@@ -127,7 +127,7 @@ def answer_lines(answer: Answer, scenes: Scenes, only: int) -> list[tuple[Line, 
 _LISTED = 20
 
 
-def _head(answer: Answer, scenes: Scenes) -> Line:
+def _head(answer: Answer, excerpts: FrameExcerpts) -> Line:
     segment = answer.segment
     what = [count(segment.octets, "octet")] if segment.octets else ["no payload"]
     what += [flag for flag in segment.flags if flag != "ACK" or not segment.octets]
@@ -135,7 +135,7 @@ def _head(answer: Answer, scenes: Scenes) -> Line:
     if answer.connection is not None:
         by = f", by the {answer.peer} on connection {answer.connection.stream}"
     where = f"{segment.sender} → {segment.receiver}"
-    time = scenes.clock.show(segment.time)
+    time = excerpts.clock.show(segment.time)
     origin = f" (packet {segment.number} of {printable(segment.file)})" if segment.file else ""
     return [
         ("rule", f"packet {segment.packet}"),
@@ -156,9 +156,9 @@ def _explained(answer: Answer, only: int) -> list[int]:
     return sorted(kinds.values())[:_EXPLAINED]
 
 
-def _question(question: Question, answer: Answer, scenes: Scenes) -> list[tuple[Line, int]]:
+def _question(question: Question, answer: Answer, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
     mark: Line = [("problem", "» ")]
-    shown = [scenes.line(question.mark.place, mark)]
+    shown = [excerpts.line(question.mark.place, mark)]
     if question is answer.ended:
         flags = " and ".join(answer.segment.flags)
         shown = [([*mark, ("end", f"the {answer.peer}'s stream ends ({flags})")], 2)]
@@ -173,9 +173,9 @@ def _question(question: Question, answer: Answer, scenes: Scenes) -> list[tuple[
         shown.append(([("dim", "    nothing that was said before has a say in it")], 4))
     told = {ground.mark.packet for ground in question.grounds if ground.mark is not None}
     for ground in weighed(question):
-        shown += _ground(ground, question, scenes)
+        shown += _ground(ground, question, excerpts)
     for finding in question.findings:
-        shown += _named_by(finding, told, scenes)
+        shown += _named_by(finding, told, excerpts)
     if question is answer.ended:
         return shown
     shown.append(([("rule", "  what followed")], 4))
@@ -183,7 +183,7 @@ def _question(question: Question, answer: Answer, scenes: Scenes) -> list[tuple[
         shown.append(([("dim", "    nothing that answers it")], 4))
     for sequel in question.sequels:
         shown.append(([("", f"    {sequel.what}")], 6))
-        shown.append(scenes.line(sequel.mark.place, _BELOW))
+        shown.append(excerpts.line(sequel.mark.place, _BELOW))
     return shown
 
 
@@ -229,14 +229,14 @@ def _value(value: object) -> str:
     return cut(printable(str(value)[:_LONGEST]), _LONGEST)
 
 
-def _named_by(finding: Finding, told: set[int], scenes: Scenes) -> list[tuple[Line, int]]:
+def _named_by(finding: Finding, told: set[int], excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
     """The packets that a finding names, but for those that are told already."""
     shown: list[tuple[Line, int]] = []
     for packet in finding.others:
-        if packet not in told and packet in scenes.packets:
+        if packet not in told and packet in excerpts.packets:
             told.add(packet)
             shown.append(([("note", f"  {NAMED:<{_EFFECT}}"), ("", printable(finding.rule))], 2 + _EFFECT))
-            shown += [scenes.line(place, _BELOW) for place in scenes.packets[packet]]
+            shown += [excerpts.line(place, _BELOW) for place in excerpts.packets[packet]]
     return shown
 
 
@@ -244,7 +244,7 @@ def _labelled(label: str, text: str) -> tuple[Line, int]:
     return ([("key", f"     {label:<{_LABEL}}"), ("", text)], 5 + _LABEL)
 
 
-def _ground(ground: Ground, question: Question, scenes: Scenes) -> list[tuple[Line, int]]:
+def _ground(ground: Ground, question: Question, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
     if ground.mark is None:
         return [([(_STYLES[ground.effect], f"  {ground.effect:<{_EFFECT}}"), ("", ground.what)], 2 + _EFFECT)]
     known = knowledge_of(ground.mark, question)
@@ -258,10 +258,10 @@ def _ground(ground: Ground, question: Question, scenes: Scenes) -> list[tuple[Li
     ]
     if where:
         return [(line, 2 + _EFFECT)]
-    return [(line, 2 + _EFFECT), scenes.line(ground.mark.place, _BELOW)]
+    return [(line, 2 + _EFFECT), excerpts.line(ground.mark.place, _BELOW)]
 
 
-def knowledge_of(mark: Mark, question: Question) -> str:
+def knowledge_of(mark: Position, question: Question) -> str:
     """Whether the sender of the frame in question had read an earlier one; "" if that is its own."""
     if mark.direction == question.mark.direction:
         return ""
@@ -304,11 +304,11 @@ def knowledge(knew: Knew) -> str:
     return "; ".join(parts)
 
 
-def _named(mark: Mark) -> str:
+def _named(mark: Position) -> str:
     return f"{printable(mark.name)} in packet {mark.packet}"
 
 
-def _between(answer: Answer, scenes: Scenes) -> list[tuple[Line, int]]:
+def _between(answer: Answer, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
     """A packet in which no frame is."""
     text = "No frame begins in this packet, and none goes on in it."
     if not answer.segment.octets:
@@ -319,5 +319,5 @@ def _between(answer: Answer, scenes: Scenes) -> list[tuple[Line, int]]:
     for label, mark in (("the frame before", answer.earlier), ("the frame after", answer.later)):
         if mark is not None:
             shown.append(([("rule", f"  {label}")], 4))
-            shown.append(scenes.line(mark.place, _BELOW))
+            shown.append(excerpts.line(mark.place, _BELOW))
     return shown

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 
-from amqpscope.model import FrameRecord
-from amqpscope.why.place import Mark, Sequel
+from amqpscope.model.records import FrameRecord
+from amqpscope.why.frame_ref import Position, Sequel
 
 __all__ = ["Watch"]
 
@@ -21,5 +21,5 @@ class Watch(ABC):
 
     def add(self, what: str, record: FrameRecord, last: bool = False) -> None:
         """A frame that follows from the one in question. last: nothing more is looked for."""
-        self.sequels.append(Sequel(what, Mark.of(record)))
+        self.sequels.append(Sequel(what, Position.of(record)))
         self.over = self.over or last

@@ -1,6 +1,6 @@
 """AMQP 0-9-1: which later methods answer one, or come of it."""
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.why.watch import Watch
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (

@@ -1,6 +1,6 @@
 """AMQP 1.0: which later performatives answer one, or come of it."""
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.why.watch import Watch
 from dissectors.amqp10.performatives import (
     Attach,

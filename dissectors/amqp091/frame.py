@@ -151,14 +151,14 @@ class FrameDecoder(StreamDecoder):
         # A protocol header or frame has come.
         self.opened: bool = False
         self.reader: ArgumentReader = ArgumentReader(dialect)
-        self.attentive = True
+        self.wants_frames = True
 
     def speak(self, dialect: i64) -> None:
         """The dialect of the field tables from here on."""
         self.reader.dialect = dialect
-        self.attentive = False
+        self.wants_frames = False
 
-    def heed(self, frame: Frame) -> None:
+    def observe(self, frame: Frame) -> None:
         """The server's product tells which dialect of field tables the two speak."""
         method = frame.body
         if isinstance(method, ConnectionStart):
@@ -167,7 +167,7 @@ class FrameDecoder(StreamDecoder):
             self.speak(RABBITMQ if product in _RABBITMQ_DIALECT else EITHER)
         elif isinstance(method, Method) and not isinstance(method, ConnectionStartOk):
             # The start was not captured: nobody will tell.
-            self.attentive = False
+            self.wants_frames = False
 
     # The stream
 
@@ -398,11 +398,11 @@ class FrameDecoder(StreamDecoder):
     # Between processes
 
     def dump_protocol(self) -> tuple[object, ...]:
-        return (self.opened, self.reader.dialect, self.attentive)
+        return (self.opened, self.reader.dialect, self.wants_frames)
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "FrameDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
         decoder = FrameDecoder()
-        decoder.opened, decoder.reader.dialect, decoder.attentive = decoder.restore(state)
+        decoder.opened, decoder.reader.dialect, decoder.wants_frames = decoder.restore(state)
         return decoder

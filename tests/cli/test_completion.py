@@ -19,7 +19,7 @@ import amqpscope as package
 from amqpscope.cli import completion
 from amqpscope.cli.completion import proposals
 from amqpscope.cli.main import app
-from amqpscope.policy.remark import REMARKS
+from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES
 from amqpscope.rules.catalogue import LAYERS, catalogue, guards
 from amqpscope.rules.profiles import PROFILES
@@ -222,7 +222,14 @@ def test_it_is_quick_and_loads_little(command: Path, tmp_path: Path, words: list
     assert result.stdout
     loaded = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
     assert "amqpscope.cli.completion" in loaded
-    heavy = {"typer", "rich", "scapy", "amqpscope.cli.main", "amqpscope.analysis", "amqpscope.reading"}
+    heavy = {
+        "typer",
+        "rich",
+        "scapy",
+        "amqpscope.cli.main",
+        "amqpscope.analysis.connection",
+        "amqpscope.input.capture",
+    }
     assert heavy & loaded == set()
     assert min(taken) < SECONDS, taken
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from support.lots import Lot, Lots, packets_of
 
-from amqpscope.cli.audience import Audience
 from amqpscope.cli.live_session import LiveSession, Stop
+from amqpscope.cli.live_view import LiveView
+from amqpscope.input.live import Batch, Watch
 from amqpscope.policy import Given, Policy
 from amqpscope.report.rule_counts import RuleCounts
-from amqpscope.watching import Batch, Watch
 
 BROKEN = Path(__file__).parents[2] / "captures" / "rules" / "amqp10" / "L-CREDIT" / "violating.pcap"
 
 
-class Seen(Audience):
+class Seen(LiveView):
     """Keeps what it is shown."""
 
     def __init__(self) -> None:

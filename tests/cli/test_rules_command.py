@@ -16,7 +16,7 @@ from support.commands import amqpscope, unprintable
 from support.thorough import share
 
 import dissectors
-from amqpscope import coverage as proving
+from amqpscope.conformance import coverage as proving
 from amqpscope.rules.catalogue import LAYERS, catalogue, guards, named, severity
 from amqpscope.rules.registry import checked
 

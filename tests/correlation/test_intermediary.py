@@ -56,7 +56,7 @@ def test_no_more_are_kept_of_all_connections_than_are_allowed() -> None:
     sent_on(d, MESSAGE, CHANGED)
     for allowed in (0, 1, 2):
         made = summaries(d, allowed)
-        assert sum(len(one.passages[0]) + len(one.passages[1]) for one in made) == allowed
+        assert sum(len(one.digests[0]) + len(one.digests[1]) for one in made) == allowed
         assert all(one.all_passages == (True, True) for one in made) == (allowed == 2)
 
 

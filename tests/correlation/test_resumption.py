@@ -13,7 +13,7 @@ from support.summed_up import summaries
 
 import amqpscope
 from amqpscope.correlation.correlate import correlate
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.tracking.amqp10.summary import Summary
 
 RULE = "amqp10/L-ATTACH-UNSETTLED"

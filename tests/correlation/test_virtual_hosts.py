@@ -11,9 +11,9 @@ from scenarios.pairs import Scenario, scenarios
 from support.dialogue091 import Dialogue091
 from support.summed_up import summaries
 
-from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import SegmentSink
-from amqpscope.connections import ConnectionTable
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_DEEDS, MAX_GETS, MAX_PASSAGES
 from amqpscope.tracking.amqp091.summary import Summary
@@ -71,7 +71,7 @@ def test_so_many_deeds_are_kept_of_a_connection(more: int) -> None:
             d.client.method("queue.declare", queue="q", no_wait=True)
     d.goodbye()
     one = left_by(d)
-    assert (len(one.deeds), one.whole) == (MAX_DEEDS, not more)
+    assert (len(one.operations), one.whole) == (MAX_DEEDS, not more)
 
 
 def test_who_polls_leaves_few_deeds() -> None:
@@ -82,7 +82,7 @@ def test_who_polls_leaves_few_deeds() -> None:
         d.server.get_empty()
     d.goodbye()
     one = left_by(d)
-    assert (len(one.deeds), one.whole) == (MAX_GETS, True)
+    assert (len(one.operations), one.whole) == (MAX_GETS, True)
 
 
 @pytest.mark.parametrize("more", [0, 1])

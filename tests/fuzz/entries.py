@@ -27,15 +27,15 @@ from support.everywhere import failures, ways
 from support.streams import Recorder
 from support.streams import octets as stream_octets
 
-from amqpscope.analysis import ConnectionAnalysis
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.source import Source
 from amqpscope.errors import CaptureError
-from amqpscope.finding import Finding
-from amqpscope.model import Connection, FrameRecord
-from amqpscope.note import Note
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import Note
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.report.amqp10.json_form import value_json
 from amqpscope.report.amqp10.value_text import TEXT

@@ -16,7 +16,7 @@ from support.capture_files import START, Record, enhanced, interface, obsolete, 
 from support.tunnels import TUNNELS
 
 import amqpscope
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from dissectors.amqp10.message import Message
 
 ROOT = Path(__file__).parents[2]

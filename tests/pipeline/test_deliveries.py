@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from support.lakes import CAPTURES
 
+from amqpscope.input.capture import Capture
 from amqpscope.pipeline import deliveries as log
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.rows import Rows
-from amqpscope.reading import Capture
 from dissectors.amqp10.performatives import Disposition, Transfer
 
 

@@ -12,14 +12,14 @@ from support.lakes import CAPTURES
 from support.tcp_writer import Capture
 from support.told import records
 
-from amqpscope.model import FrameRecord
+from amqpscope.input.capture import Capture as Read
+from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.deliveries import Delivery
 from amqpscope.pipeline.deliveries091 import Amqp091Log
 from amqpscope.pipeline.rows import Rows
-from amqpscope.reading import Capture as Read
 from dissectors.amqp091.message import Message
 from dissectors.amqp091.methods import BasicReturn
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from support.lakes import CAPTURES, as_finding, as_frame, ordered, records, written
 
+from amqpscope.input.capture import Capture
 from amqpscope.pipeline import capture_set, flow, inputs, references
 from amqpscope.pipeline import files as pipeline_files
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
@@ -21,7 +22,6 @@ from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import Piece, blocks_of
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.rows import Rows
-from amqpscope.reading import Capture
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames

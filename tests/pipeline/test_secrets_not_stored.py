@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.lakes import CAPTURES
 
+from amqpscope.input.capture import Capture
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.rows import Rows
-from amqpscope.reading import Capture
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Message
 from dissectors.amqp10.sasl import SaslInit

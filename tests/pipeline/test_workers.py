@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import amqpscope.analysis
+import amqpscope.analysis.connection
 
 
 def test_workers_import_the_same_program(spark: Any) -> None:
@@ -13,11 +13,11 @@ def test_workers_import_the_same_program(spark: Any) -> None:
     def where(batches: Any) -> Any:
         import pyarrow as pa
 
-        import amqpscope.analysis
+        import amqpscope.analysis.connection
 
         for _ in batches:
-            path = amqpscope.analysis.__file__
+            path = amqpscope.analysis.connection.__file__
             yield pa.RecordBatch.from_arrays([pa.array([path])], ["path"])
 
     rows = spark.range(0, 2, 1, 2).mapInArrow(where, "path string").collect()
-    assert {row.path for row in rows} == {amqpscope.analysis.__file__}
+    assert {row.path for row in rows} == {amqpscope.analysis.connection.__file__}

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from support.scripted import SCRIPTED
 
 from amqpscope.errors import ConfigurationError
-from amqpscope.finding import Finding
-from amqpscope.fingerprint import fingerprint
-from amqpscope.model import Connection, Spot
+from amqpscope.model.certainty import CERTAIN
+from amqpscope.model.finding import Finding
+from amqpscope.model.fingerprint import fingerprint
+from amqpscope.model.records import Connection, FrameRef
 from amqpscope.policy import Given, Policy, Run, judge
 from amqpscope.policy.baseline import SCHEMA, Baseline, known_object, read_baseline, write_baseline
-from amqpscope.tracking.knowledge import CERTAIN
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_it_does_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def finding(text: str) -> Finding:
     connection = Connection(text, 0, 0, bytes([10, 0, 0, 1, 10, 0, 0, 2, 0xC3, 0x50, 0x16, 0x28]))
-    spot = Spot(0, 17, 1, 0, "transfer", 0)
+    spot = FrameRef(0, 17, 1, 0, "transfer", 0)
     found = Finding("amqp10/L-CREDIT", CERTAIN, f"before {text} behind", connection, spot, {}, [])
     found.link = text
     return found

@@ -12,7 +12,7 @@ from support.commands import amqpscope
 from support.dialogue091 import Dialogue091
 from support.tcp_writer import Capture
 
-from amqpscope.reading import Capture as Reading
+from amqpscope.input.capture import Capture as Reading
 from amqpscope.report.summary import Summary
 
 SECOND = 1_000_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support import amqp091_encode as amqp
 from support.told import records
 
-from amqpscope.model import CLIENT, SERVER
+from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.summary import Summary
 

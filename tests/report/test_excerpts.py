@@ -14,7 +14,7 @@ from support.dialogue091 import Dialogue091
 
 import amqpscope
 from amqpscope.limits import CONTEXT_OCTETS
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.links import LinkNames
 from amqpscope.report.timeline import Clock, Timeline
 

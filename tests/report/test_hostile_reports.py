@@ -12,10 +12,11 @@ from support.commands import unprintable
 from support.reports import commands, junit_suites, markdown_blocks, sarif_run, sarif_text
 
 from amqpscope.cli.verdicts import JsonWriter, TextWriter
-from amqpscope.finding import Finding
-from amqpscope.model import Connection, Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRef
 from amqpscope.policy.baseline import Known
-from amqpscope.policy.remark import Closing, Remark
+from amqpscope.policy.config_finding import Closing, ConfigFinding
 from amqpscope.policy.terms import Terms
 from amqpscope.report.github import GithubWriter
 from amqpscope.report.junit import JunitWriter
@@ -23,7 +24,6 @@ from amqpscope.report.markdown import MarkdownWriter, inline
 from amqpscope.report.printable import printable
 from amqpscope.report.sarif import SarifWriter
 from amqpscope.report.writer import Writer
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 
 NASTY = [
     "]]>",
@@ -70,7 +70,7 @@ TERMS = Terms(("error",), False, False)
 def finding(text: str, certain: bool, instance: int = 0) -> Finding:
     """One in which everything that comes from a peer is this text."""
     connection = Connection("x", 0, instance, bytes([10, 0, 0, 1, 10, 0, 0, 2, 0xC3, 0x50, 0x16, 0x28]))
-    spot = Spot(0, 17, 1_700_000_000_000_000_000, 0, "transfer", 0)
+    spot = FrameRef(0, 17, 1_700_000_000_000_000_000, 0, "transfer", 0)
     found = Finding(
         "amqp10/L-CREDIT",
         CERTAIN if certain else POSSIBLE,
@@ -187,7 +187,7 @@ def concluded(make: Callable[[io.StringIO], Writer], text: str) -> str:
     writer.fail("no more")
     closing = Closing()
     evidence = {"entry": 1, "rules": text, "reason": text}
-    closing.remarks.append(Remark("config/ALLOW-EXPIRED", f"before {text}", text, 3, evidence, True))
+    closing.remarks.append(ConfigFinding("config/ALLOW-EXPIRED", f"before {text}", text, 3, evidence, True))
     closing.baseline = text
     closing.fixed.append(Known("0" * 16, text, "client", text, {text: 1}))
     writer.conclude(closing)

@@ -24,7 +24,7 @@ from support.strategies import (
 from support.thorough import thorough
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.amqp10.json_form import body_json, composite_json, message_json, value_json
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames

@@ -14,15 +14,15 @@ from support.talk import Talk
 from support.tcp_writer import Capture
 from support.thorough import share
 
-from amqpscope.coverage import judged
-from amqpscope.finding import Finding
-from amqpscope.model import Spot
+from amqpscope.conformance.coverage import judged
+from amqpscope.conformance.pairs import CLEAN, VIOLATING, Pairs
+from amqpscope.model.certainty import CERTAIN
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRef
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import cells
 from amqpscope.rules.editions import shown_in
-from amqpscope.rules.pairs import CLEAN, VIOLATING, Pairs
-from amqpscope.tracking.knowledge import CERTAIN
 
 
 def drawn(octets: bytes, width: int = WIDTH, spec: str = "final") -> list[str]:
@@ -194,7 +194,7 @@ def test_so_is_what_a_finding_says_of_it(text: str) -> None:
     d.opened()
     frames, _ = judged(d.pcap(), "test")
     last = frames[-1]
-    spots = [Spot.of(last), Spot(last.direction, last.packet, last.time, 99, text, -1)]
+    spots = [FrameRef.of(last), FrameRef(last.direction, last.packet, last.time, 99, text, -1)]
     findings = [Finding("amqp10/" + text, CERTAIN, text, last.connection, spot, {}, []) for spot in spots]
     rows = ["".join(part for _, part in line) for line in ladder(frames, findings)]
     assert sum(row[4:7] == "│←═" for row in rows) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpscope.model import CLIENT
+from amqpscope.model.records import CLIENT
 from amqpscope.report import links
 from amqpscope.report.links import LinkOf, _key, _Recent
 

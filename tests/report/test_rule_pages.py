@@ -13,9 +13,10 @@ from markdown_it.token import Token
 from support.commands import amqpscope
 from support.thorough import share
 
-from amqpscope.cli.shelf import Shelf
-from amqpscope.coverage import judged
-from amqpscope.policy.remark import REMARKS
+from amqpscope.cli.rule_page_writer import RulePageWriter
+from amqpscope.conformance.coverage import judged
+from amqpscope.conformance.pairs import Pairs
+from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, note_named
 from amqpscope.report.ladder import ladder
 from amqpscope.report.rule_page import escaped, page_of_rule
@@ -23,7 +24,6 @@ from amqpscope.report.rule_pages import MARK
 from amqpscope.rules.catalogue import catalogue, guards, rule, severity
 from amqpscope.rules.editions import shown_in
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.pairs import Pairs
 from amqpscope.rules.registry import checked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -79,7 +79,7 @@ def test_there_is_a_page_for_every_rule_and_guard_and_further_dialogue() -> None
 
 
 def test_those_in_the_source_tree_are_what_the_program_writes() -> None:
-    assert Shelf(FOLDER, PAIRS).differences() == []
+    assert RulePageWriter(FOLDER, PAIRS).differences() == []
 
 
 def test_all_links_lead_somewhere() -> None:
@@ -255,7 +255,7 @@ def test_markdown_of_one_rule(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.fixture
 def at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages need not be made anew: that they would be the same is held above."""
-    monkeypatch.setattr("amqpscope.cli.shelf.pages", lambda _: PAGES.items())
+    monkeypatch.setattr("amqpscope.cli.rule_page_writer.pages", lambda _: PAGES.items())
 
 
 @pytest.mark.usefixtures("at_hand")

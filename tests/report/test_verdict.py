@@ -10,7 +10,7 @@ from support import amqp10_encode as amqp
 from support.dialogue import Dialogue
 
 import amqpscope
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import Tally, Verdicts, why_possible

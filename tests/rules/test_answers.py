@@ -14,9 +14,9 @@ from support.dialogue091 import Dialogue091
 from support.thorough import share
 
 import amqpscope
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_KEPT_EXCERPTS
-from amqpscope.model import CLIENT, FrameRecord
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.report.verdict import answer
 from dissectors.amqp091.methods import ChannelClose, ConnectionClose
 from dissectors.amqp10.performatives import Close, Detach, End

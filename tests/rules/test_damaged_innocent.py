@@ -16,7 +16,7 @@ import pytest
 from support.thorough import share
 
 import amqpscope
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "rules"
 CLEAN = sorted(CAPTURES.glob("*/*/clean.pcap"))

@@ -14,7 +14,7 @@ from support.network import Tap, captured, converse
 
 import amqpscope
 from amqpscope.errors import FilterError
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import catalogue, editions, rule, severity
 from amqpscope.rules.editions import EDITIONS, following
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.reader import for_magic
-from amqpscope.connections import ConnectionTable
-from amqpscope.finding import Finding
-from amqpscope.fingerprint import fingerprint
+from amqpscope.model.finding import Finding
+from amqpscope.model.fingerprint import fingerprint
 from amqpscope.report.findings import finding_object
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

@@ -18,7 +18,7 @@ from support.legal import NAMES, Said
 from support.network import Conversation, Tap, captured, converse
 from support.thorough import share, thorough
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 
 SEEDS = 60
 OCCASIONS = 6

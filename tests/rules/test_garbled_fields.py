@@ -21,7 +21,7 @@ from support.legal import NAMES, Said
 from support.network import Conversation, Tap, captured, converse
 from support.thorough import share, thorough
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 
 CONVERSATIONS = 40
 ONE_OF = 12  # of the fields and ways, each at one place; where everything is tried:

@@ -15,7 +15,7 @@ import pytest
 from support.thorough import share
 
 import amqpscope
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import severity
 
 CAPTURES = sorted(

@@ -11,7 +11,7 @@ from support.conversation import Conversation
 from support.thorough import share
 
 import amqpscope
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 
 Verdict = tuple[str, str, int, bool]
 

@@ -16,7 +16,7 @@ from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS
 from support.thorough import thorough
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import severity
 from amqpscope.rules.registry import checked
 

@@ -16,7 +16,7 @@ from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.judged import judged
 
 from amqpscope.errors import FilterError
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.report.verdict import why_possible
 from amqpscope.rules.catalogue import catalogue, severity
 from amqpscope.rules.profiles import (

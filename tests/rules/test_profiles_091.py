@@ -9,7 +9,7 @@ import pytest
 from support.dialogue091 import Dialogue091
 from support.judged import judged
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.profiles import PROFILES, weight
 
 Tell = Callable[[Dialogue091, str], None]

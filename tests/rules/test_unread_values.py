@@ -13,7 +13,7 @@ from support import amqp10_encode as amqp
 from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue
 from support.judged import judged
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import severity
 
 NO_BOOLEAN = amqp.raw("56 02")

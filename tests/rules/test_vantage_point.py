@@ -17,7 +17,7 @@ from support.network import Captured, Conversation, Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous
 from support.thorough import thorough
 
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10 import reaction
 from amqpscope.rules.registry import checked
 

@@ -16,8 +16,8 @@ from support.protocols import PROTOCOLS, mischievous
 from support.thorough import share, thorough
 
 import amqpscope
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.connections import reverse_key
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.table import reverse_key
 from amqpscope.report.findings import finding_json
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.pcap*"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from amqpscope.comparing.comparison import Comparison, Difference, compare
-from amqpscope.comparing.words import subject, values
+from amqpscope.diff.comparison import Comparison, Difference, compare
+from amqpscope.diff.words import subject, values
+from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.policy import Given, Policy
-from amqpscope.rereadable import Rereadable
 
 __all__ = ["compared", "compared_files", "told"]
 
@@ -17,7 +17,7 @@ def compared_files(a: Path, b: Path) -> Comparison:
     """Both captures, with every certain finding counted."""
     given = Given()
     given.fail_on = "note"
-    with Rereadable(str(a)) as one, Rereadable(str(b)) as other:
+    with ReplayableCapture(str(a)) as one, ReplayableCapture(str(b)) as other:
         return compare(one, other, Policy(given=given))
 
 

@@ -94,7 +94,7 @@ class Part(NamedTuple):
     packet: Packet | None
 
 
-Form = Callable[[Sequence[Packet]], list[Part]]
+JsonRenderer = Callable[[Sequence[Packet]], list[Part]]
 
 
 def _pcap(packets: Sequence[Packet], order: str) -> list[Part]:
@@ -121,7 +121,7 @@ def _pcapng(packets: Sequence[Packet], order: str) -> list[Part]:
     return parts
 
 
-FORMS: dict[str, Form] = {
+FORMS: dict[str, JsonRenderer] = {
     "pcap, little-endian": lambda packets: _pcap(packets, "<"),
     "pcap, big-endian": lambda packets: _pcap(packets, ">"),
     "pcapng, little-endian": lambda packets: _pcapng(packets, "<"),

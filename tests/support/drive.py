@@ -13,9 +13,9 @@ Packets count from 1, a millisecond apart.
 
 from __future__ import annotations
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.model import Connection, FrameRecord
-from amqpscope.note import Note
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.note import Note
+from amqpscope.model.records import Connection, FrameRecord
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MILLISECOND = 1_000_000

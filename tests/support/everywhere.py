@@ -18,17 +18,17 @@ from typing import NamedTuple
 from support.commands import DEMO, every_way, set_against_another
 from support.lots import Lot, Lots, packets_of
 
-from amqpscope.cli.audience import Audience
 from amqpscope.cli.live_session import LiveSession, Stop
+from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.live_writers import LiveJson, LiveText
 from amqpscope.cli.main import run
-from amqpscope.cli.outlet import Outlet
-from amqpscope.note import INTERNAL
+from amqpscope.cli.nonblocking_output import NonBlockingOutput
+from amqpscope.cli.selection import Selection
+from amqpscope.input.live import Batch, Watch
+from amqpscope.model.note import INTERNAL
 from amqpscope.policy import Given, Policy
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.top.view import TopView
-from amqpscope.selection import Selection
-from amqpscope.watching import Batch, Watch
 
 HAS_PIPELINE = all(importlib.util.find_spec(name) for name in ("pyarrow", "pyspark", "pandas"))
 
@@ -90,9 +90,9 @@ def _live(path: Path, form: str) -> Told:
     watch = Watch(Lots([Lot(packets[at : at + 20]) for at in range(0, len(packets), 20)]))
     written = io.StringIO()
     with open(os.devnull, "wb") as nowhere, redirect_stdout(written), redirect_stderr(written):
-        audience: Audience = _Screen(watch)
+        audience: LiveView = _Screen(watch)
         if form != "top":
-            outlet = Outlet(nowhere.fileno(), "utf-8")
+            outlet = NonBlockingOutput(nowhere.fileno(), "utf-8")
             audience = LiveText("pipe", Selection(), False, outlet, "r", 2)
             if form == "ndjson":
                 audience = LiveJson("pipe", Selection(), False, outlet, True)
@@ -103,7 +103,7 @@ def _live(path: Path, form: str) -> Told:
     return Told(f"sniff, {form}", status, written.getvalue())
 
 
-class _Screen(Audience):
+class _Screen(LiveView):
     """`sniff --top` without a terminal."""
 
     def __init__(self, watch: Watch) -> None:

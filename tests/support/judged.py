@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import amqpscope
-from amqpscope.finding import Finding
+from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import severity
 
 __all__ = ["Trickle", "errors", "judged"]

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.parquet as pq
 from support.thorough import share
 
+from amqpscope.input.capture import Capture
 from amqpscope.pipeline import analyse
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.reading import Capture
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames

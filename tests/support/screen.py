@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcap import PcapReader
-from amqpscope.connections import ConnectionTable
 from amqpscope.report.line import Line
 from amqpscope.report.painter import Painter
 from amqpscope.report.top.view import TopView

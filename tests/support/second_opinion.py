@@ -28,8 +28,8 @@ from typing import Any
 
 from support.tshark import CUT, TsharkFrame
 
-from amqpscope.model import FrameRecord, endpoint
-from amqpscope.reading import read
+from amqpscope.input.capture import read
+from amqpscope.model.records import FrameRecord, endpoint
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message

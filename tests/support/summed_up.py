@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from support.dialogue import Dialogue
 
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.reader import for_magic
-from amqpscope.connections import ConnectionTable
 from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["summaries"]

@@ -23,7 +23,7 @@ from support.amqp10_encode import COMPOSITES
 from support.tcp_writer import FIN, SYN, Capture, End, Packet
 
 import amqpscope
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 
 NAMES = {number: name for name, (number, _) in COMPOSITES.items()}
 

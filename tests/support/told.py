@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.timeline import Clock, Timeline

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqpscope.limits import MAX_LIMITS
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, NO_SERIAL, POSSIBLE, Knowledge, Limits
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
+from amqpscope.tracking.knowledge import NO_SERIAL, Knowledge, Limits
 
 
 def test_could_and_must_only_grow() -> None:

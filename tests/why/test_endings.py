@@ -12,12 +12,12 @@ from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 
-from amqpscope.finding import Finding
-from amqpscope.model import Connection, Spot
-from amqpscope.tracking.knowledge import CERTAIN
+from amqpscope.model.certainty import CERTAIN
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRef
 from amqpscope.why.endings import Ended, Tracing
 from amqpscope.why.endings10 import Following10
-from amqpscope.why.place import Mark
+from amqpscope.why.frame_ref import Mark
 
 ROOT = Path(__file__).parent.parent.parent / "captures"
 
@@ -79,7 +79,7 @@ def test_an_error_answers_what_was_said_since_the_last_one(capsys: pytest.Captur
 def test_a_finding_that_another_error_was_for_is_no_cause() -> None:
     connection = Connection("c.pcap", 0, 0, bytes(12))
     connection.client = 0
-    spot = Spot(0, 10, 0, 100, "transfer", 0)
+    spot = FrameRef(0, 10, 0, 100, "transfer", 0)
     finding = Finding("amqp10/L-CREDIT", CERTAIN, "beyond", connection, spot, {}, [])
     finding.reaction, finding.reaction_packet = "detach", 30
     condition = "amqp:link:transfer-limit-exceeded"

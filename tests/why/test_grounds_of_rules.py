@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from amqpscope.rereadable import Rereadable
+from amqpscope.input.replay import ReplayableCapture
+from amqpscope.why.frame_ref import Ground
 from amqpscope.why.inquiry import inquire
-from amqpscope.why.place import Ground
 from amqpscope.why.text import is_decisive, weighed
 
 ROOT = Path(__file__).parent.parent.parent / "captures" / "rules"
@@ -137,7 +137,7 @@ def broken_at(rule: str) -> int:
 
 def rests_on(capture: Path, rule: str, packet: int) -> list[Ground]:
     """What the frame that breaks a rule rests on, what says most first."""
-    answer = inquire(Rereadable(str(capture)), packet)
+    answer = inquire(ReplayableCapture(str(capture)), packet)
     asked = answer.questions + ([answer.ended] if answer.ended is not None else [])
     for question in asked:
         if any(finding.rule == rule for finding in question.findings):
@@ -166,7 +166,7 @@ def test_what_a_finding_names_comes_first() -> None:
 
 def test_a_bound_is_decisive_where_the_finding_has_its_value() -> None:
     rule = "amqp091/F-FRAME-SIZE"
-    answer = inquire(Rereadable(str(ROOT / rule / "violating.pcap")), broken_at(rule))
+    answer = inquire(ReplayableCapture(str(ROOT / rule / "violating.pcap")), broken_at(rule))
     question = next(one for one in answer.questions if one.findings)
     decisive = [ground for ground in question.grounds if is_decisive(ground, question)]
     assert named(decisive) == [("limits", 8, "connection.tune-ok")]

@@ -5,7 +5,7 @@ told with the method that caused it. Then come the other fields in their order, 
 and tables. Reserved fields, empty tables and what is not set are not told. Sizes are octets.
 """
 
-from amqpscope.passwords import without_password
+from amqpscope.model.passwords import without_password
 from amqpscope.report.amqp091.json_form import refusal
 from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.value_text import TEXT

@@ -10,7 +10,7 @@ there is none, the last one that was there before it.
 from typing import Final
 
 from amqpscope.limits import MAX_DIAGNOSED, MAX_LATEST_METHODS
-from amqpscope.model import CLIENT, SERVER, FrameRecord
+from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import UNLIMITED

@@ -33,11 +33,11 @@ are not known. `body-size` says how many octets were announced, if not so many c
 
 from typing import Final
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.amqp091.secrets import guards, hides_all
 from amqpscope.report.amqp091.summary import summarize
 from amqpscope.report.connection_summary import ConnectionSummary
-from amqpscope.report.forms import Form, float_json, hidden_json, text_json
+from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, text_json
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
@@ -67,7 +67,7 @@ from dissectors.interface import Body, Frame
 from dissectors.values import Raw
 from dissectors.wire import i64
 
-__all__ = ["Amqp091Form", "refusal", "value_json"]
+__all__ = ["Amqp091JsonRenderer", "refusal", "value_json"]
 
 _SHORT_PROPERTIES: Final = 512
 """Octets of properties that are remembered."""
@@ -306,7 +306,7 @@ _PLACES: Final = ("exchange", "queue", "routing-key", "source", "destination")
 _KINDS: Final = ("method", "content-header", "body", "heartbeat", "unknown")
 
 
-class Amqp091Form(Form):
+class Amqp091JsonRenderer(JsonRenderer):
     """AMQP 0-9-1 as data."""
 
     def __init__(self) -> None:

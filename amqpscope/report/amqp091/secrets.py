@@ -8,7 +8,7 @@ nobody knows, until its sender was seen to speak on another channel.
 
 from typing import Final
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.links import LinkNames
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.interface import Frame

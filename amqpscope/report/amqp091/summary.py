@@ -7,7 +7,7 @@ a close for a reason, as `404:not-found`, and a message that is returned. Who an
 
 from typing import Final
 
-from amqpscope.model import SERVER, FrameRecord
+from amqpscope.model.records import SERVER, FrameRecord
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.links import LinkOf
 from dissectors.amqp091.message import Message

@@ -4,7 +4,7 @@ A frame's details begin with what it is about (delivery, link or peer), then wha
 numbers. Session windows are written `incoming-window=2048@7`: room for 2048 transfers from id 7 on.
 """
 
-from amqpscope.passwords import without_password
+from amqpscope.model.passwords import without_password
 from amqpscope.report.amqp10.secrets import hides_field, hides_raw
 from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
 from amqpscope.report.line import Line, flag, key, number

@@ -27,13 +27,13 @@ import uuid
 from json.encoder import encode_basestring_ascii as quote
 from typing import Final
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.amqp10.json_quick import QuickMessages
 from amqpscope.report.amqp10.secrets import hides_body, hides_field, hides_raw, is_unclear
 from amqpscope.report.amqp10.summary import summarize
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.digits import digits
-from amqpscope.report.forms import Form, float_json, hidden_json, problems_json, text_json
+from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, problems_json, text_json
 from amqpscope.report.links import LinkNames, LinkOf
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from dissectors.amqp10.composite import Composite, Field
@@ -65,7 +65,7 @@ from dissectors.amqp10.values import (
 from dissectors.interface import Frame, Problem
 from dissectors.wire import i64
 
-__all__ = ["Amqp10Form", "body_json", "composite_json", "message_json", "value_json"]
+__all__ = ["Amqp10JsonRenderer", "body_json", "composite_json", "message_json", "value_json"]
 
 _NUMBERS: dict[type, str] = {
     UByte: '{"ubyte": ',
@@ -379,7 +379,7 @@ _NAMES: Final = (
 )
 
 
-class Amqp10Form(Form):
+class Amqp10JsonRenderer(JsonRenderer):
     """AMQP 1.0 as data."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import struct
 from json.encoder import encode_basestring_ascii as quote
 from typing import Final
 
-from amqpscope.passwords import without_password
+from amqpscope.model.passwords import without_password
 from amqpscope.report.digits import digits
 from amqpscope.report.moment import Moments
 from amqpscope.report.secrets import is_secret_key

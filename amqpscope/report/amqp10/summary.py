@@ -1,6 +1,6 @@
 """What AMQP 1.0 frames say for a summary."""
 
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.links import LinkOf
 from dissectors.amqp10.composite import Composite

@@ -15,15 +15,15 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.finding import Finding
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
-from amqpscope.report.top.pains import BLOCKED, DOUBT, FAULT, OVERDUE, Pain, pains
+from amqpscope.report.top.health import BLOCKED, DOUBT, FAULT, OVERDUE, HealthIssue, health_issues
 from amqpscope.report.top.rows import SORTS, Row, Told, Which, fits
-from amqpscope.tracking.portrait import ConnectionPortrait
+from amqpscope.tracking.snapshot import ConnectionSnapshot
 
 __all__ = ["TopModel"]
 
@@ -266,10 +266,10 @@ class TopModel:
         analysis = row.analysis
         if analysis is None or row.portrayed == row.frames or analysis.judge is None:
             return False
-        row.portrait = analysis.judge.portrait()
+        row.snapshot = analysis.judge.snapshot()
         row.portrayed = row.frames
-        row.unsettled = unsettled_of(row.portrait)
-        counts = counts_of(row.portrait)
+        row.unsettled = unsettled_of(row.snapshot)
+        counts = counts_of(row.snapshot)
         passed = (self.now - row.portrayed_at) / _SECOND
         if row.portrayed_at and passed > 0:
             row.rates = {
@@ -326,9 +326,9 @@ class TopModel:
 
     def _judge(self, row: Row) -> None:
         """What hurts on it now."""
-        found: list[Pain] = []
-        if row.portrait is not None and not row.over_since:
-            found += pains(row.connection.protocol, row.portrait, self.now)
+        found: list[HealthIssue] = []
+        if row.snapshot is not None and not row.over_since:
+            found += health_issues(row.connection.protocol, row.snapshot, self.now)
         for count, what, rule, rank in (
             (row.errors, "error", row.last_error, FAULT),
             (row.warnings, "warning", row.last_warning, DOUBT),
@@ -336,12 +336,14 @@ class TopModel:
         ):
             if count:
                 name = rule.partition("/")[2]
-                found.append(Pain(rank, f"{what} {name}" if count == 1 else f"{count} {what}s, last {name}"))
+                found.append(
+                    HealthIssue(rank, f"{what} {name}" if count == 1 else f"{count} {what}s, last {name}")
+                )
         found.sort(key=_negative_rank)
         if not row.over_since:
-            self.overdue += any(pain.rank == OVERDUE for pain in found)
-            self.blocked += any(pain.rank == BLOCKED for pain in found)
-        row.pains = found
+            self.overdue += any(issue.rank == OVERDUE for issue in found)
+            self.blocked += any(issue.rank == BLOCKED for issue in found)
+        row.health_issues = found
         row.rank = found[0].rank if found else 0
 
     # What is shown
@@ -353,25 +355,25 @@ class TopModel:
         return rows
 
 
-def unsettled_of(portrait: ConnectionPortrait) -> int:
+def unsettled_of(snapshot: ConnectionSnapshot) -> int:
     """Deliveries (and publishes) of a connection that nobody has settled yet."""
     total = 0
-    for session in portrait.sessions:
+    for session in snapshot.sessions:
         for end in (session.client, session.server):
             if end is not None:
                 total += end.unsettled
-    for channel in portrait.channels:
+    for channel in snapshot.channels:
         total += channel.unacknowledged + channel.unconfirmed
     return total
 
 
-def counts_of(portrait: ConnectionPortrait) -> dict[Which, int]:
+def counts_of(snapshot: ConnectionSnapshot) -> dict[Which, int]:
     """How many deliveries there were on each link so far, or deliveries and publishes on each channel."""
     counts: dict[Which, int] = {}
-    for session in portrait.sessions:
+    for session in snapshot.sessions:
         for link in session.links:
             counts[int(session.number), link.name, link.sender] = int(link.deliveries)
-    for channel in portrait.channels:
+    for channel in snapshot.channels:
         counts[int(channel.number), "", SERVER] = channel.deliveries
         counts[int(channel.number), "", CLIENT] = channel.published
     return counts
@@ -389,5 +391,5 @@ def _last_changed(row: Row) -> int:
     return row.changed
 
 
-def _negative_rank(pain: Pain) -> int:
-    return -pain.rank
+def _negative_rank(issue: HealthIssue) -> int:
+    return -issue.rank

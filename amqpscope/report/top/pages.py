@@ -1,10 +1,11 @@
 """The pages of the full-screen view: lines out of the model, each as wide as it may be."""
 
-from amqpscope.model import CLIENT
+from amqpscope.model.records import CLIENT
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, cut, printable, word, wrap
 from amqpscope.report.summary import protocol_name
+from amqpscope.report.top.health import duration
 from amqpscope.report.top.layout import (
     Column,
     amount,
@@ -17,17 +18,16 @@ from amqpscope.report.top.layout import (
     tail,
 )
 from amqpscope.report.top.model import TopModel
-from amqpscope.report.top.pains import duration
 from amqpscope.report.top.rows import Row, Told
 from amqpscope.report.value_text import text_word
-from amqpscope.tracking.portrait import (
+from amqpscope.tracking.snapshot import (
     UNKNOWN,
-    ChannelPortrait,
-    ConnectionPortrait,
-    EndPortrait,
-    LinkPortrait,
-    SessionEndPortrait,
-    SessionPortrait,
+    ChannelSnapshot,
+    ConnectionSnapshot,
+    EndSnapshot,
+    LinkSnapshot,
+    SessionEndSnapshot,
+    SessionSnapshot,
 )
 
 __all__ = [
@@ -157,10 +157,10 @@ def _short(name: str) -> str:
 
 def _hurts(row: Row, now: int) -> Line:
     line: Line = []
-    for pain in row.pains:
+    for issue in row.health_issues:
         if line:
             line.append(("dim", "; "))
-        line.append((pain.style, pain.text))
+        line.append((issue.style, issue.text))
     if row.over_since:
         line.append(("dim", f"{'; ' if line else ''}over for {duration(now - row.over_since)}"))
     elif not line and now - row.changed >= 5_000_000_000:
@@ -171,21 +171,21 @@ def _hurts(row: Row, now: int) -> Line:
 def details(row: Row, width: int, most: int) -> list[Line]:
     """What else is to be told of the connection that is picked: who they are, and all that hurts."""
     lines: list[Line] = []
-    if row.portrait is not None:
+    if row.snapshot is not None:
         who: Line = [("", " ")]
-        for end in (row.portrait.client, row.portrait.server):
+        for end in (row.snapshot.client, row.snapshot.server):
             who += [(end.peer, f"{end.peer} "), ("", f"{_who(end)}   ")]
-        if row.portrait.virtual_host:
-            who += [("key", "virtual host "), ("", word(row.portrait.virtual_host, 40))]
+        if row.snapshot.virtual_host:
+            who += [("key", "virtual host "), ("", word(row.snapshot.virtual_host, 40))]
         lines.append(who)
-    text = "; ".join(pain.text for pain in row.pains)
+    text = "; ".join(issue.text for issue in row.health_issues)
     if text:
         room = max(width - 2, 10)
         lines += [[("", f" {piece}")] for piece in wrap(text, room, room)]
     return lines[:most]
 
 
-def _who(end: EndPortrait) -> str:
+def _who(end: EndSnapshot) -> str:
     """What an end says it is."""
     said = end.said
     texts = [cut(printable(text), 32) for text in (said.get("product"), said.get("version")) if text]
@@ -246,31 +246,31 @@ def inside(row: Row, now: int, width: int) -> list[Line]:
         ("dim", f"  {octets(row.octets)}, {octets(row.octet_rate)}/s"),
     ]
     lines = [first]
-    portrait = row.portrait
-    if portrait is None:
+    snapshot = row.snapshot
+    if snapshot is None:
         lines.append([("dim", "nothing is known of its state")])
         return lines
     if row.over_since and row.portrayed != row.frames:
         lines.append([("dim", "it was over before its last state could be looked at")])
-        lines += [[(pain.style, f"! {pain.text}")] for pain in row.pains]
+        lines += [[(issue.style, f"! {issue.text}")] for issue in row.health_issues]
         return lines
-    for end in (portrait.client, portrait.server):
-        lines += _end(end, portrait, now, width)
-    for pain in row.pains[:6]:
-        lines.append([(pain.style, f"! {pain.text}")])
-    if len(row.pains) > 6:
-        lines.append([("dim", f"  and {len(row.pains) - 6} more")])
-    if portrait.sessions:
-        lines += _sessions(row, portrait, width)
-    if portrait.channels:
-        lines += _channels(row, portrait, now, width)
-    for count, what in ((portrait.more_sessions, "sessions"), (portrait.more_channels, "channels")):
+    for end in (snapshot.client, snapshot.server):
+        lines += _end(end, snapshot, now, width)
+    for issue in row.health_issues[:6]:
+        lines.append([(issue.style, f"! {issue.text}")])
+    if len(row.health_issues) > 6:
+        lines.append([("dim", f"  and {len(row.health_issues) - 6} more")])
+    if snapshot.sessions:
+        lines += _sessions(row, snapshot, width)
+    if snapshot.channels:
+        lines += _channels(row, snapshot, now, width)
+    for count, what in ((snapshot.more_sessions, "sessions"), (snapshot.more_channels, "channels")):
         if count:
             lines.append([("dim", f"{count} {what} more")])
     return lines
 
 
-def _end(end: EndPortrait, portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
+def _end(end: EndSnapshot, snapshot: ConnectionSnapshot, now: int, width: int) -> list[Line]:
     spoke = f"spoke {duration(now - end.last_time)} ago" if end.last_time else "has not spoken"
     line: Line = [
         (end.peer, f"{end.peer} "),
@@ -285,9 +285,9 @@ def _end(end: EndPortrait, portrait: ConnectionPortrait, now: int, width: int) -
     if end.channel_max != UNKNOWN:
         limits.append(f"channel-max {end.channel_max}")
     if end.idle > 0:
-        limits.append(f"{'heartbeat' if portrait.channels else 'idle-time-out'} {duration(int(end.idle))}")
-    if end.peer == CLIENT and portrait.virtual_host:
-        limits.append(f"virtual host {word(portrait.virtual_host, 40)}")
+        limits.append(f"{'heartbeat' if snapshot.channels else 'idle-time-out'} {duration(int(end.idle))}")
+    if end.peer == CLIENT and snapshot.virtual_host:
+        limits.append(f"virtual host {word(snapshot.virtual_host, 40)}")
     if end.unread:
         limits.append(f"{end.unread} frame{'s' if end.unread > 1 else ''} under way to it")
     if not limits:
@@ -298,7 +298,7 @@ def _end(end: EndPortrait, portrait: ConnectionPortrait, now: int, width: int) -
     return [line, [("", "       "), last]]
 
 
-def _sessions(row: Row, portrait: ConnectionPortrait, width: int) -> list[Line]:
+def _sessions(row: Row, snapshot: ConnectionSnapshot, width: int) -> list[Line]:
     lines: list[Line] = []
     name = max(min(width - 60, 60), 14)
     columns = [
@@ -312,7 +312,7 @@ def _sessions(row: Row, portrait: ConnectionPortrait, width: int) -> list[Line]:
         Column("SENT/S", 6, right=True),
     ]
     headed = False
-    for session in portrait.sessions:
+    for session in snapshot.sessions:
         lines += _session(session, width)
         if session.links and not headed:
             lines.append(head(columns))
@@ -323,7 +323,7 @@ def _sessions(row: Row, portrait: ConnectionPortrait, width: int) -> list[Line]:
     return lines
 
 
-def _session(session: SessionPortrait, width: int) -> list[Line]:
+def _session(session: SessionSnapshot, width: int) -> list[Line]:
     halves: list[Line] = []
     for half, peer in ((session.client, "client"), (session.server, "server")):
         if half is not None:
@@ -336,7 +336,7 @@ def _session(session: SessionPortrait, width: int) -> list[Line]:
     return [[("name", label), *halves[0]], [("", " " * len(label)), *halves[1]]]
 
 
-def _half(half: SessionEndPortrait) -> str:
+def _half(half: SessionEndSnapshot) -> str:
     words = [half.state.lower(), f"on {half.channel}"]
     if half.window != UNKNOWN:
         words.append(f"window {amount(int(half.window))}")
@@ -349,7 +349,7 @@ def _half(half: SessionEndPortrait) -> str:
     return ", ".join(words)
 
 
-def _link(row: Row, session: int, link: LinkPortrait, columns: list[Column]) -> Line:
+def _link(row: Row, session: int, link: LinkSnapshot, columns: list[Column]) -> Line:
     states = [state.lower() for state in (link.sender_state, link.receiver_state)]
     if states[0] == states[1]:
         state = states[0]
@@ -380,7 +380,7 @@ def _known(number: int) -> str:
     return "?" if number == UNKNOWN else amount(number)
 
 
-def _channels(row: Row, portrait: ConnectionPortrait, now: int, width: int) -> list[Line]:
+def _channels(row: Row, snapshot: ConnectionSnapshot, now: int, width: int) -> list[Line]:
     lines: list[Line] = []
     name = max(min(width - 46, 70), 20)
     columns = [
@@ -391,7 +391,7 @@ def _channels(row: Row, portrait: ConnectionPortrait, now: int, width: int) -> l
         Column("UNCONFIRMED", 11, right=True),
     ]
     lines.append(head(columns))
-    for channel in portrait.channels:
+    for channel in snapshot.channels:
         lines.append(_channel(row, channel, columns))
         if channel.asked:
             since = duration(now - int(channel.asked_time))
@@ -417,7 +417,7 @@ def _channels(row: Row, portrait: ConnectionPortrait, now: int, width: int) -> l
     return lines
 
 
-def _channel(row: Row, channel: ChannelPortrait, columns: list[Column]) -> Line:
+def _channel(row: Row, channel: ChannelSnapshot, columns: list[Column]) -> Line:
     words = [f"channel {channel.number}"]
     if channel.transacted:
         words.append("transactions")

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from typing import Final
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.finding import Finding
-from amqpscope.model import Connection, FrameRecord
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.findings import message_of
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkOf
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Timeline
-from amqpscope.report.top.pains import Pain
+from amqpscope.report.top.health import HealthIssue
 from amqpscope.report.verdict import answer
 from amqpscope.rules.profiles import weight
-from amqpscope.tracking.portrait import ConnectionPortrait
+from amqpscope.tracking.snapshot import ConnectionSnapshot
 
 __all__ = ["MAX_LINES", "MAX_LINES_OF_OTHERS", "SORTS", "Row", "Told", "Which", "fits"]
 
@@ -80,6 +80,7 @@ class Row:
         "errors",
         "frame_rate",
         "frames",
+        "health_issues",
         "last_error",
         "last_possible",
         "last_warning",
@@ -89,14 +90,13 @@ class Row:
         "octet_rate",
         "octets",
         "over_since",
-        "pains",
-        "portrait",
         "portrayed",
         "portrayed_at",
         "possible",
         "rank",
         "rates",
         "recent",
+        "snapshot",
         "timeline",
         "told",
         "trend",
@@ -109,8 +109,8 @@ class Row:
     def __init__(self, connection: Connection, now: int) -> None:
         self.connection = connection
         self.analysis: ConnectionAnalysis | None = None
-        self.portrait: ConnectionPortrait | None = None
-        self.pains: list[Pain] = []
+        self.snapshot: ConnectionSnapshot | None = None
+        self.health_issues: list[HealthIssue] = []
         self.name = printable(connection.id)
         self.named = False
         self.frames = 0
@@ -201,9 +201,9 @@ class Row:
         """In a word: that of both ends, or of the one that has got less far; or that it is over."""
         if self.over_since:
             return "over"
-        if self.portrait is None:
+        if self.snapshot is None:
             return ""
-        client, server = self.portrait.client, self.portrait.server
+        client, server = self.snapshot.client, self.snapshot.server
         return (client.state if client.last_time <= server.last_time else server.state).lower()
 
     def rate(self, which: Which) -> float:
@@ -227,7 +227,7 @@ def _by_pain(row: Row) -> tuple[object, ...]:
         -row.rank,
         -row.errors,
         row.over_since > 0,
-        -len(row.pains),
+        -len(row.health_issues),
         -row.unsettled.bit_length(),
         -int(row.frame_rate).bit_length(),
         row.began,
@@ -263,21 +263,21 @@ def fits(row: Row, wanted: str) -> bool:
     """Whether a filter, in small letters, is found in what a row says of itself."""
     if any(wanted in text.lower() for text in (row.name, row.connection.protocol, row.state)):
         return True
-    if any(wanted in pain.text.lower() for pain in row.pains) or any(
+    if any(wanted in issue.text.lower() for issue in row.health_issues) or any(
         wanted in one.rule.lower() for one in row.told
     ):
         return True
-    portrait = row.portrait
-    if portrait is None:
+    snapshot = row.snapshot
+    if snapshot is None:
         return False
-    for end in (portrait.client, portrait.server):
+    for end in (snapshot.client, snapshot.server):
         if any(wanted in text.lower() for text in end.said.values()):
             return True
-    for session in portrait.sessions:
+    for session in snapshot.sessions:
         for link in session.links:
             if wanted in link.name.lower() or wanted in link.source.lower() or wanted in link.target.lower():
                 return True
-    for channel in portrait.channels:
+    for channel in snapshot.channels:
         for consumer in channel.consumers:
             if wanted in consumer.tag.lower() or wanted in consumer.queue.lower():
                 return True

@@ -7,9 +7,9 @@ has, and everything between is told to `update`, `saw` and `found`.
 from collections.abc import Iterable
 from typing import Final
 
-from amqpscope.analysis import ConnectionAnalysis
-from amqpscope.finding import Finding
-from amqpscope.model import FrameRecord
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRecord
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, printable

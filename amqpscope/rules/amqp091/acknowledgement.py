@@ -4,9 +4,9 @@ A delivery is the client's to speak of from its basic.deliver or basic.get-ok on
 What is named by a frame is looked up among the deliveries that the client can have received by then.
 """
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import BasicAck, BasicNack, BasicReject
 from dissectors.wire import i64
 

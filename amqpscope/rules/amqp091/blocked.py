@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_blocked", "judge_publish"]

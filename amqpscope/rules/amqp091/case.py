@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from amqpscope.finding import Finding
-from amqpscope.model import Connection
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
 from amqpscope.rules.case import Case as AnyCase
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import Conversation

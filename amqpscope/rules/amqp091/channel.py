@@ -7,10 +7,10 @@ Sources: the grammar of the class channel, channel.open, channel.close (amqp0-9-
 from typing import Final
 
 from amqpscope.limits import MAX_CLOSE_UNANSWERED
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import Closing
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicAck,

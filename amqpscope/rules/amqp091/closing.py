@@ -8,9 +8,9 @@ owed it; a reset may have thrown away what was said, a capture that ends proves 
 from typing import Final
 
 from amqpscope.limits import SOCKET_PATIENCE
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.closing import Closing
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 from dissectors.wire import i64

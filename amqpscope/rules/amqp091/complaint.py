@@ -8,14 +8,14 @@ errata and its guide to consumers.
 
 from typing import Final
 
-from amqpscope.model import Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.sizes import ALWAYS_TAKEN
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import Delivery
 from amqpscope.tracking.amqp091.requests import Request
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close", "judge_recover_async"]
@@ -51,7 +51,7 @@ def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> Non
     record = case.record
     waited = (record.time - oldest.time) // 1_000_000_000
     before = case.spot
-    case.spot = Spot(
+    case.spot = FrameRef(
         1 - record.direction, record.packet, record.time, case.peer.sent_end, case.name, channel.number
     )
     case.report(
@@ -76,7 +76,7 @@ def content_too_large(case: Case, channel: Channel, code: i64) -> None:
     record = case.record
     closing = int(record.packet)
     before = case.spot
-    case.spot = Spot(
+    case.spot = FrameRef(
         1 - record.direction,
         channel.publish_packet,
         channel.publish_time,

@@ -3,10 +3,10 @@
 Consumer-tags are the client's to choose, by channel; RabbitMQ's server may cancel a consumer, too.
 """
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, Consumer
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import (
     BasicCancel,
     BasicCancelOk,

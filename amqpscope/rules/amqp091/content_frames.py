@@ -5,9 +5,9 @@ Each function is told by the dissector where the octets, or the frames before on
 
 from collections.abc import Callable
 
+from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved, proved_of_properties
-from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp091.methods import ChannelCloseOk
 from dissectors.interface import Problem
 

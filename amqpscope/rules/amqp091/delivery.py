@@ -5,10 +5,10 @@ All is held against what the server can have received: a consumer from its basic
 acknowledgement as soon as it may have come.
 """
 
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNLIMITED, Consumer
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import BasicDeliver, BasicGetOk
 from dissectors.wire import i64

@@ -6,10 +6,10 @@ RabbitMQ's exchange.bind and its errata.
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import Request
-from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ExchangeBind,

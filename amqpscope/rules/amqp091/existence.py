@@ -6,32 +6,36 @@ declare it since. Others than those captured may have. So only who was told so i
 for it, is at fault for certain.
 """
 
-from amqpscope.finding import Finding
-from amqpscope.rules.amqp091.deed import about_request, shown
-from amqpscope.tracking.amqp091.deeds import Deed
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.finding import Finding
+from amqpscope.rules.amqp091.topology_operation import about_request, shown
+from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 
 __all__ = ["EXCHANGES", "QUEUES", "RULES"]
 
 
-def _missing(rule: str, deed: Deed, what: str, name: str, gone: Deed | None) -> Finding:
+def _missing(
+    rule: str, operation: TopologyOperation, what: str, name: str, gone: TopologyOperation | None
+) -> Finding:
     """gone: what showed before that it does not exist, None if only the answer does."""
     certainty = POSSIBLE
-    refused = deed.outcome == "closed"
+    refused = operation.outcome == "closed"
     message = f"there is no {what} {shown(name)}"
     if gone is not None:
-        if refused and gone.connection is deed.connection:
+        if refused and gone.connection is operation.connection:
             certainty = CERTAIN
         how = f"since {gone.method}" if gone.outcome == "ok" else "as the server has said"
         message += f", {how} in packet {int((gone.answer or gone.spot).packet)}"
-        if gone.connection is not deed.connection:
+        if gone.connection is not operation.connection:
             message += f" of {gone.connection.id}"
     if refused:
-        message += f"; the answer is {int(deed.code)}"
-    return about_request(rule, certainty, message, deed, gone)
+        message += f"; the answer is {int(operation.code)}"
+    return about_request(rule, certainty, message, operation, gone)
 
 
-def exchange_deleted_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def exchange_deleted_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """An exchange is deleted that does not exist.
 
     Why it matters: one of the two has a wrong picture of what there is; most servers refuse it.
@@ -39,20 +43,24 @@ def exchange_deleted_that_is_not_there(deed: Deed, name: str, gone: Deed | None)
     for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
-    return _missing("amqp091/X-DELETE-EXISTS", deed, "exchange", name, gone)
+    return _missing("amqp091/X-DELETE-EXISTS", operation, "exchange", name, gone)
 
 
-def bound_exchange_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def bound_exchange_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """An exchange is bound to another one, and one of them does not exist.
 
     Why it matters: nothing is routed there, and the channel is closed.
     Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
-    return _missing("amqp091/X-BIND-EXIST", deed, "exchange", name, gone)
+    return _missing("amqp091/X-BIND-EXIST", operation, "exchange", name, gone)
 
 
-def unbound_exchange_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def unbound_exchange_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A binding between exchanges is taken away, and one of them does not exist.
 
     Why it matters: the client has a wrong picture of what there is.
@@ -60,30 +68,36 @@ def unbound_exchange_that_is_not_there(deed: Deed, name: str, gone: Deed | None)
     for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
-    return _missing("amqp091/X-UNBIND-EXIST", deed, "exchange", name, gone)
+    return _missing("amqp091/X-UNBIND-EXIST", operation, "exchange", name, gone)
 
 
-def bound_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def bound_queue_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A queue is bound that does not exist.
 
     Why it matters: the channel is closed, and what was to be routed there is lost.
     Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
-    return _missing("amqp091/Q-BIND-QEXIST", deed, "queue", name, gone)
+    return _missing("amqp091/Q-BIND-QEXIST", operation, "queue", name, gone)
 
 
-def queue_bound_to_nothing(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def queue_bound_to_nothing(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A queue is bound to an exchange that does not exist.
 
     Why it matters: the channel is closed, and what was to be routed is lost.
     Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
-    return _missing("amqp091/Q-BIND-XEXIST", deed, "exchange", name, gone)
+    return _missing("amqp091/Q-BIND-XEXIST", operation, "exchange", name, gone)
 
 
-def unbound_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def unbound_queue_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A binding of a queue is taken away that does not exist.
 
     Why it matters: the client has a wrong picture of what there is.
@@ -91,10 +105,12 @@ def unbound_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) ->
     for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
-    return _missing("amqp091/Q-UNBIND-QEXIST", deed, "queue", name, gone)
+    return _missing("amqp091/Q-UNBIND-QEXIST", operation, "queue", name, gone)
 
 
-def queue_unbound_from_nothing(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def queue_unbound_from_nothing(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A binding to an exchange that does not exist is taken away.
 
     Why it matters: the client has a wrong picture of what there is.
@@ -102,20 +118,24 @@ def queue_unbound_from_nothing(deed: Deed, name: str, gone: Deed | None) -> Find
     for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
-    return _missing("amqp091/Q-UNBIND-XEXIST", deed, "exchange", name, gone)
+    return _missing("amqp091/Q-UNBIND-XEXIST", operation, "exchange", name, gone)
 
 
-def purged_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def purged_queue_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A queue is purged that does not exist.
 
     Why it matters: the channel is closed; the client has a wrong picture of what there is.
     Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
-    return _missing("amqp091/Q-PURGE-QEXIST", deed, "queue", name, gone)
+    return _missing("amqp091/Q-PURGE-QEXIST", operation, "queue", name, gone)
 
 
-def deleted_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def deleted_queue_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A queue is deleted that does not exist.
 
     Why it matters: one of the two has a wrong picture of what there is; some servers close the channel for
@@ -124,27 +144,31 @@ def deleted_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) ->
     for done and do not refuse it. Only possible if it was not this client that was told so:
     others may have deleted it.
     """
-    return _missing("amqp091/Q-DELETE-QEXIST", deed, "queue", name, gone)
+    return _missing("amqp091/Q-DELETE-QEXIST", operation, "queue", name, gone)
 
 
-def consumer_of_a_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def consumer_of_a_queue_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A consumer is begun for a queue that does not exist.
 
     Why it matters: the channel is closed, and nothing is delivered.
     Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
-    return _missing("amqp091/B-CONSUME-QEXIST", deed, "queue", name, gone)
+    return _missing("amqp091/B-CONSUME-QEXIST", operation, "queue", name, gone)
 
 
-def got_from_a_queue_that_is_not_there(deed: Deed, name: str, gone: Deed | None) -> Finding:
+def got_from_a_queue_that_is_not_there(
+    operation: TopologyOperation, name: str, gone: TopologyOperation | None
+) -> Finding:
     """A message is asked for from a queue that does not exist.
 
     Why it matters: the channel is closed, and what else it did is lost.
     Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
     was not this client that was told so: others may have deleted it.
     """
-    return _missing("amqp091/B-GET-QEXIST", deed, "queue", name, gone)
+    return _missing("amqp091/B-GET-QEXIST", operation, "queue", name, gone)
 
 
 RULES = {

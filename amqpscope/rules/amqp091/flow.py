@@ -1,10 +1,10 @@
 """channel.flow: who has confirmed that it stops sends no content (channel.flow of amqp0-9-1.xml)."""
 
 from amqpscope.limits import MAX_FLOW_UNANSWERED
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import Request
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ChannelFlowOk
 
 __all__ = ["judge_content", "judge_flow_ok", "judge_promptness"]

@@ -8,11 +8,11 @@ was no step of the clock (`tracking.pace`).
 from typing import Final
 
 from amqpscope.limits import BACKWARDS, HEARTBEAT_SLACK
-from amqpscope.model import Connection, Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import Connection, FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp091.endpoint import Endpoint
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
 __all__ = [
@@ -201,13 +201,13 @@ def _last_heard(case: Case, time: i64) -> i64:
     return since
 
 
-def judge_given_up(case: Case, ended: Spot) -> None:
+def judge_given_up(case: Case, ended: FrameRef) -> None:
     """One peer, `case.me`, ended its stream at `ended`, before the other one did: whether that was silent."""
     if case.view.heartbeat <= 0 or not case.me.whole or not case.peer.whole:
         return
     before = case.spot
     peer = case.peer
-    case.spot = Spot(1 - ended.direction, ended.packet, ended.time, peer.sent_end, ended.name, -1)
+    case.spot = FrameRef(1 - ended.direction, ended.packet, ended.time, peer.sent_end, ended.name, -1)
     _silent_till_the_end(case, peer, ended.time)
     case.spot = before
 

@@ -6,9 +6,9 @@ the client answers with its own properties and its choice (class connection, sec
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.conversation import PeerProperties
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ConnectionSecureOk, ConnectionStart, ConnectionStartOk
 from dissectors.wire import i64
 

@@ -7,9 +7,9 @@ inside it: a method on a channel that is not open has no consumer to cancel.
 from collections.abc import Callable
 from typing import Any, Final
 
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_KEPT_EXCERPTS
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from amqpscope.rules.amqp091 import (
     basic,
     blocked,
@@ -39,16 +39,16 @@ from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import FIN, RST, PeerError
-from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.chronicle import Chronicle
 from amqpscope.tracking.amqp091.conversation import CONNECTION_CLASS, PeerProperties
-from amqpscope.tracking.amqp091.deeds import Deed
 from amqpscope.tracking.amqp091.endpoint import Endpoint, as_read, out_of_order, unreadable
-from amqpscope.tracking.amqp091.portrait import portray
+from amqpscope.tracking.amqp091.snapshot import take_snapshot
 from amqpscope.tracking.amqp091.summary import Summary
-from amqpscope.tracking.pace import Pace
-from amqpscope.tracking.portrait import ConnectionPortrait
+from amqpscope.tracking.amqp091.topology_log import TopologyLog
+from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from amqpscope.tracking.clock import ClockStepGuard
+from amqpscope.tracking.correlation_budget import CorrelationBudget
+from amqpscope.tracking.snapshot import ConnectionSnapshot
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
@@ -87,7 +87,7 @@ class Judge(AnyJudge):
         connection: Connection,
         findings: list[Finding],
         context: bool,
-        allowance: Allowance | None = None,
+        allowance: CorrelationBudget | None = None,
     ) -> None:
         self.case: Case = Case(connection)
         super().__init__(connection, findings, self.case.findings, context)
@@ -96,9 +96,9 @@ class Judge(AnyJudge):
         self.follow()
         # A stream ended.
         self.over: bool = False
-        self.chronicle: Chronicle = Chronicle(connection, allowance or Allowance())
+        self.topology_log: TopologyLog = TopologyLog(connection, allowance or CorrelationBudget())
         # Where the streams ended, the client's first, None if by the end of the capture.
-        self.ends: list[Spot | None] = []
+        self.ends: list[FrameRef | None] = []
 
     def take(self, record: FrameRecord) -> None:
         case = self.case
@@ -137,28 +137,28 @@ class Judge(AnyJudge):
         if frame.problems and frame.garbled():
             case.misread(frame, record.direction)
         self.saw(record, case.found)
-        self.chronicle.take(record)
+        self.topology_log.take(record)
         if self.context is not None:
-            for deed in self.chronicle.settled:
-                self.surround(self.context, deed)
+            for operation in self.topology_log.settled:
+                self.surround(self.context, operation)
         publish = me.published(record)
         me.send(record, publish)
         peer.deliver(record, publish)
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
-    def surround(self, context: Context, deed: Deed) -> None:
+    def surround(self, context: Context, operation: TopologyOperation) -> None:
         """Give a request that is answered the frames around it, and around its answer, for findings later.
 
         Half of what may be kept is for those that are refused: most findings are about these.
         """
-        allowance = self.chronicle.allowance
-        least: i64 = 0 if deed.outcome == "closed" else MAX_KEPT_EXCERPTS // 2
+        allowance = self.topology_log.allowance
+        least: i64 = 0 if operation.outcome == "closed" else MAX_KEPT_EXCERPTS // 2
         if allowance.excerpts > least:
             allowance.excerpts -= 1
-            deed.around = context.around(deed.spot)[0]
-            if deed.answer is not None:
-                deed.answer_around = context.around(deed.answer)[0]
+            operation.around = context.around(operation.spot)[0]
+            if operation.answer is not None:
+                operation.answer_around = context.around(operation.answer)[0]
 
     def error(self, me: Endpoint, record: FrameRecord, processed: i64) -> PeerError | None:
         """The error that a close has, and what it is for; None if it has none.
@@ -218,7 +218,7 @@ class Judge(AnyJudge):
         if frame.problems:
             sized = self.problems(case, frame)
         me = case.me
-        if me.offence:
+        if me.pending_error:
             reaction.judge_reaction(case)
         if me.frames == 0:
             opening.judge_first_frame(case)
@@ -409,8 +409,8 @@ class Judge(AnyJudge):
         me.catch_up(acknowledged, peer.sent_end)
         if reason == "fin" or reason == "rst":
             self.over = True
-        case.spot = Spot(direction, packet, time, me.sent_end, _END, -1)
-        spot = Spot(direction, packet, time, me.sent_end, _END, -1)
+        case.spot = FrameRef(direction, packet, time, me.sent_end, _END, -1)
+        spot = FrameRef(direction, packet, time, me.sent_end, _END, -1)
         case.spot = spot
         case.me = me
         case.peer = peer
@@ -444,10 +444,10 @@ class Judge(AnyJudge):
 
     def left(self) -> Summary | None:
         view = self.client.view
-        whole = self.client.whole and self.server.whole and self.chronicle.whole
-        deeds = self.chronicle.deeds
-        satchel = self.chronicle.satchel
-        if whole and satchel.all and not deeds and not satchel.contents:
+        whole = self.client.whole and self.server.whole and self.topology_log.whole
+        operations = self.topology_log.operations
+        samples = self.topology_log.samples
+        if whole and samples.all and not operations and not samples.contents:
             return None
         product = "" if view.server is None else view.server.product
         return Summary(
@@ -457,12 +457,12 @@ class Judge(AnyJudge):
             max(self.client.last_time, self.server.last_time),
             self.over,
             whole,
-            deeds,
-            satchel.contents,
-            satchel.all,
+            operations,
+            samples.contents,
+            samples.all,
         )
 
-    def given_up(self, case: Case, client: Spot | None, server: Spot | None) -> None:
+    def given_up(self, case: Case, client: FrameRef | None, server: FrameRef | None) -> None:
         """Both ends are known: whether the one that went first had waited for the other in vain."""
         if client is not None and (server is None or client.time < server.time):
             case.me, case.peer, case.view = self.client, self.server, self.client.view
@@ -485,9 +485,9 @@ class Judge(AnyJudge):
     def sent_end(self, second: bool) -> i64:
         return (self.client if (self.connection.client == 1) == second else self.server).sent_end
 
-    def portrait(self) -> ConnectionPortrait:
-        portrait = portray(self.client, self.server)
-        return self.introduced(portrait, self.client.view.client, self.server.view.server)
+    def snapshot(self) -> ConnectionSnapshot:
+        snapshot = take_snapshot(self.client, self.server)
+        return self.introduced(snapshot, self.client.view.client, self.server.view.server)
 
     def dump(self) -> tuple[object, ...]:
         return (
@@ -496,23 +496,23 @@ class Judge(AnyJudge):
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
             (tuple(sorted(self.case.told)), tuple(self.case.garbled)),
-            (self.chronicle.dump(), self.over),
+            (self.topology_log.dump(), self.over),
             tuple(error.dump() for error in self.errors),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, pace, made, told, (chronicle, over), errors = state
+        client, server, pace, made, told, (topology_log, over), errors = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
         judge.follow()
-        judge.case.pace = Pace.load(pace)
+        judge.case.pace = ClockStepGuard.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         judge.case.told = set(told[0])
         judge.case.garbled = list(told[1])
-        judge.chronicle = Chronicle.load(chronicle, connection, Allowance())
+        judge.topology_log = TopologyLog.load(topology_log, connection, CorrelationBudget())
         judge.over = over
         judge.errors = [PeerError.load(error) for error in errors]
         return judge

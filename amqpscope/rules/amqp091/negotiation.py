@@ -7,13 +7,13 @@ in the right order is brought before the rules about it from here.
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.introduction import judge_secure_ok, judge_start, judge_start_ok
 from amqpscope.rules.amqp091.set_up_refused import judge_answer
 from amqpscope.rules.amqp091.tuning import judge_tune, judge_tune_ok
 from amqpscope.tracking.amqp091.endpoint import unreadable
 from amqpscope.tracking.amqp091.states import CONNECTION, STILL_DUE
-from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ConnectionOpen,

@@ -6,11 +6,11 @@ with its own: that is negotiation, and nobody's fault.
 
 from collections.abc import Callable
 
-from amqpscope.model import Spot
+from amqpscope.model.certainty import CERTAIN
+from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved
 from amqpscope.tracking.amqp091.endpoint import Endpoint, begins_otherwise
-from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.interface import Problem
 from dissectors.protocol_header import ProtocolHeader
 
@@ -57,7 +57,7 @@ def _wrong_revision(protocol: int, major: int, minor: int, revision: int) -> str
     return ""
 
 
-def wrong_protocol_header(case: Case, wrong: str, spot: Spot | None) -> None:
+def wrong_protocol_header(case: Case, wrong: str, spot: FrameRef | None) -> None:
     """The client's stream does not begin with the protocol header of AMQP 0-9-1, and the server refuses it.
 
     Why it matters: the server cannot know what is spoken, and closes the connection.

@@ -1,7 +1,7 @@
 """Reporting what the dissector has proved, with where it stands."""
 
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.interface import Problem
 
 __all__ = ["proved", "proved_of_properties"]

@@ -6,11 +6,11 @@ What RabbitMQ and LavinMQ ask of properties holds where the server says that it 
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES
 from amqpscope.tracking.amqp091.publishes import NO_CONSUMERS, NO_ROUTE
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, HAS_USER_ID, BasicReturn
 from dissectors.amqp091.tables import RABBITMQ, FieldTable

@@ -6,13 +6,13 @@ Sources: the class queue and the domain queue-name of amqp0-9-1.xml; RabbitMQ's 
 from collections.abc import Callable
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import odd_character
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import QUEUE_DELETED
 from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.requests import IF_EMPTY, IF_UNUSED, PASSIVE, Request
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicDeliver,

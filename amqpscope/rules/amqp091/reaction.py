@@ -6,8 +6,8 @@ answers something that came behind. How brokers do it differs, so all of this is
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 
 __all__ = ["judge_reaction", "note_offence"]
@@ -38,9 +38,9 @@ def note_offence(case: Case, code: str) -> None:
     """This frame breaks a rule, `F-FRAME-END` for one, on which the other peer has to react."""
     kind = _KINDS.get(code, "")
     peer = case.peer
-    if kind and case.me.whole and not peer.offence:
+    if kind and case.me.whole and not peer.pending_error:
         frame = case.record.frame
-        peer.offence = kind
+        peer.pending_error = kind
         peer.offence_end = frame.offset + frame.declared_size
         peer.offence_packet = case.record.packet
 
@@ -48,7 +48,7 @@ def note_offence(case: Case, code: str) -> None:
 def judge_reaction(case: Case) -> None:
     """A frame of the peer that has to react."""
     me = case.me
-    kind = me.offence
+    kind = me.pending_error
     if kind == "over" or me.knowledge.could < me.offence_end:
         return
     method = case.record.frame.body
@@ -57,10 +57,10 @@ def judge_reaction(case: Case) -> None:
     if not isinstance(method, ConnectionClose):
         if kind != "fatal" and me.knowledge.confirmed(me.offence_end):
             # It answers what came behind, as if nothing had happened.
-            me.offence = "over"
+            me.pending_error = "over"
             _reaction(case, kind, 0)
         return
-    me.offence = "over"
+    me.pending_error = "over"
     code = int(method.reply_code)
     if code in _HARD_ERRORS:
         _reaction(case, kind, code)

@@ -10,12 +10,12 @@ Sources: the classes exchange and queue of amqp0-9-1.xml; RabbitMQ's errata.
 
 from typing import Final
 
-from amqpscope.model import Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import STANDARD_TYPES
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import DURABLE, EXCLUSIVE, PASSIVE, Request
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close"]
@@ -53,7 +53,7 @@ def _blame(case: Case, rule: str, refusal: Refusal, what: str) -> None:
     request = refusal.request
     record = case.record
     before = case.spot
-    case.spot = Spot(
+    case.spot = FrameRef(
         1 - record.direction, request.packet, request.time, request.end, request.name, refusal.channel.number
     )
     packet = int(record.packet)

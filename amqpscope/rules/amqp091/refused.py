@@ -4,12 +4,12 @@ basic).
 Source: the rules of basic.publish and basic.ack in amqp0-9-1.xml, and the reply codes.
 """
 
-from amqpscope.model import Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.requests import Request
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ChannelClose
 from dissectors.wire import i64
 
@@ -35,7 +35,7 @@ def publish_to_no_exchange(
     record = case.record
     closing = int(record.packet)
     before = case.spot
-    case.spot = Spot(1 - record.direction, packet, time, end, "basic.publish", channel.number)
+    case.spot = FrameRef(1 - record.direction, packet, time, end, "basic.publish", channel.number)
     case.report(
         "amqp091/B-PUBLISH-XEXIST",
         f"exchange {exchange!r}; the server closes the channel with 404 (packet {closing})",

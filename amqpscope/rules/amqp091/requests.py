@@ -6,10 +6,10 @@ Sources: sections 2.2.1, 3.2.1 and 4.7 of the general specification; the element
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import Request
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import ChannelFlowOk
 from dissectors.wire import i64

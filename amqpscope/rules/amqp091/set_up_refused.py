@@ -6,13 +6,13 @@ more than silence does; and some go on where they should have hung up.
 
 from typing import Final
 
-from amqpscope.model import Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.introduction import listed
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.states import STILL_DUE
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import ConnectionClose, ConnectionOpenOk
 from dissectors.wire import i64
@@ -78,7 +78,7 @@ def virtual_host_unknown(case: Case, code: i64) -> None:
     record = case.record
     closing = int(record.packet)
     before = case.spot
-    case.spot = Spot(
+    case.spot = FrameRef(
         1 - record.direction, view.open_packet, view.open_time, view.open_end, "connection.open", 0
     )
     case.report(

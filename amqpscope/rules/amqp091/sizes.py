@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.reaction import note_offence
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.wire import i64
 
 __all__ = ["ALWAYS_TAKEN", "frame_cut_off", "judge_size"]

@@ -1,8 +1,8 @@
 """Transactions of a channel: tx.select, tx.commit, tx.rollback (class tx; RabbitMQ, "Publisher Confirms")."""
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicPublish,

@@ -5,8 +5,8 @@ The server proposes, and the client takes that or less. 0 is no limit (class con
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.methods import ConnectionTune, ConnectionTuneOk
 from dissectors.wire import i64
 

@@ -6,10 +6,10 @@ Most functions are told by the dissector where the octets break their rule.
 from collections.abc import Callable
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved_of_properties
 from amqpscope.rules.amqp091.reaction import note_offence
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_HEADERS, HAS_RESERVED, HAS_TIMESTAMP

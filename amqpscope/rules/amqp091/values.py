@@ -6,10 +6,10 @@ carry messages only the few that matter.
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import odd_character
 from amqpscope.rules.amqp091.types import field_name_that_begins_oddly
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp091.arguments import Field, Method, MethodType
 from dissectors.amqp091.methods import (
     BasicAck,

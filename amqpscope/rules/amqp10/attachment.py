@@ -2,13 +2,13 @@
 "Establishing or Resuming a Link")."""
 
 from amqpscope.limits import MAX_HANDLES_SEARCHED, REFUSAL_TIME
-from amqpscope.model import Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.reaction import offend
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
-from amqpscope.tracking.amqp10.offence import END
+from amqpscope.tracking.amqp10.pending_error import END
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Attach, Detach, Flow
 from dissectors.wire import i64
 
@@ -77,7 +77,7 @@ def _remember_attach_in_the_same_role(case: Case, session: SessionEnd, body: Att
         and asked.attach is None
     ):
         if asked.misanswered is None:
-            asked.misanswered = Spot.of(case.record)
+            asked.misanswered = FrameRef.of(case.record)
 
 
 def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:

@@ -1,7 +1,7 @@
 """What a rule of AMQP 1.0 is given: a frame, and both endpoints as they were before it."""
 
-from amqpscope.finding import Finding
-from amqpscope.model import Connection
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
 from amqpscope.rules.case import Case as AnyCase
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd

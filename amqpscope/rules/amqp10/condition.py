@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Error
 from dissectors.amqp10.registry import ERROR_CONDITIONS
 

@@ -1,8 +1,8 @@
 """Connections: headers, opens, limits agreed, closes (transport.xml, "connections")."""
 
-from amqpscope.model import CLIENT
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 from dissectors.amqp10.values import Map, UInt

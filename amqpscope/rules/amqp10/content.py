@@ -6,10 +6,10 @@ that they say nothing odd.
 
 from typing import Final
 
-from amqpscope.model import CLIENT
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.tracking.amqp10.passage import Passage
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from dissectors.amqp10.composite import sent_name
 from dissectors.amqp10.message import Section
 from dissectors.amqp10.messaging import Properties
@@ -212,7 +212,7 @@ def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
     )
 
 
-def message_id_used_twice(case: Case, first: Passage) -> None:
+def message_id_used_twice(case: Case, first: MessageDigest) -> None:
     """Two different messages on one link have the same message-id.
 
     Why it matters: who drops duplicates, or looks for an answer, by the id takes the second for the first.
@@ -231,12 +231,12 @@ def message_id_used_twice(case: Case, first: Passage) -> None:
 
 def judge_ids(case: Case) -> None:
     """The messages of a peer that are kept, when its stream has ended."""
-    known: dict[tuple[str, bytes], Passage] = {}
+    known: dict[tuple[str, bytes], MessageDigest] = {}
     end = case.spot
-    for passage in case.me.passages:
-        first = known.setdefault((passage.link, passage.message_id), passage)
-        if (first.sections, first.sums) != (passage.sections, passage.sums):
-            case.spot = passage.spot
+    for message_digest in case.me.digests:
+        first = known.setdefault((message_digest.link, message_digest.message_id), message_digest)
+        if (first.sections, first.sums) != (message_digest.sections, message_digest.sums):
+            case.spot = message_digest.spot
             message_id_used_twice(case, first)
     case.spot = end
 

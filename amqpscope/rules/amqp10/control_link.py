@@ -6,6 +6,7 @@ What its coordinator answers is judged in `coordinator`; what names a transactio
 from collections.abc import Callable
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.rules.amqp10.transaction import (
@@ -20,7 +21,6 @@ from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transaction_names import named_in
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Rejected, Source
 from dissectors.amqp10.performatives import Attach, Transfer

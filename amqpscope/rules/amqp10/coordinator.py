@@ -1,12 +1,12 @@
 """What a coordinator answers (transactions.xml, "txn-declare", "txn-discharge")."""
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.transaction import declared_as_a_state, txn_id_too_long
 from amqpscope.tracking.amqp10.control import Request, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.work import Work, among_raw
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Accepted, Modified, Rejected, Released
 from dissectors.amqp10.performatives import Disposition

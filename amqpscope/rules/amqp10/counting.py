@@ -4,9 +4,9 @@
 from typing import Final
 
 from amqpscope.limits import MAX_LIMITS
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Flow
 from dissectors.wire import i64

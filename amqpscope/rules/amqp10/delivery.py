@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import resumed_state, resuming
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
@@ -9,7 +10,6 @@ from amqpscope.rules.amqp10.settlement import changes, sender_changes_its_outcom
 from amqpscope.rules.amqp10.types import serial_number_that_wraps_elsewhere
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Transfer

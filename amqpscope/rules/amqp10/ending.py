@@ -7,12 +7,12 @@ when the endpoint went on for a minute without it (`ANSWER_PATIENCE`).
 """
 
 from amqpscope.limits import ANSWER_PATIENCE, CLOSE_PATIENCE
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10 import negotiation, sasl
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.idle import stream_ended_after_silence
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_end_of_session"]

@@ -8,9 +8,9 @@ import re
 from typing import Final
 
 from amqpscope.limits import MAX_FILTERS
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
-from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Properties, Source
 from dissectors.amqp10.values import Described, Map, Symbol, ULong

@@ -5,10 +5,10 @@ Each function is told by the dissector where the octets break its rule.
 
 from collections.abc import Callable
 
-from amqpscope.model import CLIENT
+from amqpscope.model.certainty import CERTAIN
+from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
-from amqpscope.tracking.knowledge import CERTAIN
 from dissectors.foreign import FOREIGN
 from dissectors.interface import Problem
 

@@ -6,11 +6,11 @@ certain only as far as frames in between attest it (`tracking.pace`), or the oth
 
 from typing import Final
 
-from amqpscope.model import Connection
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import Connection
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp10.endpoint import Endpoint
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import Close
 from dissectors.wire import i64
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from amqpscope.finding import Finding
-from amqpscope.model import Connection
-from amqpscope.tracking.amqp10.passage import Passage
-from amqpscope.tracking.knowledge import POSSIBLE
+from amqpscope.model.certainty import POSSIBLE
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
+from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Header
 from dissectors.wire import i64
@@ -27,10 +27,10 @@ _TOLERANCE: Final = 100_000_000
 class _Way:
     """One message on its way: as it came to the broker, and as it left it again."""
 
-    def __init__(self, came: Passage, to: Connection, left: Passage, by: Connection) -> None:
-        self.came: Passage = came
+    def __init__(self, came: MessageDigest, to: Connection, left: MessageDigest, by: Connection) -> None:
+        self.came: MessageDigest = came
         self.to: Connection = to
-        self.left: Passage = left
+        self.left: MessageDigest = left
         self.by: Connection = by
 
     def finding(self, rule: str, message: str, evidence: dict[str, object]) -> Finding:
@@ -194,7 +194,7 @@ def _judge_bare(way: _Way) -> Finding | None:
 
 
 def judge_forwarded(
-    came: Passage, to: Connection, left: Passage, by: Connection, first: bool
+    came: MessageDigest, to: Connection, left: MessageDigest, by: Connection, first: bool
 ) -> list[Finding]:
     """A message as it came to a broker, and as it left it.
 

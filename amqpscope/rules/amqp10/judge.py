@@ -7,9 +7,9 @@ inside it: a transfer on a channel without a session has no window to exceed.
 from collections.abc import Callable
 from typing import Any, Final
 
-from amqpscope.finding import Finding
 from amqpscope.limits import MAX_CONDITION
-from amqpscope.model import CLIENT, SERVER, Connection, FrameRecord, Spot
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from amqpscope.rules.amqp10 import (
     attachment,
     condition,
@@ -48,18 +48,18 @@ from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
-from amqpscope.tracking.allowance import Allowance
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.legibility import NOTHING, doubted, obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN
-from amqpscope.tracking.amqp10.portrait import portray
 from amqpscope.tracking.amqp10.receiving import named_by
+from amqpscope.tracking.amqp10.snapshot import take_snapshot
 from amqpscope.tracking.amqp10.summary import Summary
 from amqpscope.tracking.amqp10.transaction_names import attaches_control
 from amqpscope.tracking.amqp10.transactions import Ledger
-from amqpscope.tracking.pace import Pace
-from amqpscope.tracking.portrait import ConnectionPortrait
+from amqpscope.tracking.clock import ClockStepGuard
+from amqpscope.tracking.correlation_budget import CorrelationBudget
+from amqpscope.tracking.snapshot import ConnectionSnapshot
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
@@ -93,7 +93,7 @@ class Judge(AnyJudge):
         connection: Connection,
         findings: list[Finding],
         context: bool,
-        allowance: Allowance | None = None,
+        allowance: CorrelationBudget | None = None,
     ) -> None:
         self.case: Case = Case(connection)
         super().__init__(connection, findings, self.case.findings, context)
@@ -134,7 +134,7 @@ class Judge(AnyJudge):
             error = self.error(me, record, processed)
             if error is not None:
                 self.answered(error)
-        if me.offences:
+        if me.pending_errors:
             reaction.judge_answers(case)
         self.judge(case, record)
         if case.found > 0:
@@ -242,7 +242,7 @@ class Judge(AnyJudge):
             me = self.server
             peer = self.client
         me.catch_up(acknowledged, peer.sent_end)
-        case.spot = Spot(direction, packet, time, me.sent_end, _END, -1)
+        case.spot = FrameRef(direction, packet, time, me.sent_end, _END, -1)
         case.me = me
         case.peer = peer
         case.session = None
@@ -285,7 +285,7 @@ class Judge(AnyJudge):
         first, second = self.client, self.server
         if self.connection.client != 0:
             first, second = second, first
-        if not first.accounts and not second.accounts and not first.passages and not second.passages:
+        if not first.accounts and not second.accounts and not first.digests and not second.digests:
             return None
         containers = (_container(first), _container(second))
         if "" in containers:
@@ -296,7 +296,7 @@ class Judge(AnyJudge):
             max(first.last_time, second.last_time),
             first.whole and second.whole and first.legible and second.legible,
             (list(first.accounts.values()), list(second.accounts.values())),
-            (first.passages, second.passages),
+            (first.digests, second.digests),
             (first.all_passages, second.all_passages),
         )
 
@@ -325,8 +325,8 @@ class Judge(AnyJudge):
     def sent_end(self, second: bool) -> i64:
         return (self.client if (self.connection.client == 1) == second else self.server).sent_end
 
-    def portrait(self) -> ConnectionPortrait:
-        return self.introduced(portray(self.client, self.server), self.client.open, self.server.open)
+    def snapshot(self) -> ConnectionSnapshot:
+        return self.introduced(take_snapshot(self.client, self.server), self.client.open, self.server.open)
 
     def dump(self) -> tuple[object, ...]:
         return (
@@ -349,7 +349,7 @@ class Judge(AnyJudge):
         judge.follow()
         if ledger is not None:
             judge.case.ledger = Ledger.load(ledger)
-        judge.case.pace = Pace.load(pace)
+        judge.case.pace = ClockStepGuard.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         judge.case.told = set(told[0])
         judge.case.garbled = list(told[1])

@@ -1,10 +1,10 @@
 """Links: handles, attaches and credit (transport.xml, "links", "Flow Control")."""
 
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10 import attachment, counting
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Attach, Flow, Transfer

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import content
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, TYPED
 from dissectors.interface import Problem

@@ -7,9 +7,9 @@ these differ there is no layer: both end their streams, and what they say nevert
 from typing import Final
 
 from amqpscope.limits import ANSWER_PATIENCE, HEADER_PATIENCE
-from amqpscope.model import CLIENT, SERVER
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.registry import SECURE_PORT
 from dissectors.wire import i64

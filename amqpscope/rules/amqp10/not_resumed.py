@@ -3,11 +3,11 @@
 Which these are follows from how the two attaches list them: see `rules.amqp10.resumed_state`.
 """
 
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import POSSIBLE
 
 __all__ = ["RULES", "judge_leaving"]
 

@@ -1,11 +1,11 @@
 """Outcomes and settlement of deliveries, as dispositions state them (messaging.xml, "delivery-state")."""
 
 from amqpscope.limits import ANSWER_PATIENCE
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received, Rejected

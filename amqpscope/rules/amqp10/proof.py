@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.interface import Problem
 
 __all__ = ["proved"]

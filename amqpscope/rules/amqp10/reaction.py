@@ -8,13 +8,13 @@ there been none. What it leaves unsaid at the end of a connection proves nothing
 from collections.abc import Callable
 from typing import Final
 
-from amqpscope.finding import Finding
 from amqpscope.limits import ANSWER_PATIENCE, MAX_OFFENCES
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
-from amqpscope.tracking.amqp10.offence import CLOSE, DETACH, END, Offence
+from amqpscope.tracking.amqp10.pending_error import CLOSE, DETACH, END, PendingErrorResponse
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -31,77 +31,85 @@ from dissectors.wire import i64
 __all__ = ["judge_answers", "offend", "owe_for"]
 
 
-def no_close_for_an_oversized_frame(case: Case, offence: Offence, certainty: i64) -> None:
+def no_close_for_an_oversized_frame(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A peer got a frame larger than its max-frame-size and did not close with framing-error.
 
     Why it matters: the sender never learns that it sends too much, and the next receiver may not be as kind.
     Silent when: it may not have received the frame, or nothing was said since. Possible when a minute passed
     without a proof that it read it, or when it ended the session instead.
     """
-    _tell(case, "amqp10/C-MAXFRAME-REACT", offence, certainty)
+    _tell(case, "amqp10/C-MAXFRAME-REACT", pending_error, certainty)
 
 
-def no_close_for_a_channel_out_of_range(case: Case, offence: Offence, certainty: i64) -> None:
+def no_close_for_a_channel_out_of_range(
+    case: Case, pending_error: PendingErrorResponse, certainty: i64
+) -> None:
     """A peer got a frame on a channel above its channel-max and did not close with framing-error.
 
     Why it matters: the sender never learns of the limit.
     Silent when: it may not have received the frame, or nothing was said since. Possible when a minute passed
     without a proof that it read it, or when it ended the session instead.
     """
-    _tell(case, "amqp10/C-CHMAX-REACT", offence, certainty)
+    _tell(case, "amqp10/C-CHMAX-REACT", pending_error, certainty)
 
 
-def no_close_for_a_handle_out_of_range(case: Case, offence: Offence, certainty: i64) -> None:
+def no_close_for_a_handle_out_of_range(
+    case: Case, pending_error: PendingErrorResponse, certainty: i64
+) -> None:
     """A peer got an attach with a handle above its handle-max and did not close with framing-error.
 
     Why it matters: the sender never learns of the limit.
     Silent when: it may not have received the attach, or nothing was said since. Possible when a minute passed
     without a proof that it read it, or when it ended the session instead.
     """
-    _tell(case, "amqp10/S-HANDLEMAX-REACT", offence, certainty)
+    _tell(case, "amqp10/S-HANDLEMAX-REACT", pending_error, certainty)
 
 
-def no_close_for_a_handle_in_use(case: Case, offence: Offence, certainty: i64) -> None:
+def no_close_for_a_handle_in_use(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A peer got an attach on a handle in use and did not close with handle-in-use.
 
     Why it matters: from then on the two may mean different links by one handle.
     Silent when: it may not have received the attach, or nothing was said since. Possible when a minute passed
     without a proof that it read it, or when it ended the session instead, as the error's name has it.
     """
-    _tell(case, "amqp10/L-HANDLE-INUSE-REACT", offence, certainty)
+    _tell(case, "amqp10/L-HANDLE-INUSE-REACT", pending_error, certainty)
 
 
-def no_end_for_a_flow_on_an_unattached_handle(case: Case, offence: Offence, certainty: i64) -> None:
+def no_end_for_a_flow_on_an_unattached_handle(
+    case: Case, pending_error: PendingErrorResponse, certainty: i64
+) -> None:
     """A peer got a flow for a handle without a link and did not end the session with unattached-handle.
 
     Why it matters: the credit that it carries is lost, and its sender waits.
     Silent when: it may not have received the flow, or nothing was said on the session since. Possible when a
     minute passed without a proof that it read it, or when it ended the session without an error.
     """
-    _tell(case, "amqp10/L-UNATTACHED-FLOW-REACT", offence, certainty)
+    _tell(case, "amqp10/L-UNATTACHED-FLOW-REACT", pending_error, certainty)
 
 
-def no_end_for_what_no_session_can_process(case: Case, offence: Offence, certainty: i64) -> None:
+def no_end_for_what_no_session_can_process(
+    case: Case, pending_error: PendingErrorResponse, certainty: i64
+) -> None:
     """A peer got a transfer or detach for a handle without a link and did not end the session with an error.
 
     Why it matters: there is no link to which it could belong; its sender takes it for delivered.
     Silent when: it may not have received the frame, or nothing was said on the session since. Possible when a
     minute passed without a proof that it read it, or when it ended the session without an error.
     """
-    _tell(case, "amqp10/S-ERR-END", offence, certainty)
+    _tell(case, "amqp10/S-ERR-END", pending_error, certainty)
 
 
-def no_end_for_an_errant_link(case: Case, offence: Offence, certainty: i64) -> None:
+def no_end_for_an_errant_link(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A peer that detached a link with an error got more for it, and did not end the session for that.
 
     Why it matters: what was sent to the link that is gone would be lost in silence.
     Silent when: it may not have received it, or nothing was said on the session since. Never more than
     possible: hardly any peer does this, for frames that were on their way.
     """
-    _tell(case, "amqp10/L-ERRANT-REACT", offence, POSSIBLE)
+    _tell(case, "amqp10/L-ERRANT-REACT", pending_error, POSSIBLE)
 
 
-def no_end_for_a_pipelined_attach(case: Case, offence: Offence, certainty: i64) -> None:
+def no_end_for_a_pipelined_attach(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A peer that detached a link with an error got an attach without unsettled map, and did not end the
     session with errant-link.
 
@@ -109,40 +117,42 @@ def no_end_for_a_pipelined_attach(case: Case, offence: Offence, certainty: i64) 
     Silent when: it may not have received the attach, or nothing was said on the session since. Possible when
     a minute passed without a proof that it read it, or when it ended the session without an error.
     """
-    _tell(case, "amqp10/L-ERR-PIPELINED", offence, certainty)
+    _tell(case, "amqp10/L-ERR-PIPELINED", pending_error, certainty)
 
 
-def no_detach_for_a_message_too_large(case: Case, offence: Offence, certainty: i64) -> None:
+def no_detach_for_a_message_too_large(
+    case: Case, pending_error: PendingErrorResponse, certainty: i64
+) -> None:
     """A receiver got a message above its max-message-size and did not detach with message-size-exceeded.
 
     Why it matters: the sender never learns of the limit.
     Silent when: it may not have received the message, or nothing was said of it or for the link since.
     Possible when it detached the link without an error.
     """
-    _tell(case, "amqp10/L-MAXMSG-REACT", offence, certainty)
+    _tell(case, "amqp10/L-MAXMSG-REACT", pending_error, certainty)
 
 
-def no_detach_for_a_new_delivery(case: Case, offence: Offence, certainty: i64) -> None:
+def no_detach_for_a_new_delivery(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A receiver that sent an incomplete unsettled map got a new delivery, and did not detach with an error.
 
     Why it matters: it cannot tell whether it has the message already.
     Silent when: it may not have received the transfer, or nothing was said of it or for the link since.
     Possible when it detached the link without an error.
     """
-    _tell(case, "amqp10/L-INCOMPLETE-REACT", offence, certainty)
+    _tell(case, "amqp10/L-INCOMPLETE-REACT", pending_error, certainty)
 
 
-def detach_without_an_error(case: Case, offence: Offence, certainty: i64) -> None:
+def detach_without_an_error(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A receiver got more deliveries than it granted credit for, and detached the link without an error.
 
     Why it matters: the sender does not learn why the link is gone.
     Silent when: it may not have received them. Never more than possible: it may have detached for another
     reason.
     """
-    _tell(case, "amqp10/L-ERR-DETACH", offence, POSSIBLE)
+    _tell(case, "amqp10/L-ERR-DETACH", pending_error, POSSIBLE)
 
 
-def detach_with_another_error(case: Case, offence: Offence, certainty: i64) -> None:
+def detach_with_another_error(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A receiver lowered the credit and detached the link for another error than transfer-limit-exceeded when
     more came.
 
@@ -150,20 +160,20 @@ def detach_with_another_error(case: Case, offence: Offence, certainty: i64) -> N
     Silent when: the link was not detached, or with that condition. Never more than possible: it may have
     another reason.
     """
-    _tell(case, "amqp10/L-REDUCE-REACT", offence, POSSIBLE)
+    _tell(case, "amqp10/L-REDUCE-REACT", pending_error, POSSIBLE)
 
 
-def link_not_given_up_when_stolen(case: Case, offence: Offence, certainty: i64) -> None:
+def link_not_given_up_when_stolen(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """A link was attached again elsewhere, and its first attachment is not detached with amqp:link:stolen.
 
     Why it matters: a link is attached once; two attachments share its state.
     Silent when: the peer may not have received the second attach, or says nothing for the first attachment
     since. Possible when it detached that without the error.
     """
-    _tell(case, "amqp10/L-STEAL", offence, certainty)
+    _tell(case, "amqp10/L-STEAL", pending_error, certainty)
 
 
-def close_without_a_reason(case: Case, offence: Offence) -> None:
+def close_without_a_reason(case: Case, pending_error: PendingErrorResponse) -> None:
     """A peer closes the connection right after a fault that asks for it, and does not say why.
 
     Why it matters: the other side does not learn what it did wrong.
@@ -172,21 +182,21 @@ def close_without_a_reason(case: Case, offence: Offence) -> None:
     """
     case.report(
         "amqp10/C-CLOSE-REASON",
-        f"close has no error, {offence.condition} is due for packet {offence.packet}",
+        f"close has no error, {pending_error.condition} is due for packet {pending_error.packet}",
         POSSIBLE,
         {"connection_state": case.me.state},
-        [int(offence.packet)],
+        [int(pending_error.packet)],
     )
 
 
-def _tell(case: Case, rule: str, offence: Offence, certainty: i64) -> None:
+def _tell(case: Case, rule: str, pending_error: PendingErrorResponse, certainty: i64) -> None:
     case.report(
         rule,
-        f"{case.record.frame.name} is sent, {offence.due} with {offence.condition} is due for packet "
-        f"{offence.packet}",
+        f"{case.record.frame.name} is sent, {pending_error.due} with {pending_error.condition} is due for packet "
+        f"{pending_error.packet}",
         certainty,
-        {"due": offence.due, "condition": offence.condition},
-        [int(offence.packet)],
+        {"due": pending_error.due, "condition": pending_error.condition},
+        [int(pending_error.packet)],
     )
 
 
@@ -252,17 +262,17 @@ def owe_for(case: Case, finding: Finding) -> None:
 def offend(case: Case, rule: str, due: str, condition: str, channel: i64, handle: i64) -> None:
     """For the frame before the judge the other peer owes an answer, for its sender's channel and handle."""
     record = case.record
-    offences = case.peer.offences
-    if len(offences) >= MAX_OFFENCES:
+    pending_errors = case.peer.pending_errors
+    if len(pending_errors) >= MAX_OFFENCES:
         return
     end = record.frame.offset + record.frame.size
-    offence = Offence(rule, due, condition, end, record.packet, record.time)
-    offence.channel = channel
-    offence.handle = handle
+    pending_error = PendingErrorResponse(rule, due, condition, end, record.packet, record.time)
+    pending_error.channel = channel
+    pending_error.handle = handle
     if isinstance(record.frame.body, Transfer):
-        offence.delivery = case.delivery_id()
-    offence.tolerable = rule in _TOLERABLE
-    offences.append(offence)
+        pending_error.delivery = case.delivery_id()
+    pending_error.tolerable = rule in _TOLERABLE
+    pending_errors.append(pending_error)
 
 
 def judge_answers(case: Case) -> None:
@@ -271,53 +281,57 @@ def judge_answers(case: Case) -> None:
     frame = case.record.frame
     if frame.kind != "amqp" or frame.body is None or not me.whole or not case.peer.whole:
         return
-    left: list[Offence] = []
-    for offence in me.offences:
-        if offence.end > me.knowledge.could or not _settled(case, offence):
-            left.append(offence)
-    me.offences = left
+    left: list[PendingErrorResponse] = []
+    for pending_error in me.pending_errors:
+        if pending_error.end > me.knowledge.could or not _settled(case, pending_error):
+            left.append(pending_error)
+    me.pending_errors = left
     case.session = None
     case.link = None
 
 
-def _settled(case: Case, offence: Offence) -> bool:
+def _settled(case: Case, pending_error: PendingErrorResponse) -> bool:
     """Whether this frame answers an offence, or shows that it will not be answered."""
     me = case.me
     body = case.record.frame.body
     if isinstance(body, Close):
-        if body.error is None and offence.due == CLOSE and not me.peer_closed:
-            close_without_a_reason(case, offence)
+        if body.error is None and pending_error.due == CLOSE and not me.peer_closed:
+            close_without_a_reason(case, pending_error)
         return True
-    if offence.seen == 0:
-        offence.seen = case.record.time
+    if pending_error.seen == 0:
+        pending_error.seen = case.record.time
     certainty: i64 = POSSIBLE
-    if offence.end <= me.knowledge.must:
+    if pending_error.end <= me.knowledge.must:
         certainty = CERTAIN
-    elif me.stalls.free(offence.seen, case.record.time) < ANSWER_PATIENCE and not isinstance(
+    elif me.stalls.free(pending_error.seen, case.record.time) < ANSWER_PATIENCE and not isinstance(
         body, (End, Detach)
     ):
         return False
-    if offence.due == CLOSE:
-        return _not_closed(case, offence, certainty)
+    if pending_error.due == CLOSE:
+        return _not_closed(case, pending_error, certainty)
     session = me.session_on(case.record.frame.channel)
-    if session is None or session.peer_channel != offence.channel or session.peer_begin_end >= offence.end:
+    if (
+        session is None
+        or session.peer_channel != pending_error.channel
+        or session.peer_begin_end >= pending_error.end
+    ):
         return False
     case.session = session
     if isinstance(body, End):
-        if offence.due == END and body.error is None and session.peer_end_end < 0:
-            RULES[offence.rule](case, offence, POSSIBLE)
+        if pending_error.due == END and body.error is None and session.peer_end_end < 0:
+            RULES[pending_error.rule](case, pending_error, POSSIBLE)
         return True
     if session.peer_end_end >= 0:
         return True
-    if offence.due == END:
+    if pending_error.due == END:
         if isinstance(body, Detach) and certainty != CERTAIN:
             return False
-        RULES[offence.rule](case, offence, certainty)
+        RULES[pending_error.rule](case, pending_error, certainty)
         return True
-    return _not_detached(case, offence, session, certainty)
+    return _not_detached(case, pending_error, session, certainty)
 
 
-def _not_closed(case: Case, offence: Offence, certainty: i64) -> bool:
+def _not_closed(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> bool:
     """A frame other than close, of a peer that has to close."""
     body = case.record.frame.body
     if isinstance(body, End):
@@ -328,38 +342,42 @@ def _not_closed(case: Case, offence: Offence, certainty: i64) -> bool:
         return False
     elif isinstance(body, (Open, Begin)) and certainty != CERTAIN:
         return False
-    RULES[offence.rule](case, offence, certainty)
+    RULES[pending_error.rule](case, pending_error, certainty)
     return True
 
 
-def _not_detached(case: Case, offence: Offence, session: SessionEnd, certainty: i64) -> bool:
+def _not_detached(
+    case: Case, pending_error: PendingErrorResponse, session: SessionEnd, certainty: i64
+) -> bool:
     """A frame on the session of a peer that has to detach a link."""
     body = case.record.frame.body
-    link = session.peer_handles.get(int(offence.handle))
-    if link is None or link.peer_attach_end >= offence.end:
+    link = session.peer_handles.get(int(pending_error.handle))
+    if link is None or link.peer_attach_end >= pending_error.end:
         return True  # the other side has detached it: what follows answers that
     case.link = link
     if isinstance(body, Detach):
         if session.handles.get(body.handle or 0) is not link:
             return False
         error = body.error
-        if offence.rule == "amqp10/L-REDUCE-REACT":
-            if error is not None and error.condition != offence.condition:
-                detach_with_another_error(case, offence, POSSIBLE)
-        elif error is None or (offence.rule == "amqp10/L-STEAL" and error.condition != offence.condition):
-            RULES[offence.rule](case, offence, POSSIBLE)
+        if pending_error.rule == "amqp10/L-REDUCE-REACT":
+            if error is not None and error.condition != pending_error.condition:
+                detach_with_another_error(case, pending_error, POSSIBLE)
+        elif error is None or (
+            pending_error.rule == "amqp10/L-STEAL" and error.condition != pending_error.condition
+        ):
+            RULES[pending_error.rule](case, pending_error, POSSIBLE)
         return True
-    if offence.tolerable or not _about(session, link, offence, body):
+    if pending_error.tolerable or not _about(session, link, pending_error, body):
         return False
-    RULES[offence.rule](case, offence, certainty)
+    RULES[pending_error.rule](case, pending_error, certainty)
     return True
 
 
-def _about(session: SessionEnd, link: LinkEnd, offence: Offence, body: object) -> bool:
+def _about(session: SessionEnd, link: LinkEnd, pending_error: PendingErrorResponse, body: object) -> bool:
     """Whether a frame is for the link, or of the delivery with which it was offended."""
     if isinstance(body, (Flow, Transfer)):
         return body.handle is not None and session.handles.get(body.handle) is link
-    if isinstance(body, Disposition) and body.role and body.first is not None and offence.delivery >= 0:
+    if isinstance(body, Disposition) and body.role and body.first is not None and pending_error.delivery >= 0:
         last = body.first if body.last is None else body.last
-        return (offence.delivery - body.first) & 0xFFFFFFFF <= (last - body.first) & 0xFFFFFFFF
+        return (pending_error.delivery - body.first) & 0xFFFFFFFF <= (last - body.first) & 0xFFFFFFFF
     return False

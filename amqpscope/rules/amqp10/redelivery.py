@@ -4,13 +4,13 @@ A message is the same if it has the same message-id and the same bare message. N
 possible: it may have been sent to the server a second time.
 """
 
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import LinkEnd
-from amqpscope.tracking.amqp10.passage import passage
+from amqpscope.tracking.amqp10.message_digest import message_digest
 from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count, says_first
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transaction_names import named_in
-from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released, Source
 from dissectors.amqp10.values import Map
@@ -291,7 +291,7 @@ def judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Messa
     source = attach.source
     if not isinstance(source, Source) or not message.outline():
         return
-    passed = passage(case.record, message, link.name)
+    passed = message_digest(case.record, message, link.name)
     fate = None if passed is None else me.fates.get(passed.message_id)
     if passed is None or fate is None or not fate.is_of(passed):
         return

@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Final
 
 from amqpscope.limits import MAX_REFUSED
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import POSSIBLE
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import DURABLE, OPTED, RESERVED

@@ -1,9 +1,9 @@
 """What a receiver says of deliveries that are resumed (transport.xml, "Resuming Deliveries")."""
 
+from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome, state_name
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Attach, Disposition
 from dissectors.wire import i64

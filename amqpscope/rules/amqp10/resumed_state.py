@@ -15,11 +15,11 @@ Deliveries Using Delivery States", whose example has fourteen of them):
 null stands for the position 0, 0.
 """
 
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome, position, state_name, told
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.tracking.amqp10.link import LinkEnd
-from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
 

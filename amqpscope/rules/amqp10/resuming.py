@@ -5,11 +5,11 @@ resume flag; what the receiver's has not, the receiver ignores. How a delivery g
 `rules.amqp10.resumed_state`.
 """
 
+from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10 import resumed_state
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.link import attach_read
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
-from amqpscope.tracking.knowledge import CERTAIN
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64

@@ -1,16 +1,16 @@
 """Links that are attached again on a later connection (transport.xml, "Establishing or Resuming a Link")."""
 
-from amqpscope.finding import Finding
-from amqpscope.model import Connection
-from amqpscope.tracking.amqp10.account import LinkAccount
-from amqpscope.tracking.knowledge import POSSIBLE
+from amqpscope.model.certainty import POSSIBLE
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
+from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
 from dissectors.wire import i64
 
 __all__ = ["judge_resumption"]
 
 
 def attached_without_what_was_left(
-    left: LinkAccount, earlier: Connection, account: LinkAccount, connection: Connection, lacking: int
+    left: LinkResumeState, earlier: Connection, account: LinkResumeState, connection: Connection, lacking: int
 ) -> Finding:
     """A link is attached on a new connection without naming all that was left unsettled on the one before.
 
@@ -36,7 +36,7 @@ def attached_without_what_was_left(
 
 
 def judge_resumption(
-    left: LinkAccount, earlier: Connection, ended: i64, account: LinkAccount, connection: Connection
+    left: LinkResumeState, earlier: Connection, ended: i64, account: LinkResumeState, connection: Connection
 ) -> Finding | None:
     """How a link is attached again, beside what was left of it.
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final
 
-from amqpscope.model import CLIENT
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.connection import frame_before_header
 from amqpscope.rules.amqp10.proof import proved
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.interface import Problem

@@ -1,14 +1,14 @@
 """Sessions: channels, windows and transfer-ids (transport.xml, "sessions")."""
 
 from amqpscope.limits import MAX_SESSIONS_SEARCHED
-from amqpscope.model import Spot
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp10 import window
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.reaction import offend
 from amqpscope.tracking.amqp10.link import UNKNOWN
-from amqpscope.tracking.amqp10.offence import DETACH
+from amqpscope.tracking.amqp10.pending_error import DETACH
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Attach, Begin, Flow
 
@@ -156,7 +156,7 @@ def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
     if body.remote_channel is None and me.unasked is None and len(me.peer_sessions) <= MAX_SESSIONS_SEARCHED:
         for asked in me.peer_sessions.values():
             if asked.begin is None and asked.state == "BEGIN_RCVD":
-                me.unasked = Spot.of(case.record)
+                me.unasked = FrameRef.of(case.record)
                 me.unasked_end = asked.peer_begin_end
                 return
 

@@ -1,11 +1,11 @@
 """What both ends say of deliveries after them: dispositions (transport.xml, "Transferring a Message")."""
 
+from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd, among
-from amqpscope.tracking.knowledge import CERTAIN
 from amqpscope.tracking.serial import nearest, raw
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.composite import Composite

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.outcomes import foreign
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from dissectors.amqp10.composite import Composite, sent_name
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach

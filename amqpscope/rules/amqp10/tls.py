@@ -1,8 +1,8 @@
 """TLS inside an AMQP connection: what its first record shows in clear (security.xml, "tls")."""
 
-from amqpscope.model import CLIENT
+from amqpscope.model.certainty import POSSIBLE
+from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.tracking.knowledge import POSSIBLE
 from dissectors.tls import TlsHello
 
 __all__ = ["judge_hello"]

@@ -4,12 +4,12 @@ What is said on control links is judged in `control_link`, what comes of work un
 named, in `transactional_work`.
 """
 
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.control import Control, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transaction_names import asked_of, named_in
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from dissectors.amqp10.performatives import Disposition, Flow, Transfer
 from dissectors.amqp10.transactions import Declared
 from dissectors.amqp10.values import Raw

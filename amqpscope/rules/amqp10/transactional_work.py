@@ -1,6 +1,7 @@
 """Work under transactions: posting, acquiring, retiring (transactions.xml, "txn-work")."""
 
 from amqpscope.limits import ANSWER_PATIENCE
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.tracking.amqp10.control import Transaction
@@ -8,7 +9,6 @@ from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transaction_names import named_in
 from amqpscope.tracking.amqp10.work import Work, among_raw
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10.transactions import TransactionalState

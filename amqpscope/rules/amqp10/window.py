@@ -1,9 +1,9 @@
 """The windows of a session: how many transfers each side takes and offers (transport.xml, "Session Flow
 Control")."""
 
+from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.session import FAR, SessionEnd
-from amqpscope.tracking.knowledge import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Flow
 from dissectors.wire import i64

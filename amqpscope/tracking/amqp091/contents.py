@@ -11,7 +11,7 @@ import zlib
 from typing import Any, Final
 
 from amqpscope.limits import MAX_PASSED_HEADER, MAX_PASSED_OCTETS, MIN_TELLING_BODY
-from amqpscope.model import Connection, Spot
+from amqpscope.model.records import Connection, FrameRef
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_MESSAGE_ID
 from dissectors.wire import i64
@@ -55,10 +55,10 @@ class Content:
     fate: how it ended, "" if nothing says so; over (ns), over_known: when, and what the client had then.
     """
 
-    def __init__(self, connection: Connection, published: bool, spot: Spot, end: i64, known: i64) -> None:
+    def __init__(self, connection: Connection, published: bool, spot: FrameRef, end: i64, known: i64) -> None:
         self.connection: Connection = connection
         self.published: bool = published
-        self.spot: Spot = spot
+        self.spot: FrameRef = spot
         self.end: i64 = end
         self.known: i64 = known
         self.life: int = 0
@@ -81,7 +81,7 @@ class Content:
         self.over: i64 = -1
         self.over_known: i64 = -1
         # Where the server says that there is no such delivery, when the client settles it.
-        self.refusal: Spot | None = None
+        self.refusal: FrameRef | None = None
         # While it comes: octets of the body so far.
         self.seen: i64 = 0
 
@@ -140,14 +140,14 @@ class Content:
     def load(state: tuple[Any, ...], connection: Connection) -> "Content":
         """What `dump` gave, as an object again."""
         (published, spot, end, known, life), way, traits, about, fate, refusal = state
-        content = Content(connection, published, Spot.load(spot), end, known)
+        content = Content(connection, published, FrameRef.load(spot), end, known)
         content.life = life
         content.exchange, content.key, content.tag, content.consumer, content.queue = way
         content.redelivered, content.no_ack, content.no_local = traits
         content.identity, content.named, content.size, content.sum = about[:4]
         content.priority, content.flags, content.octets = about[4:]
         content.fate, content.over, content.over_known, content.seen = fate
-        content.refusal = None if refusal is None else Spot.load(refusal)
+        content.refusal = None if refusal is None else FrameRef.load(refusal)
         return content
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ an acknowledgement, which names a delivery; a confirm, which names a message.
 
 from typing import Any, Final
 
-from amqpscope.model import CLIENT, FrameRecord, Spot
+from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
@@ -146,10 +146,10 @@ class Endpoint(Recipient):
         # The channel on which a return is on its way to it, and its content header is not yet.
         self.returning: i64 = -1
         self.frames: i64 = 0
-        self.opening: Spot | None = None
+        self.opening: FrameRef | None = None
         self.began_well: bool = True
-        self.unfinished: Spot | None = None
-        self.offence: str = ""
+        self.unfinished: FrameRef | None = None
+        self.pending_error: str = ""
         self.offence_end: i64 = 0
         self.offence_packet: i64 = 0
         self.last_time: i64 = 0
@@ -242,11 +242,11 @@ class Endpoint(Recipient):
         end = frame.offset + frame.size
         self.sent_end = end
         if self.frames == 0 and record.started:
-            self.opening = Spot.of(record)
+            self.opening = FrameRef.of(record)
             self.began_well = not begins_otherwise(frame)
         self.frames += 1
         if frame.problems and frame.problems[-1].code == "incomplete":
-            self.unfinished = Spot.of(record)
+            self.unfinished = FrameRef.of(record)
         if self.frames > 1 and record.time - self.last_time > self.silent_until - self.silent_since:
             self.silent_since = self.last_time
             self.silent_until = record.time
@@ -356,7 +356,7 @@ class Endpoint(Recipient):
         return (
             (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
-            (self.offence, int(self.offence_end), int(self.offence_packet)),
+            (self.pending_error, int(self.offence_end), int(self.offence_packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
             (int(self.silent_since), int(self.silent_until)),
             (int(self.tuned_time), int(self.blocked_time), int(self.returning)),
@@ -368,15 +368,17 @@ class Endpoint(Recipient):
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
         """What `dump` gave, as an object again."""
-        (peer, whole, sent_end, frames, began_well, torn), spots, offence, last, silent, times = state[:6]
+        (peer, whole, sent_end, frames, began_well, torn), spots, pending_error, last, silent, times = state[
+            :6
+        ]
         knowledge, view, inbox = state[6:]
         endpoint = Endpoint(peer)
         endpoint.torn = torn
         endpoint.began_well = began_well
         opening, unfinished = spots
-        endpoint.offence, endpoint.offence_end, endpoint.offence_packet = offence
-        endpoint.opening = None if opening is None else Spot.load(opening)
-        endpoint.unfinished = None if unfinished is None else Spot.load(unfinished)
+        endpoint.pending_error, endpoint.offence_end, endpoint.offence_packet = pending_error
+        endpoint.opening = None if opening is None else FrameRef.load(opening)
+        endpoint.unfinished = None if unfinished is None else FrameRef.load(unfinished)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could, endpoint.broken_at = last
         endpoint.silent_since, endpoint.silent_until = silent

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from amqpscope.model import Connection
+from amqpscope.model.records import Connection
 from amqpscope.tracking.amqp091.contents import Content
-from amqpscope.tracking.amqp091.deeds import Deed
+from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
 
@@ -31,7 +31,7 @@ class Summary(ConnectionSummary):
         ended: i64,
         over: bool,
         whole: bool,
-        deeds: list[Deed],
+        operations: list[TopologyOperation],
         contents: list[Content],
         all_contents: bool,
     ) -> None:
@@ -41,13 +41,13 @@ class Summary(ConnectionSummary):
         self.ended: i64 = ended
         self.over: bool = over
         self.whole: bool = whole
-        self.deeds: list[Deed] = deeds
+        self.operations: list[TopologyOperation] = operations
         self.contents: list[Content] = contents
         self.all_contents: bool = all_contents
 
     @property
     def weight(self) -> int:
-        return 1 + (len(self.deeds) + len(self.contents)) // _DEEDS_A_LINK
+        return 1 + (len(self.operations) + len(self.contents)) // _DEEDS_A_LINK
 
     @property
     def rabbitmq(self) -> bool:
@@ -60,15 +60,15 @@ class Summary(ConnectionSummary):
             self.connection.dump(),
             (self.virtual_host, self.product),
             (int(self.ended), self.over, self.whole),
-            tuple(deed.dump() for deed in self.deeds),
+            tuple(operation.dump() for operation in self.operations),
             (tuple(content.dump() for content in self.contents), self.all_contents),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Summary":
         """What `dump` gave, as an object again."""
-        about, (virtual_host, product), (ended, over, whole), deeds, (contents, everything) = state
+        about, (virtual_host, product), (ended, over, whole), operations, (contents, everything) = state
         connection = Connection.load(about)
-        loaded = [Deed.load(deed, connection) for deed in deeds]
+        loaded = [TopologyOperation.load(operation, connection) for operation in operations]
         kept = [Content.load(content, connection) for content in contents]
         return Summary(connection, virtual_host, product, ended, over, whole, loaded, kept, everything)

@@ -9,7 +9,7 @@ Sources: transactions.xml, "coordination", "txn-declare", "txn-discharge".
 from typing import Any
 
 from amqpscope.tracking.amqp10.link import UNKNOWN
-from amqpscope.tracking.roll import Roll
+from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.wire import i64
 
 __all__ = ["Control", "Request", "Transaction"]
@@ -104,7 +104,7 @@ class Transaction:
         self.partial: i64 = 0
         self.mixed: i64 = 0
 
-    def dump(self, controls: Roll) -> tuple[object, ...]:
+    def dump(self, controls: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, its control link by number."""
         return (
             controls.number(self.control),
@@ -143,7 +143,7 @@ class Request:
         self.transaction: Transaction | None = transaction
         self.answered: bool = False
 
-    def dump(self, controls: Roll, transactions: Roll) -> tuple[object, ...]:
+    def dump(self, controls: ObjectIds, transactions: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, its control link and its transaction by number."""
         control = controls.number(self.control)
         transaction = None if self.transaction is None else transactions.number(self.transaction)

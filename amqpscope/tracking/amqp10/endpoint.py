@@ -31,15 +31,15 @@ from amqpscope.limits import (
     MAX_PASSED_OCTETS,
     MAX_STATED,
 )
-from amqpscope.model import SERVER, FrameRecord, Spot
-from amqpscope.tracking.amqp10.account import LinkAccount
+from amqpscope.model.records import SERVER, FrameRecord, FrameRef
+from amqpscope.tracking.amqp10.endpoint_state import NO_CHANNEL
 from amqpscope.tracking.amqp10.legibility import name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
-from amqpscope.tracking.amqp10.passage import passage
+from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
+from amqpscope.tracking.amqp10.message_digest import message_digest
 from amqpscope.tracking.amqp10.receiving import Receiving
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.standing import NO_CHANNEL
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.frame import ProtocolHeader
@@ -63,7 +63,7 @@ __all__ = ["Endpoint"]
 
 
 class Endpoint(Receiving):
-    """One end of an AMQP 1.0 connection: see `Standing` for what is known of it."""
+    """One end of an AMQP 1.0 connection: see `EndpointState` for what is known of it."""
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint":
@@ -179,7 +179,7 @@ class Endpoint(Receiving):
             return
         link = session.handles.pop(detach.handle, None)
         if link is not None:
-            link.send_detach(detach, Spot.of(record))
+            link.send_detach(detach, FrameRef.of(record))
             self.leave_link(session, link.name)
             link.handle = UNKNOWN
             session.free(detach.handle, link)
@@ -267,9 +267,9 @@ class Endpoint(Receiving):
         ):
             self.all_passages = False
             return
-        passed = passage(record, message, delivery.link.name)
+        passed = message_digest(record, message, delivery.link.name)
         if passed is not None:
-            self.passages.append(passed)
+            self.digests.append(passed)
             self.allowance.left -= 1
             if self.peer == SERVER and delivery.number != UNKNOWN:
                 attach = delivery.link.attach
@@ -304,7 +304,7 @@ class Endpoint(Receiving):
         """If the stream ended inside this frame, that is to be told once it is known how it ended."""
         for problem in record.frame.problems:
             if problem.code == "incomplete":
-                self.unfinished = Spot.of(record)
+                self.unfinished = FrameRef.of(record)
                 self.unfinished_reason = problem.reason
 
     # What its frames prove
@@ -358,7 +358,7 @@ class Endpoint(Receiving):
         if account is None:
             if len(self.accounts) >= MAX_LINK_ACCOUNTS:
                 return
-            account = LinkAccount(name, Spot.of(record))
+            account = LinkResumeState(name, FrameRef.of(record))
             account.attached(attach)
             self.accounts[name] = account
         account.follow(attach)

@@ -16,10 +16,10 @@ Sources: transport.xml, "Links", "Flow Control", "Transferring a Message".
 from typing import Any, Final
 
 from amqpscope.limits import MAX_STATED
-from amqpscope.model import Spot
+from amqpscope.model.records import FrameRef
 from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
 from amqpscope.tracking.knowledge import NO_SERIAL, UNBASED, Limits
-from amqpscope.tracking.roll import Roll
+from amqpscope.tracking.object_ids import ObjectIds
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.messaging import Source
 from dissectors.amqp10.performatives import Attach, Detach, Flow, Transfer
@@ -65,7 +65,7 @@ class Delivery:
         self.state: object = None
         self.receiver_state: object = None
 
-    def dump(self, links: Roll) -> tuple[object, ...]:
+    def dump(self, links: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, its link by number."""
         return (
             links.number(self.link),
@@ -135,9 +135,9 @@ class LinkEnd:
         self.peer_closed: bool = False
         self.peer_detach_end: i64 = UNKNOWN
         # Its own detach that did not close, though it could know that the other end's did.
-        self.half_closed: Spot | None = None
+        self.half_closed: FrameRef | None = None
         # An attach in the same role as the other end's, while that one's waited for its answer.
-        self.misanswered: Spot | None = None
+        self.misanswered: FrameRef | None = None
         # Its attach answers the other end's; how many frames the endpoint had sent by then; whether it was
         # told that no detach follows.
         self.answers: bool = False
@@ -290,7 +290,7 @@ class LinkEnd:
         self.drain_end = UNKNOWN
         self.drain_limit = UNKNOWN
 
-    def send_detach(self, detach: Detach, spot: Spot) -> None:
+    def send_detach(self, detach: Detach, spot: FrameRef) -> None:
         """This end sends detach, which stands at `spot`."""
         if self.state == "DETACH_RCVD" and self.peer_closed and detach.closed is not True:
             self.half_closed = spot
@@ -455,7 +455,7 @@ class LinkEnd:
 
     # Between processes
 
-    def dump(self, deliveries: Roll) -> tuple[object, ...]:
+    def dump(self, deliveries: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, its deliveries by number."""
         return (
             (self.name, self.sender, self.state, self.whole, int(self.handle)),
@@ -503,8 +503,8 @@ class LinkEnd:
         link.peer_handle = peer_attach[3]
         link.closed, link.peer_closed, link.peer_detach_end, link.asked = ends
         link.failed, link.peer_failed, link.echo_end, link.echo_time, link.echo_packet = failed
-        link.half_closed = None if half_closed is None else Spot.load(half_closed)
-        link.misanswered = None if misanswered is None else Spot.load(misanswered)
+        link.half_closed = None if half_closed is None else FrameRef.load(half_closed)
+        link.misanswered = None if misanswered is None else FrameRef.load(misanswered)
         link.answers, link.attach_frame, link.refusal_told, link.freed_handle, link.mixed = answers
         link.continued, link.bare_limit, link.available, link.offered = counted
         link.told_count, link.told_total, link.told_end = told

@@ -3,7 +3,7 @@
 Sources: messaging.xml, "source", field outcomes; types.xml, "descriptor-values".
 """
 
-from amqpscope.tracking.knowledge import CERTAIN, POSSIBLE
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from dissectors.amqp10.messaging import Source
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.values import Symbol

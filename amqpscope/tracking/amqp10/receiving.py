@@ -5,11 +5,11 @@ Of what is on its way (`deliver`) it gets each frame once it can have arrived (`
 """
 
 from amqpscope.limits import MAX_STATED, MAX_UNANSWERED
-from amqpscope.model import SERVER, FrameRecord
+from amqpscope.model.records import SERVER, FrameRecord
+from amqpscope.tracking.amqp10.endpoint_state import NO_CHANNEL, EndpointState, doubt
 from amqpscope.tracking.amqp10.legibility import NOTHING, name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.standing import NO_CHANNEL, Standing, doubt
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.inbox import Arrival
 from amqpscope.tracking.serial import nearest
@@ -33,7 +33,7 @@ from dissectors.wire import i64
 __all__ = ["Receiving", "named_by"]
 
 
-class Receiving(Standing):
+class Receiving(EndpointState):
     """One end of a connection, as far as it receives."""
 
     def deliver(self, record: FrameRecord, unread: i64 = NOTHING) -> None:

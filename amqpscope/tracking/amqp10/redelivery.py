@@ -1,7 +1,7 @@
 """What became of a message that an endpoint sent, in case it sends it again on the same connection.
 
 A distribution node sends a message to one receiver and, by what that says of it, to another one or never
-again. Of the first messages that a server sent with an id (see `passage`) it is kept what was said of them:
+again. Of the first messages that a server sent with an id (see `message_digest`) it is kept what was said of them:
 a message that comes again with the same id and the same bare message is held against it. Clients are no
 distribution nodes: what they send again they may mean to.
 
@@ -10,8 +10,8 @@ Sources: messaging.xml, "Message States", "delivery-state"; "addressing", source
 
 from typing import Any
 
-from amqpscope.model import Spot
-from amqpscope.tracking.amqp10.passage import Passage
+from amqpscope.model.records import FrameRef
+from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Header
 from dissectors.amqp10.portable import dump_value, load_value
@@ -48,7 +48,9 @@ class Fate:
     received. settled: by either end. gone: its link was left before.
     """
 
-    def __init__(self, passed: Passage, session: i64, number: i64, address: object, settled: bool) -> None:
+    def __init__(
+        self, passed: MessageDigest, session: i64, number: i64, address: object, settled: bool
+    ) -> None:
         self.message_id: bytes = passed.message_id
         self.sections: bytes = passed.sections
         self.sums: tuple[int, ...] = passed.sums
@@ -63,7 +65,7 @@ class Fate:
         self.presettled: bool = settled
         self.gone: bool = False
 
-    def is_of(self, passed: Passage) -> bool:
+    def is_of(self, passed: MessageDigest) -> bool:
         """Whether a message that is sent now is the same one."""
         return self.sections == passed.sections and self.sums == passed.sums
 
@@ -79,7 +81,9 @@ class Fate:
     def load(state: tuple[Any, ...]) -> "Fate":
         """What `dump` gave, as an object again."""
         about, where, told = state
-        fate = Fate(Passage(Spot(0, 0, 0, 0, "", -1), b"", b"", b"", b"", (), ""), 0, 0, None, False)
+        fate = Fate(
+            MessageDigest(FrameRef(0, 0, 0, 0, "", -1), b"", b"", b"", b"", (), ""), 0, 0, None, False
+        )
         fate.message_id, fate.sections, fate.sums, fate.link, fate.packet, fate.count = about
         fate.session, fate.number = where[:2]
         fate.address = load_value(where[2])

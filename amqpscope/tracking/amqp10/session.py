@@ -23,7 +23,7 @@ from amqpscope.limits import MAX_STATED, MAX_UNPROVED
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
 from amqpscope.tracking.knowledge import NO_SERIAL, Limits
-from amqpscope.tracking.roll import Roll
+from amqpscope.tracking.object_ids import ObjectIds
 from amqpscope.tracking.serial import nearest
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.performatives import Begin, Disposition, End, Flow, Transfer
@@ -386,8 +386,8 @@ class SessionEnd:
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values, its links and deliveries each once."""
-        links = Roll()
-        deliveries = Roll()
+        links = ObjectIds()
+        deliveries = ObjectIds()
         tables = (
             tuple((handle, links.number(link)) for handle, link in self.handles.items()),
             tuple((handle, links.number(link)) for handle, link in self.peer_handles.items()),

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from amqpscope.model import Connection
-from amqpscope.tracking.amqp10.account import LinkAccount
-from amqpscope.tracking.amqp10.passage import Passage
+from amqpscope.model.records import Connection
+from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
+from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
 
@@ -25,16 +25,16 @@ class Summary(ConnectionSummary):
         containers: tuple[str, str],
         ended: i64,
         whole: bool,
-        links: tuple[list[LinkAccount], list[LinkAccount]],
-        passages: tuple[list[Passage], list[Passage]],
+        links: tuple[list[LinkResumeState], list[LinkResumeState]],
+        digests: tuple[list[MessageDigest], list[MessageDigest]],
         all_passages: tuple[bool, bool],
     ) -> None:
         super().__init__(connection)
         self.containers: tuple[str, str] = containers
         self.ended: i64 = ended
         self.whole: bool = whole
-        self.links: tuple[list[LinkAccount], list[LinkAccount]] = links
-        self.passages: tuple[list[Passage], list[Passage]] = passages
+        self.links: tuple[list[LinkResumeState], list[LinkResumeState]] = links
+        self.digests: tuple[list[MessageDigest], list[MessageDigest]] = digests
         self.all_passages: tuple[bool, bool] = all_passages
 
     @property
@@ -49,16 +49,16 @@ class Summary(ConnectionSummary):
             int(self.ended),
             self.whole,
             tuple(tuple(account.dump() for account in accounts) for accounts in self.links),
-            tuple(tuple(passed.dump() for passed in passages) for passages in self.passages),
+            tuple(tuple(passed.dump() for passed in digests) for digests in self.digests),
             self.all_passages,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Summary":
         """What `dump` gave, as an object again."""
-        connection, containers, ended, whole, links, passages, all_passages = state
-        first, second = ([LinkAccount.load(account) for account in accounts] for accounts in links)
-        to, fro = ([Passage.load(passed) for passed in passages] for passages in passages)
+        connection, containers, ended, whole, links, digests, all_passages = state
+        first, second = ([LinkResumeState.load(account) for account in accounts] for accounts in links)
+        to, fro = ([MessageDigest.load(passed) for passed in digests] for digests in digests)
         return Summary(
             Connection.load(connection), containers, ended, whole, (first, second), (to, fro), all_passages
         )

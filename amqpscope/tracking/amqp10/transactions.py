@@ -24,7 +24,7 @@ Sources: transactions.xml, "txn-declare", "txn-discharge", "txn-work", "coordina
 from typing import Any, Final
 
 from amqpscope.limits import MAX_ASKED, MAX_OVER_TRANSACTIONS, MAX_TRANSACTIONS, MAX_WORK
-from amqpscope.model import FrameRecord
+from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.control import Control, Request, Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.legibility import obscure
@@ -33,7 +33,7 @@ from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transaction_names import asked_of, named_in, request_in
 from amqpscope.tracking.amqp10.work import Asked, Work, Works, among_raw
-from amqpscope.tracking.roll import Roll
+from amqpscope.tracking.object_ids import ObjectIds
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Received, Rejected, Source
@@ -516,8 +516,8 @@ class Ledger:
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values, control links and transactions by number."""
-        controls = Roll()
-        transactions = Roll()
+        controls = ObjectIds()
+        transactions = ObjectIds()
         for control in self.controls:
             controls.number(control)
         names = tuple((peer, txn, transactions.number(one)) for (peer, txn), one in self.transactions.items())

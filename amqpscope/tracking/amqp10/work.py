@@ -11,7 +11,7 @@ from typing import Any
 from amqpscope.limits import MAX_WORK
 from amqpscope.tracking.amqp10.control import Request, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN
-from amqpscope.tracking.roll import Roll
+from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.wire import i64
 
@@ -38,7 +38,7 @@ class Work:
         self.outcome: object = None
         self.stated_end: i64 = UNKNOWN
 
-    def dump(self, transactions: Roll) -> tuple[object, ...]:
+    def dump(self, transactions: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, its transactions by number."""
         return (
             (self.link, int(self.packet), int(self.stated_end)),
@@ -116,7 +116,7 @@ class Works:
         if deliveries is not None:
             self.size -= len(deliveries)
 
-    def dump(self, transactions: Roll) -> tuple[object, ...]:
+    def dump(self, transactions: ObjectIds) -> tuple[object, ...]:
         """All of them as plain values, their transactions by number."""
         return tuple(
             (key, tuple((number, one.dump(transactions)) for number, one in some.items()))
@@ -146,7 +146,7 @@ class Asked:
         self.limit: i64 = UNKNOWN
         self.odd: bool = False
 
-    def dump(self, transactions: Roll) -> tuple[object, ...]:
+    def dump(self, transactions: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, its transactions by number."""
         named = tuple(transactions.number(one) for one in self.transactions)
         return (named, tuple(self.ends), int(self.limit), self.odd)

@@ -12,8 +12,8 @@ from support.dialogue091 import Dialogue091
 from support.screen import SECOND, fed, later, painted, picture
 from support.tcp_writer import Capture
 
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcap import PcapReader
-from amqpscope.connections import ConnectionTable
 from amqpscope.report.printable import cells
 from amqpscope.report.top import model as bounds
 from amqpscope.report.top.rows import MAX_LINES_OF_OTHERS
@@ -379,7 +379,7 @@ def test_portraits_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest
     view = TopView("lo")
     for turn in range(1, 8):
         view.update(turn * SECOND, table.open_connections())
-        made = [row for row in view.model.rows.values() if row.portrait is not None]
+        made = [row for row in view.model.rows.values() if row.snapshot is not None]
         # The picked one's, which there is from the second time on, and one more.
         assert len(made) == min(turn, len(dialogues))
 

@@ -1,0 +1,531 @@
+"""The whole analysis of one TCP connection, from segments to frames. Sans-IO; time is an argument.
+
+This is the one place that knows the order of the layers:
+
+    segment -> reassembly -> (transport) -> side: detection -> dissector -> frames with their evidence
+        -> (judge: endpoint states, rules -> findings)
+
+`ConnectionAnalysis` is fed with the connection's segments in the order of the capture and appends a
+`FrameRecord` for every frame to `out`; if it is to judge, also a `Finding` for every rule broken to
+`findings`.
+
+**Which protocol.** Each direction is told by its octets (`amqpscope.analysis.detection`). As soon as one speaks a
+protocol that is decoded, that is the connection's, and the other one is expected to speak it, too, unless its
+own octets say otherwise: what it says in another protocol, and octets that nothing is known to begin like,
+become skipped frames. When both rest the connection is ignored. Which rules it is judged by is settled with
+its protocol; a header of a version that is not decoded waits until then.
+
+**What stands before.** A load balancer may tell the server in a PROXY header who the client is
+(`amqpscope.analysis.proxy`): the client's stream begins behind it.
+
+**Who is the client.** The sender of SYN. If that was not captured some frames tell (SASL, most methods of
+0-9-1), so the records of those that do not wait until one has come that does, or settles that none will
+(`settle_client`).
+
+`dump()` gives the whole state between two calls as plain values, `load()` goes on from it: compiled
+objects do not pickle, and a connection may be continued in another process.
+"""
+
+from typing import Final
+
+from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
+from amqpscope.analysis.layer import PlainStream
+from amqpscope.analysis.proxy import ProxyLayer, may_begin
+from amqpscope.limits import MAX_WAITING_RECORDS
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import ConnectionNotes, Note
+from amqpscope.model.records import Connection, Counter, FrameRecord, endpoint
+from amqpscope.reassembly.client import client_direction
+from amqpscope.reassembly.connection import TcpConnection
+from amqpscope.rules.judge import Judge
+from amqpscope.rules.judges import load_judge, new_judge
+from amqpscope.tracking.correlation_budget import CorrelationBudget
+from amqpscope.tracking.summaries import load_summary
+from amqpscope.tracking.summary import ConnectionSummary
+from dissectors.detect import UNKNOWN
+from dissectors.interface import Assembler, Frame
+from dissectors.protocols import PROTOCOLS
+from dissectors.proxy import ProxyHeader
+from dissectors.wire import i64
+
+__all__ = ["ConnectionAnalysis"]
+
+_DUMP_VERSION = 17
+
+_NO_DOUBTS: Final = (-1, -1)
+
+
+class ConnectionAnalysis(FrameSink):
+    """One TCP connection. Feed it with `segment`, end it with `finish`, take the records from `out`.
+
+    out: where frame records are appended; may be shared by all connections of a capture. None: only findings
+    are wanted, and a record is gone when it was judged.
+    notes: where notes about the capture are appended. messages: put messages together.
+    findings: where findings are appended, None to judge nothing. Judging needs messages. context: give
+    findings the frames around them. allowance: of messages that are kept for other connections.
+    counter: takes the frames instead, once it is known who sends them; then `out` has only those before.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        out: list[FrameRecord] | None,
+        notes: list[Note],
+        messages: bool,
+        findings: list[Finding] | None = None,
+        context: bool = False,
+        allowance: CorrelationBudget | None = None,
+        counter: Counter | None = None,
+    ) -> None:
+        self.connection: Connection = connection
+        self.counter: Counter | None = counter
+        self.out: list[FrameRecord] | None = out
+        self.notes: ConnectionNotes = ConnectionNotes(connection, notes)
+        self.messages: bool = messages
+        self.findings: list[Finding] | None = findings
+        # Where findings go at once, too, and again when the other peer has reacted.
+        self.fresh: list[Finding] | None = None
+        self.amended: list[Finding] | None = None
+        self.context: bool = context
+        self.allowance: CorrelationBudget | None = allowance
+        # Comes with the first frame: most connections of a scan, or of a flood, have none.
+        self.judge: Judge | None = None
+        # Its protocol is one that is decoded.
+        self.named: bool = False
+        # Both streams are over and judged, and this is what they left to those after.
+        self.concluded: bool = False
+        self.left: ConnectionSummary | None = None
+        # Neither direction speaks anything that is analysed: segments are only counted.
+        self.ignored: bool = False
+        # The table does not keep it.
+        self.forgotten: bool = False
+        # How many connections of its table began before it. The table's, too.
+        self.order: i64 = 0
+        # Which directions have sent FIN (1 and 2), both for RST. The table's; see there.
+        self.closing: i64 = 0
+        # Records that wait until it is known who the client is.
+        self.waiting: list[FrameRecord] = []
+        # Of each direction, the offset of the RST that its receiver may have taken, -1: of none.
+        self.doubts: tuple[int, int] = (-1, -1)
+        self.tcp: TcpConnection = TcpConnection(self)
+        connection.stalls = (self.tcp.stream(0).stalls, self.tcp.stream(1).stalls)
+        self.first: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(0))
+        self.second: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(1))
+        # What reassembly feeds: the sides, or a layer that is set in front of one.
+        self.first_entry: PlainStream = self.first
+        self.second_entry: PlainStream = self.second
+
+    def segment(
+        self,
+        direction: i64,
+        time: i64,
+        packet: i64,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        cut: i64,
+    ) -> None:
+        """One segment in capture order; see `TcpConnection.segment`."""
+        self.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
+
+    def finish(self, reason: str) -> None:
+        """No more segments will come: `capture` (it ended), `evicted`, `reused` (its ports were)."""
+        self.tcp.finish()
+        if self.connection.failed:
+            self.tcp.release()
+            return
+        if self.tcp.stream(0).ended == "rst" or self.tcp.stream(1).ended == "rst":
+            reason = "rst"  # ends the other direction too
+        self.first_entry.finish(reason)
+        self.second_entry.finish(reason)
+        connection = self.connection
+        if connection.client < 0:
+            self.set_client(-1)
+        self.give_waiting(True)
+        self.conclude()
+        if connection.protocol == "" and (
+            self.first.detection.looked_at() or self.second.detection.looked_at()
+        ):
+            connection.protocol = UNKNOWN
+        self.notes.finish()
+        self.first.release()
+        self.second.release()
+        # Nothing comes any more. What is let go of goes at once then, not when garbage is looked for.
+        self.tcp.release()
+        self.first.sink = _NOBODY
+        self.second.sink = _NOBODY
+
+    def give_up(self) -> None:
+        """An error of this program came up in here: nothing more is read of the connection.
+
+        What was found so far stands. Segments are still taken, for the connection's end has to be known.
+        """
+        self.ignored = True
+        self.concluded = True
+        self.left = None
+        self.waiting = []
+        judge = self.judge
+        self.judge = None
+        if judge is not None and self.findings is not None:
+            self.findings += judge.made
+        for side in (self.first, self.second):
+            side.release()
+            side.ended = "failed"
+            side.sink = _NOBODY
+        self.notes.finish()
+
+    # From reassembly
+
+    def data(
+        self,
+        direction: i64,
+        offset: i64,
+        buf: bytes,
+        start: i64,
+        end: i64,
+        packet: i64,
+        time: i64,
+        ack: i64,
+    ) -> None:
+        if self.ignored:
+            return
+        entry = self.first_entry if direction == 0 else self.second_entry
+        if offset == 0 and may_begin(buf, start, end) and self.may_be_proxied(direction):
+            entry = ProxyLayer(entry)
+            self.enter(direction, entry)
+        entry.data(offset, buf, start, end, packet, time, ack)
+
+    def gap(self, direction: i64, offset: i64, size: i64, packet: i64, time: i64) -> None:
+        if self.ignored:
+            return
+        entry = self.first_entry if direction == 0 else self.second_entry
+        entry.gap(offset, size, packet, time)
+        sender = endpoint(*self.connection.end(direction))
+        self.note(direction, "capture/gap", packet, time, f"{size} octets sent by {sender} were not captured")
+
+    def may_be_proxied(self, direction: i64) -> bool:
+        """Whether the octets at offset 0 of a direction are the first that the TCP client sent."""
+        return not self.tcp.stream(direction).midstream and self.tcp.opener() in (direction, -1)
+
+    def enter(self, direction: i64, entry: PlainStream) -> None:
+        """This takes a direction's octets from now on."""
+        if direction == 0:
+            self.first_entry = entry
+        else:
+            self.second_entry = entry
+
+    def proxied(self, direction: i64, header: ProxyHeader, packet: i64, time: i64) -> None:
+        self.enter(direction, self.first if direction == 0 else self.second)
+        self.connection.proxied = True
+        sender = endpoint(*self.connection.end(direction))
+        client = "it names no client"
+        if header.local:
+            client = "the load balancer speaks for itself"
+        elif header.source is not None:
+            client = f"the real client is {endpoint(*header.source)}"
+        about = f"a PROXY header (version {header.version}, {header.size} octets) sent by {sender}"
+        self.note(direction, "capture/proxy", packet, time, f"{about}: {client}")
+
+    def heard(self, direction: i64, acknowledged: i64) -> i64:
+        """An acknowledgement sent in a direction, without what stands before the other one's own octets."""
+        other = self.second if direction == 0 else self.first
+        return 0 if 0 < acknowledged <= other.detection.origin else acknowledged
+
+    def end(self, direction: i64, reason: str, packet: i64, time: i64) -> None:
+        side = self.first if direction == 0 else self.second
+        side.end_packet = packet
+        side.end_time = time
+        if direction == 0:
+            self.first_entry.finish(reason)
+        else:
+            self.second_entry.finish(reason)
+        if self.connection.client >= 0 and self.tcp.stream(1 - direction).ended:
+            self.conclude()
+
+    def conclude(self) -> None:
+        """Both streams are over: judge how they ended, and let go of all but what is left to others."""
+        if self.concluded:
+            return
+        self.concluded = True
+        self.first.release()
+        self.second.release()
+        judge = self.judge
+        if judge is None:
+            return
+        client = self.connection.client
+        if self.doubts != _NO_DOUBTS:
+            judge.doubt(self.settle_doubts(self.tcp.stream(0).acked, self.tcp.stream(1).acked))
+        for direction in (client, 1 - client):
+            stream = self.tcp.stream(direction)
+            side = self.first if direction == 0 else self.second
+            packet: i64 = side.end_packet
+            time: i64 = side.end_time
+            reason = stream.ended
+            if not reason:
+                reason = "capture"
+                packet = stream.packet
+                time = stream.time
+            judge.end(
+                direction,
+                reason,
+                packet,
+                time,
+                self.heard(direction, self.tcp.end_acknowledged(direction)),
+                self.tcp.ended_after(direction),
+            )
+        judge.finish()
+        self.left = judge.left()
+        self.judge = None
+
+    def doubt(self, direction: i64, offset: i64) -> None:
+        self.doubts = (int(offset), self.doubts[1]) if direction == 0 else (self.doubts[0], int(offset))
+
+    def settle_doubts(self, first: i64, second: i64) -> bool:
+        """So many octets of each stream are acknowledged: whether a peer may still have taken an RST."""
+        in_first, in_second = self.doubts
+        if first > in_first:
+            in_first = -1
+        if second > in_second:
+            in_second = -1
+        self.doubts = (in_first, in_second)
+        return self.doubts != _NO_DOUBTS
+
+    def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
+        self.notes.add(code, packet, time, detail)
+
+    # From the sides
+
+    def frame(
+        self,
+        direction: i64,
+        frame: Frame,
+        packet: i64,
+        time: i64,
+        last_packet: i64,
+        last_time: i64,
+        acknowledged: i64,
+    ) -> None:
+        connection = self.connection
+        connection.frames += 1
+        if connection.frames == 1:
+            connection.began = time
+        if frame.kind == "skipped" and frame.name == "tls":
+            connection.encrypted = True
+        counter = self.counter
+        if counter is not None and self.named and connection.client >= 0:
+            counter.count(frame, direction == connection.client)
+            return
+        own = self.first if direction == 0 else self.second
+        other = self.second if direction == 0 else self.first
+        if 0 < acknowledged <= other.detection.origin:
+            acknowledged = 0
+        record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+        assembler = own.assembler
+        if assembler is not None:
+            record.message = assembler.take(frame)
+        record.started = own.detection.whole
+        record.unseen = other.unclear()
+        decoder = own.decoder
+        if decoder is not None and decoder.wants_frames:
+            self.observe(frame)
+        if connection.client < 0 and not self.settle_client(direction, frame):
+            self.wait(record)
+        elif not self.named and self.may_wait():
+            self.wait(record)
+        else:
+            self.give(record)
+
+    def observe(self, frame: Frame) -> None:
+        """A frame may tell both decoders how to go on."""
+        for side in (self.first, self.second):
+            decoder = side.decoder
+            if decoder is not None:
+                decoder.observe(frame)
+
+    def assembler(self, protocol: str) -> Assembler | None:
+        return PROTOCOLS[protocol].assembler(self.out is not None) if self.messages else None
+
+    def spoken(self) -> str:
+        protocol = self.connection.protocol
+        return protocol if protocol in PROTOCOLS else ""
+
+    def name(self, direction: i64, protocol: str) -> None:
+        connection = self.connection
+        if not self.named:
+            self.named = True
+            connection.protocol = protocol
+            if connection.client >= 0:
+                self.give_waiting(False)
+        # What the other side has said comes before the frames of this one.
+        other = self.second if direction == 0 else self.first
+        other.expect(protocol)
+
+    def decided(self, direction: i64) -> None:
+        own = self.first if direction == 0 else self.second
+        protocol = own.detection.protocol
+        connection = self.connection
+        if protocol == "tls":
+            connection.encrypted = True
+        if not connection.protocol.startswith("amqp") and (protocol != UNKNOWN or connection.protocol == ""):
+            connection.protocol = protocol
+        self.notes.tell()
+
+    def stopped_looking(self) -> None:
+        # If both are not looked at, neither are their octets.
+        if not (self.first.detection.resting and self.second.detection.resting) or self.spoken():
+            return
+        self.ignored = not self.connection.protocol.startswith("amqp")
+        self.first.release()
+        self.second.release()
+
+    def spoken_by_both(self) -> str:
+        """What the connection counts as: its protocol, or two, as `amqp091>http`, the client's first.
+
+        Two where one of them speaks AMQP, and the other has said something in another protocol.
+        """
+        connection = self.connection
+        if not self.first.is_foreign() and not self.second.is_foreign():
+            return connection.protocol
+        first, second = self.first, self.second
+        if connection.client == 1:
+            first, second = second, first
+        return f"{first.protocol}>{second.protocol}"
+
+    # Who the client is, and what waits for that
+
+    def may_wait(self) -> bool:
+        """Whether one more record may wait."""
+        return len(self.waiting) < MAX_WAITING_RECORDS
+
+    def settle_client(self, direction: i64, frame: Frame) -> bool:
+        """Say which direction is the client's, if this frame tells or none that follows will."""
+        hint: i64 = -1
+        protocol = PROTOCOLS.get(self.connection.protocol)
+        says: i64 = -1 if protocol is None else protocol.says_client(frame)
+        if says >= 0:
+            hint = direction if says > 0 else 1 - direction
+        elif frame.kind == "header" or frame.kind == "skipped":
+            if self.tcp.opener() < 0 and self.may_wait():
+                return False
+        self.set_client(hint)
+        return True
+
+    def set_client(self, hint: i64) -> None:
+        """Choose the client by all there is; `hint` is the direction that speaks as one, or -1."""
+        connection = self.connection
+        connection.client = client_direction(self.tcp.opener(), hint, connection.port(0), connection.port(1))
+        self.give_waiting(False)
+
+    def wait(self, record: FrameRecord) -> None:
+        """Keep a record of a header or of skipped octets until the client, and the protocol, is known."""
+        # As its own copy: a frame lies in the reader's buffer, which is not to be kept for a few octets.
+        self.waiting.append(FrameRecord.load(record.dump(), self.connection))
+
+    def give_waiting(self, at_last: bool) -> None:
+        """The client is known, and the protocol; at_last: or will never be."""
+        waiting = self.waiting
+        if waiting and (at_last or self.named):
+            self.waiting = []
+            for record in waiting:
+                self.give(record)
+
+    def give(self, record: FrameRecord) -> None:
+        """Give out the record of a frame, and have it judged."""
+        if self.out is not None:
+            self.out.append(record)
+        findings = self.findings
+        if findings is not None and not self.concluded:
+            judge = self.judge
+            if judge is None:
+                judge = new_judge(self.connection, findings, self.context, self.allowance)
+                judge.fresh = self.fresh
+                judge.amended = self.amended
+                self.judge = judge
+            if self.doubts != _NO_DOUBTS:
+                known = record.acknowledged
+                by_first = record.direction == 0
+                judge.doubt(self.settle_doubts(-1 if by_first else known, known if by_first else -1))
+            judge.take(record)
+
+    # Between processes
+
+    def dump(self) -> tuple[object, ...]:
+        """The state between two calls as plain values.
+
+        `out`, `notes` and `findings` are the caller's and not in it, nor are the frames around findings.
+        """
+        return (
+            _DUMP_VERSION,
+            self.connection.dump(),
+            self.messages,
+            self.ignored,
+            self.closing,
+            tuple(record.dump() for record in self.waiting),
+            self.notes.dump(),
+            self.tcp.dump(),
+            self.first.dump(),
+            self.second.dump(),
+            None if self.findings is None else () if self.judge is None else self.judge.dump(),
+            (self.concluded, None if self.left is None else self.left.dump()),
+            self.doubts,
+            tuple(
+                entry.dump() if isinstance(entry, ProxyLayer) else None
+                for entry in (self.first_entry, self.second_entry)
+            ),
+        )
+
+    @staticmethod
+    def load(
+        state: tuple[object, ...],
+        out: list[FrameRecord] | None,
+        notes: list[Note],
+        findings: list[Finding] | None = None,
+    ) -> "ConnectionAnalysis":
+        """An analysis that goes on where `dump` left off.
+
+        findings: has to be given if it judged. Raises ValueError on another version's state.
+        """
+        if not state or state[0] != _DUMP_VERSION:
+            raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
+        _, about, messages, ignored, closing, waiting, noted, tcp, first, second, judge, over = state[:12]
+        doubts, layers = state[12:]
+        assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
+        assert isinstance(waiting, tuple) and isinstance(noted, tuple)
+        assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
+        connection = Connection.load(about)
+        analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
+        analysis.named = connection.protocol in PROTOCOLS
+        analysis.ignored = bool(ignored)
+        analysis.closing = closing
+        analysis.waiting = [FrameRecord.load(record, connection) for record in waiting]
+        analysis.notes.restore(noted)
+        analysis.tcp = TcpConnection.load(tcp, analysis)
+        connection.stalls = (analysis.tcp.stream(0).stalls, analysis.tcp.stream(1).stalls)
+        analysis.first.stream = analysis.tcp.stream(0)
+        analysis.second.stream = analysis.tcp.stream(1)
+        analysis.first.restore(first)
+        analysis.second.restore(second)
+        assert isinstance(doubts, tuple)
+        analysis.doubts = doubts
+        assert isinstance(layers, tuple)
+        for direction, layer in enumerate(layers):
+            if layer is not None:
+                side = analysis.first if direction == 0 else analysis.second
+                analysis.enter(direction, ProxyLayer.load(layer, side))
+        concluded, left = over
+        analysis.concluded = bool(concluded)
+        analysis.left = None if left is None else load_summary(left)
+        if isinstance(judge, tuple):
+            if findings is None:
+                raise ValueError("the connection was judged: its findings have to go somewhere")
+            analysis.findings = findings
+            if judge:
+                analysis.judge = load_judge(judge, connection, findings)
+        return analysis
+
+
+# Whose the sides of a connection are that is over.
+_NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), None, [], False)

@@ -1,0 +1,281 @@
+"""Which frames a person asked for: the filters of `amqpscope read`."""
+
+import datetime
+import fnmatch
+import ipaddress
+import re
+
+from amqpscope.errors import FilterError
+from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.report.json_renderers import FORMS, every_form
+from amqpscope.report.links import LinkOf
+
+__all__ = [
+    "Bound",
+    "Selection",
+    "check_connection",
+    "is_connection",
+    "parse_bound",
+    "parse_channels",
+    "parse_names",
+]
+
+_FORMS = every_form()
+
+# The names that frames of no protocol have, or of any.
+_PLAIN_NAMES = ("header", "undecodable", "skipped", "tls")
+
+FRAME_NAMES = (*_PLAIN_NAMES, *(name for form in _FORMS for name in form.names()))
+
+# What a class of methods has before the dot of their names: `basic`.
+FRAME_CLASSES = tuple(dict.fromkeys(name.partition(".")[0] for name in FRAME_NAMES if "." in name))
+
+FRAME_KINDS = tuple(kind for form in _FORMS for kind in form.kinds())
+
+_MOST_CHANNELS = 65_536
+"""Channels on which what goes on is followed."""
+
+PROBLEM = "problem"
+ERROR = "error"
+
+_SECOND = 1_000_000_000
+
+
+class Bound:
+    """An end of a range: a packet number, a time (ns since 1970), or ns since the first frame."""
+
+    def __init__(self, kind: str, value: int) -> None:
+        self.kind = kind
+        self.value = value
+
+
+def parse_bound(option: str, text: str) -> Bound:
+    """`1234` a packet; `+1.5` seconds after the first frame; an ISO 8601 date and time, UTC unless it says.
+
+    Raises FilterError, which names the option, on anything else.
+    """
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return Bound("packet", int(text))
+    relative = re.fullmatch(r"\+([0-9]{1,9})(?:\.([0-9]{1,9}))?s?", text)
+    if relative:
+        whole, fraction = relative.groups()
+        return Bound("relative", int(whole) * _SECOND + _nanoseconds(fraction))
+    # Python's own parser keeps six decimals; captures have nine.
+    parts = re.fullmatch(r"([^.,]*)(?:[.,]([0-9]{1,9}))?([^.,0-9]?.*)", text)
+    try:
+        if parts is None:
+            raise ValueError
+        moment = datetime.datetime.fromisoformat(parts.group(1) + parts.group(3))
+    except ValueError:
+        raise FilterError(
+            f"{option} {text!r}: is no packet number, no +SECONDS and no time as 2026-01-31T12:00:00.5Z"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.UTC)
+    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return Bound("time", (since.days * 86_400 + since.seconds) * _SECOND + _nanoseconds(parts.group(2)))
+
+
+def _nanoseconds(fraction: str | None) -> int:
+    """The decimals of a second as nanoseconds."""
+    return int((fraction or "").ljust(9, "0"))
+
+
+def parse_channels(text: str) -> frozenset[int]:
+    """Channel numbers, separated by commas. Raises FilterError on what is none."""
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[0-9]{1,5}", number) and int(number) < 0x10000 for number in numbers):
+        raise FilterError(f"--channel {text!r}: channels are numbers from 0 to 65535, separated by commas")
+    return frozenset(int(number) for number in numbers)
+
+
+def parse_names(text: str) -> frozenset[str]:
+    """Names, classes and kinds of frames between commas. Raises FilterError on an unknown one, or on none."""
+    names = frozenset(name.strip().lower() for name in text.split(",") if name.strip())
+    known = (*FRAME_NAMES, *FRAME_CLASSES, *FRAME_KINDS, PROBLEM, ERROR)
+    wrong = sorted(names - set(known))
+    if wrong or not names:
+        short = dict.fromkeys(name for name in known if "." not in name)
+        raise FilterError(
+            f"--only {wrong[0] if wrong else text!r}: is no frame; there are {', '.join(short)}, "
+            "and methods as basic.publish"
+        )
+    return names
+
+
+class Selection:
+    """Frames are taken that pass every criterion given.
+
+    connection: see `is_connection`. link, address: a name, `*` and `?` standing for any characters; in
+    AMQP 0-9-1 an address is an exchange, a queue or a routing key.
+    only: names, classes and kinds, `problem` for malformed frames, `error` for those that report one.
+    first, last: the range, both ends in it. Raises FilterError on a connection that can be none.
+    """
+
+    def __init__(
+        self,
+        connection: str | None = None,
+        channels: frozenset[int] | None = None,
+        link: str | None = None,
+        address: str | None = None,
+        only: frozenset[str] | None = None,
+        first: Bound | None = None,
+        last: Bound | None = None,
+    ) -> None:
+        self._connection = connection
+        if connection is not None:
+            check_connection(connection)
+        self._connections: dict[Connection, bool] = {}
+        # Channels whose last frame with a name of its own was of the address asked for.
+        self._going_on: dict[Connection, set[tuple[int, int]]] = {}
+        self._channels_going_on = 0
+        self._channels = channels
+        self._link = _pattern(link)
+        self._address = _pattern(address)
+        self._only = only
+        self._first = first
+        self._last = last
+        self._origin = 0
+        criteria = (connection, channels, link, address, only, first, last)
+        self.everything = all(criterion is None for criterion in criteria)
+        """No criterion was given."""
+        self.links = link is not None or address is not None
+        """A frame's link is looked at."""
+        self.messages = only is not None and PROBLEM in only
+        """A frame's message is looked at."""
+
+    def restart(self) -> None:
+        """Another capture begins."""
+        self._connections = {}
+        self._going_on = {}
+        self._channels_going_on = 0
+        self._origin = 0
+
+    def start(self, time: int) -> None:
+        """The capture's first frame has this time."""
+        self._origin = time
+
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._connections.pop(connection, None)
+        self._channels_going_on -= len(self._going_on.pop(connection, ()))
+
+    def takes(self, record: FrameRecord, link: LinkOf | None) -> bool:
+        """Whether this frame, of this link, is asked for."""
+        if self.everything:
+            return True
+        frame = record.frame
+        if self._channels is not None and frame.channel not in self._channels:
+            return False
+        if self._connection is not None and not self._connected(record.connection):
+            return False
+        if self._first is not None and self._place(record, self._first) < 0:
+            return False
+        if self._last is not None and self._place(record, self._last) > 0:
+            return False
+        if self._link is not None and (link is None or not self._link.match(link.name)):
+            return False
+        if self._address is not None and not self._addressed(record, link):
+            return False
+        return self._only is None or self._named(record)
+
+    def _named(self, record: FrameRecord) -> bool:
+        only = self._only
+        assert only is not None
+        frame = record.frame
+        if frame.name in only or frame.kind in only or frame.name.partition(".")[0] in only:
+            return True
+        form = FORMS.of(frame)
+        if PROBLEM in only:
+            if frame.problems or (record.message is not None and form.message_problems(record)):
+                return True
+        return ERROR in only and form.reports_error(frame)
+
+    def _addressed(self, record: FrameRecord, link: LinkOf | None) -> bool:
+        assert self._address is not None
+        if link is not None:
+            ends = [name for name in (link.source, link.target) if name is not None]
+            return any(self._address.match(name) for name in ends)
+        frame = record.frame
+        names = FORMS.of(frame).addresses(frame)
+        place = (int(record.direction), int(frame.channel))
+        going_on = self._going_on.get(record.connection)
+        before = going_on is not None and place in going_on
+        if names is None:
+            return before
+        taken = any(self._address.match(name) for name in names)
+        if taken and not before and self._channels_going_on < _MOST_CHANNELS:
+            self._going_on.setdefault(record.connection, set()).add(place)
+            self._channels_going_on += 1
+        elif before and not taken and going_on is not None:
+            going_on.discard(place)
+            self._channels_going_on -= 1
+        return taken
+
+    def _connected(self, connection: Connection) -> bool:
+        taken = self._connections.get(connection)
+        if taken is None:
+            assert self._connection is not None
+            taken = is_connection(connection, self._connection)
+            self._connections[connection] = taken
+        return taken
+
+    def _place(self, record: FrameRecord, bound: Bound) -> int:
+        """Where the frame stands relative to a bound: negative before it, 0 on it, positive behind."""
+        if bound.kind == "packet":
+            return int(record.packet) - bound.value
+        if bound.kind == "relative":
+            return int(record.time) - self._origin - bound.value
+        return int(record.time) - bound.value
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    """A pattern in which only `*` and `?` are special: brackets are common in names."""
+    return None if text is None else re.compile(fnmatch.translate(text.replace("[", "[[]")))
+
+
+_ENDPOINT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([0-9]{1,5}))?\Z")
+
+
+def is_connection(connection: Connection, wanted: str) -> bool:
+    """Whether a connection is the one called `wanted`.
+
+    That is its number, an end of it (`10.0.0.1`, `10.0.0.1:5672`, `[fd00::2]:5672`, `:5672`), or its id,
+    with or without the number behind `#`. Raises FilterError if it can be none of these.
+    """
+    if re.fullmatch("[0-9]+", wanted):
+        return connection.stream == int(wanted)
+    if ">" in wanted:
+        return wanted in (connection.id, connection.id.rpartition("#")[0])
+    address, port = _parse_endpoint(wanted)
+    for direction in (0, 1):
+        own, own_port = connection.end(direction)
+        if port in (None, own_port) and address in (None, ipaddress.ip_address(own)):
+            return True
+    return False
+
+
+def check_connection(wanted: str) -> None:
+    """Raise FilterError if no connection can be called so; see `is_connection`."""
+    if not re.fullmatch("[0-9]+", wanted) and ">" not in wanted:
+        _parse_endpoint(wanted)
+
+
+def _parse_endpoint(
+    text: str,
+) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address | None, int | None]:
+    """Address and port of an end, None for the one that is not given."""
+    try:
+        match = _ENDPOINT.match(text)
+        if match is None:
+            return ipaddress.ip_address(text), None
+        name = match.group(1) or match.group(2) or ""
+        port = match.group(3)
+        if not name and port is None:
+            raise ValueError
+        return ipaddress.ip_address(name) if name else None, int(port) if port is not None else None
+    except ValueError:
+        raise FilterError(
+            f"--connection {text!r}: is no number, no end (10.0.0.1, 10.0.0.1:5672, [fd00::2]:5672, :5672) "
+            "and no id of a connection"
+        ) from None

@@ -1,9 +1,0 @@
-"""Two captures of one scenario against each other: what the peers do in one of them and not in the other.
-
-    with Rereadable("before.pcap") as one, Rereadable("after.pcap") as other:
-        comparison = compare(one, other)
-
-`story` is what is kept of a connection: for each peer, session, link, channel and consumer what is said, in a
-form without what differs from run to run. `story10` and `story091` write it, `pairing` says what belongs to
-what, `alignment` where two of them part, `comparison` puts that together; `text` and `json_form` show it.
-"""

@@ -1,0 +1,121 @@
+"""One capture, read to be compared: the story of each of its connections, and its findings by fingerprint."""
+
+from collections.abc import Iterable
+
+from amqpscope.diff.forms import CanonicalFrameTable
+from amqpscope.diff.forms091 import CanonicalFrames091
+from amqpscope.diff.forms10 import CanonicalFrames10
+from amqpscope.diff.transcript import Names, Room, Transcript
+from amqpscope.diff.transcript091 import Transcript091
+from amqpscope.diff.transcript10 import Transcript10
+from amqpscope.input.capture import Capture
+from amqpscope.limits import MAX_COMPARED_CONNECTIONS, MAX_DIFFERENCES
+from amqpscope.model.finding import Finding
+from amqpscope.model.fingerprint import fingerprint
+from amqpscope.model.note import Note
+from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.policy.policy import Rulings
+from amqpscope.report.links import LinkNames
+
+__all__ = ["Found", "Run"]
+
+
+class Found:
+    """A finding, and how many of its fingerprint there are. counts: one of them makes a difference."""
+
+    def __init__(self, first: Finding) -> None:
+        self.first = first
+        self.count = 0
+        self.counts = False
+
+
+class Run:
+    """What a capture holds. stories: of its connections with AMQP, in the order in which they began.
+
+    encrypted: connections of which nothing can be read. left_out: those beyond the bound. findings: by
+    fingerprint, the first of many; findings_left_out: how many are not among them.
+    """
+
+    def __init__(self, name: str, table: CanonicalFrameTable, rulings: Rulings) -> None:
+        self.name = name
+        self.stories: list[Transcript] = []
+        self.frames = 0
+        self.notes: list[Note] = []
+        self.protocols: dict[str, int] = {}
+        self.encrypted = 0
+        self.left_out = 0
+        self.findings: dict[str, Found] = {}
+        self.findings_left_out = 0
+        self._table = table
+        self._rulings = rulings
+        self._names = Names()
+        self._forms10 = CanonicalFrames10(self._names)
+        self._forms091 = CanonicalFrames091(self._names)
+        self._room = Room()
+        self._links = LinkNames()
+        self._known: dict[Connection, Transcript | None] = {}
+
+    def read(self, capture: Capture) -> None:
+        """Take all of a capture, which judges and keeps no connections."""
+        for records in capture.blocks():
+            capture.each(records, self._take)
+            self._find(capture.take_findings())
+        self._find(capture.take_findings())
+        for transcript in self.stories:
+            transcript.finish()
+        self._known.clear()
+        self._links = LinkNames()
+        self.notes = capture.notes
+        self.protocols = capture.protocols
+
+    def _take(self, record: FrameRecord) -> None:
+        self.frames += 1
+        connection = record.connection
+        link = self._links.of(record)
+        if connection in self._known:
+            transcript = self._known[connection]
+        else:
+            transcript = self._known[connection] = self._begin(connection)
+            if transcript is not None:
+                transcript.midstream = not record.started
+        if transcript is None:
+            return
+        frame = record.frame
+        if frame.kind == "skipped" and frame.missing:
+            transcript.cut("octets are missing in the capture", int(record.packet))
+        if transcript.over:
+            self._links.forget(connection)
+        elif not transcript.cut_for:
+            transcript.take(record, link, self._links)
+            if transcript.cut_for and transcript.cut_at < 0:
+                transcript.cut_at = int(record.packet)
+        transcript.frames += 1
+
+    def _begin(self, connection: Connection) -> Transcript | None:
+        """A connection appears."""
+        if len(self.stories) >= MAX_COMPARED_CONNECTIONS:
+            self.left_out += 1
+            return None
+        transcript: Transcript
+        if connection.protocol.startswith("amqp10"):
+            transcript = Transcript10(connection, self._room, self._table, self._names, self._forms10)
+        elif connection.protocol == "amqp091":
+            transcript = Transcript091(connection, self._room, self._table, self._names, self._forms091)
+        else:
+            return None
+        self.stories.append(transcript)
+        return transcript
+
+    def _find(self, found: Iterable[Finding]) -> None:
+        for finding in found:
+            if not self._rulings.decide(finding):
+                continue
+            mark = fingerprint(finding)
+            known = self.findings.get(mark)
+            if known is None:
+                if len(self.findings) >= MAX_DIFFERENCES:
+                    self.findings_left_out += 1
+                    continue
+                known = self.findings[mark] = Found(finding)
+            known.count += 1
+            known.counts = known.counts or self._rulings.policy.counts(finding)

@@ -1,0 +1,312 @@
+"""Reading a capture file: blocks of octets in, frame records out.
+
+    for record in amqpscope.read("traffic.pcap"):
+        print(record.packet, record.peer, record.frame.name)
+
+    for finding in amqpscope.check("traffic.pcap"):
+        print(finding.rule, finding.peer, finding.packet, finding.message)
+
+The file is read once, front to back, a block at a time; so a pipe is as good as a file, and memory
+does not grow with it. A list of files is one capture: their packets in the order of time, as of a capture
+that was rotated. `Capture` also has the connections and the notes about the capture itself.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.table import ConnectionTable
+from amqpscope.capture.merging import Merge
+from amqpscope.capture.source import Source
+from amqpscope.errors import CaptureError
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import INTERNAL, Note
+from amqpscope.model.records import Connection, Counter, FrameRecord
+from amqpscope.rules.editions import FINAL, following, known
+from amqpscope.rules.profiles import AUTO, under, valid
+
+__all__ = ["Capture", "check", "read", "together"]
+
+File = str | Path | BinaryIO
+
+BLOCK = 1024 * 1024
+"""Octets read at a time: large enough to be fast, small enough to cost nothing."""
+
+
+class Capture:
+    """One capture. Iterate over it, once, for its frame records in the order they were completed.
+
+    source: a path, `-` for standard input, or an open binary file, which stays open; or several of these,
+    which are read as one (see `amqpscope.capture.merging`). messages: put messages together over their
+    transfers. keep: remember all connections for `connections`, also those that ended. ended: give those that
+    are over by `take_ended`, so that none needs to be remembered. records: gather them;
+    else only count frames. judge: make findings (needs messages), which `take_findings` gives; context: with
+    the frames around them. profile: which products' habits are notes only, `auto`, `none` or names (see
+    `amqpscope.rules.profiles.under`). spec: the edition of the specification whose text they follow, `final`,
+    `csd01` or `csprd02`. FilterError when there is no profile or edition of a name. name: what records call
+    it, if not its path. counter: takes the frames instead of records, but for the first ones of a connection.
+    Raises CaptureError when it cannot be opened; of several that comes with the first
+    block.
+    """
+
+    def __init__(
+        self,
+        source: File | Sequence[File],
+        *,
+        messages: bool = True,
+        keep: bool = True,
+        ended: bool = False,
+        records: bool = True,
+        judge: bool = False,
+        context: bool = False,
+        profile: str = AUTO,
+        name: str | None = None,
+        via: str = "",
+        spec: str = FINAL,
+        counter: Counter | None = None,
+    ) -> None:
+        self._profile = valid(profile)
+        self._spec = known(spec)
+        self._via = via
+        if isinstance(source, Sequence) and not isinstance(source, str):
+            self._sources = [Source(one) for one in source]
+            if not self._sources:
+                raise CaptureError("no files to read")
+            self.name = name or together([one.name for one in self._sources])
+        else:
+            self._sources = [Source(source, name)]
+            self._sources[0].open()
+            self.name = self._sources[0].name
+        self.notes: list[Note] = []
+        self._table = ConnectionTable(self.name, messages, keep, records, judge, context, counter)
+        self._table.gather_ended = ended
+        self._table.few_others = keep or ended
+        # Connections that were still open when the reading was broken off in the middle of a block.
+        self._cut_off: list[ConnectionAnalysis] = []
+        self._begun = False
+        self._closed = False
+        # In the middle of a block, where nothing can be said to be complete.
+        self._feeding = False
+        self._merge: Merge | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Octets of the file, or of all files, as far as they are open; None if one has no size (a pipe)."""
+        sizes = [source.size for source in self._sources]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    @property
+    def octets_read(self) -> int:
+        """Octets of it read so far: of a compressed one, compressed octets."""
+        return sum(source.octets_read for source in self._sources)
+
+    @property
+    def connections(self) -> list[ConnectionAnalysis]:
+        """Every TCP connection seen, in the order in which they began. Empty unless they are kept.
+
+        Of very many without AMQP only the first: `connections_not_kept` says how many are missing.
+        """
+        return self._table.connections
+
+    def take_ended(self) -> list[ConnectionAnalysis]:
+        """The connections that are over since the last call, if that was asked for; `order` of each says
+        how many began before it. All have come once all was read, and none has a frame after that.
+
+        Of very many without AMQP only the first: `connections_not_kept` says how many are missing.
+        """
+        taken = self._table.take_ended() + self._cut_off
+        self._cut_off = []
+        return taken
+
+    def open_connections(self) -> list[ConnectionAnalysis]:
+        """The TCP connections that are not over yet, in the order in which they began."""
+        return self._table.open()
+
+    @property
+    def connections_not_kept(self) -> int:
+        """How many TCP connections without AMQP are not among `connections`, there being too many."""
+        return int(self._table.not_kept)
+
+    @property
+    def protocols(self) -> dict[str, int]:
+        """How many TCP connections that are over spoke each protocol; all of them once all was read."""
+        return self._table.protocols
+
+    @property
+    def spoken(self) -> int:
+        """How many TCP connections had frames so far."""
+        return self._table.spoken()
+
+    @property
+    def frames(self) -> int:
+        """How many frames there were so far."""
+        return self._table.frames()
+
+    @property
+    def began(self) -> int:
+        """The time (ns since 1970) of the first frame so far, 0 while there is none."""
+        return self._table.began()
+
+    @property
+    def failed(self) -> int:
+        """How often an error of amqpscope itself ended the reading of a connection: see its note."""
+        return int(self._table.failed)
+
+    @property
+    def mishaps(self) -> list[Note]:
+        """The notes that tell of it."""
+        return [note for note in self.notes if note.code == INTERNAL]
+
+    def each(self, records: Iterable[FrameRecord], take: Callable[[FrameRecord], None]) -> None:
+        """Hand records on, one by one. An error of amqpscope itself in `take` is told in a note, once of each
+        connection; one for want of memory is raised.
+        """
+        for record in records:
+            try:
+                take(record)
+            except Exception as error:
+                self.fail(record.connection, error, record.packet, record.time)
+
+    def fail(self, connection: Connection, error: Exception, packet: int = 0, time: int = 0) -> None:
+        """An error of amqpscope itself came up with a connection, at a packet and time (ns) or at its end.
+
+        To be called where `error` is caught, as `each` does.
+        """
+        self._table.fail(connection, error, packet, time)
+        self.notes += self._table.take_notes()
+
+    def take_findings(self) -> list[Finding]:
+        """The findings since the last call that are complete: the peer reacted, or its connection is over.
+
+        Of one connection they come in the order in which they were made. All have come once all was read.
+        """
+        findings = self._table.take_findings()
+        return under(following(findings, self._spec), self._profile) if findings else findings
+
+    def blocks(self) -> Iterator[list[FrameRecord]]:
+        """The frame records that each block of the file completes; the last come when it ends.
+
+        Raises CaptureError when the file is no capture, cannot be read, or was read before.
+        """
+        if self._begun:
+            raise CaptureError(f"{self.name}: was read before")
+        if self._closed:
+            raise CaptureError(f"{self.name}: is closed")
+        self._begun = True
+        if self._via:
+            yield from self._through_tshark()
+            return
+        if len(self._sources) > 1:
+            yield from self._merged()
+            return
+        table = self._table
+        source = self._sources[0]
+        reader = source.start(table)
+        while block := source.read(BLOCK):
+            self._feeding = True
+            reader.feed(block)
+            self._feeding = False
+            self.notes += table.take_notes()
+            yield table.take_records()
+        reader.finish()
+        if source.growing:
+            table.note("capture/growing", reader.number, 0, source.growing)
+        if source.damage:
+            table.note(source.damage_code, reader.number, 0, source.damage)
+        yield from self._end()
+
+    def _through_tshark(self) -> Iterator[list[FrameRecord]]:
+        """`blocks` of a file that tshark takes apart."""
+        from amqpscope.capture.tshark import segments_through_tshark  # brings asyncio, which takes its time
+
+        table = self._table
+        if self._via != "tshark" or len(self._sources) != 1 or not self._sources[0].again:
+            raise CaptureError(f"{self.name}: only tshark can be gone through, with one file by its path")
+        if self.size == 0:
+            raise CaptureError(f"{self.name}: the file is empty")
+        for _ in segments_through_tshark(self._sources[0].path, self.name, table):
+            self.notes += table.take_notes()
+            yield table.take_records()
+        yield from self._end()
+
+    def _end(self) -> Iterator[list[FrameRecord]]:
+        """The last of `blocks`, when all was read."""
+        table = self._table
+        while table.finish_some():
+            self.notes += table.take_notes()
+            yield table.take_records()
+        table.finish()
+        self.notes += table.take_notes()
+        yield table.take_records()
+
+    def _merged(self) -> Iterator[list[FrameRecord]]:
+        """`blocks` of several files."""
+        table = self._table
+        self._merge = Merge(self._sources, table)
+        self._merge.begin()
+        while self._merge.advance():
+            self.notes += table.take_notes()
+            yield table.take_records()
+        yield from self._end()
+
+    def stop(self) -> None:
+        """The capture is not read to its end: what is open ends here, and all its findings are complete."""
+        if self._feeding or (self._merge is not None and self._merge.delivering):
+            # Nothing that is in the middle of a packet can be brought to its end.
+            if self._table.gather_ended:
+                self._cut_off = self._table.open()
+            return
+        self._table.finish()
+        self.notes += self._table.take_notes()
+
+    def __iter__(self) -> Iterator[FrameRecord]:
+        for records in self.blocks():
+            yield from records
+
+    def close(self) -> None:
+        """Close the files that were opened here."""
+        self._closed = True
+        for source in self._sources:
+            source.close()
+
+    def __enter__(self) -> "Capture":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read(source: File | Sequence[File], *, messages: bool = True) -> Iterator[FrameRecord]:
+    """The frame records of a capture: path, `-`, or an open binary file; or several of these, read as one.
+
+    Raises CaptureError at once when it cannot be opened, and on the first record when it is no capture.
+    """
+    return _records(Capture(source, messages=messages, keep=False))
+
+
+def check(source: File | Sequence[File], *, profile: str = AUTO, spec: str = FINAL) -> Iterator[Finding]:
+    """The findings of a capture: path, `-`, or an open binary file; or several of these, read as one.
+
+    profile: `auto`, `none`, or names of products, whose habits are notes only. spec: the edition of the
+    specification that they follow, `final`, `csd01` or `csprd02` (see `Capture`).
+
+    Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
+    """
+    return _findings(Capture(source, keep=False, records=False, judge=True, profile=profile, spec=spec))
+
+
+def _findings(capture: Capture) -> Iterator[Finding]:
+    with capture:
+        for _ in capture.blocks():
+            yield from capture.take_findings()
+
+
+def _records(capture: Capture) -> Iterator[FrameRecord]:
+    with capture:
+        yield from capture
+
+
+def together(names: list[str]) -> str:
+    """What several files are called together."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

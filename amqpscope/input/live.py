@@ -1,0 +1,204 @@
+"""Watching a capture while it is made: what a live source takes, judged as it comes.
+
+    source = open_source(["lo"])
+    with Watch(source, judge=True) as watch:
+        while not watch.over:
+            batch = watch.step(0.5)
+            for finding in batch.found:
+                print(finding.rule, finding.peer, finding.message)
+
+`Capture` (in `amqpscope.input.capture`) reads a file as fast as it can; here the source says when there is
+something. What is the same: the packets go the same way, so frames and findings are those that a file of
+these packets gives. What is more: findings are given as soon as they are made, and again when the other
+peer has reacted; peers that are silent for too long are told while they are; packets that the capturing
+machine lost are counted.
+
+Time. Packets say what time it is. Between them it goes on by the machine's own clock: `now` is the newest
+packet's time and what has passed since it was taken. So a pipe of old packets is as good as an interface.
+"""
+
+import time
+from types import TracebackType
+
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.table import ConnectionTable
+from amqpscope.capture.live.source import LiveSource
+from amqpscope.capture.packet import PacketDecoder
+from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.limits import LIVE_TICK, MAX_OVERDUE
+from amqpscope.model.finding import Finding
+from amqpscope.model.note import Note
+from amqpscope.model.records import FrameRecord
+from amqpscope.rules.editions import FINAL, following, known
+from amqpscope.rules.overdue import Overdue
+from amqpscope.rules.profiles import AUTO, under, valid
+
+__all__ = ["Batch", "Watch"]
+
+
+class Batch:
+    """What one step of a watch has brought.
+
+    records: the frames completed. found: findings, each once, as soon as they were made. amended: those found
+    before to which the other peer has reacted; so their reaction, and sometimes their weight, is new.
+    complete: findings about which nothing more is awaited, each once. overdue: peers that have begun to be
+    silent for too long. notes: about the capture. events: what happened to the interfaces. ended: connections
+    that are over. packets: how many came.
+    dropped: how many were lost meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[FrameRecord] = []
+        self.found: list[Finding] = []
+        self.amended: list[Finding] = []
+        self.complete: list[Finding] = []
+        self.overdue: list[Overdue] = []
+        self.notes: list[Note] = []
+        self.events: list[str] = []
+        self.ended: list[ConnectionAnalysis] = []
+        self.packets = 0
+        self.dropped = 0
+
+
+class Watch:
+    """What a source brings, step by step.
+
+    judge: make findings. records: gather frame records. context: findings with the frames around them.
+    recorder: gets every packet. profile, spec: as of `amqpscope.input.capture.Capture`. The source is closed with
+    the watch.
+    """
+
+    def __init__(
+        self,
+        source: LiveSource,
+        *,
+        judge: bool = True,
+        records: bool = True,
+        context: bool = False,
+        recorder: PacketRecorder | None = None,
+        profile: str = AUTO,
+        spec: str = FINAL,
+    ) -> None:
+        self._profile = valid(profile)
+        self._spec = known(spec)
+        self.source = source
+        self.table = ConnectionTable(
+            source.name, True, False, records, judge=judge, context=context, live=True
+        )
+        self.table.gather_ended = True
+        self._decoder = PacketDecoder(self.table)
+        self._decoder.recorder = recorder
+        self.packets = 0
+        self.dropped = 0
+        # Of them those without a note, and when the last note was.
+        self._lost = 0
+        self._lost_told = 0
+        self.over = False
+        # The time (ns) of the newest packet.
+        self.newest = 0
+        self._newest_at = time.monotonic_ns()
+        self._ticked = 0
+        # Who was told to be silent, and since when.
+        self._silent: dict[tuple[int, str], int] = {}
+
+    @property
+    def now(self) -> int:
+        """The time (ns since 1970) by the clock of the packets; 0 before the first."""
+        if not self.newest:
+            return 0
+        return self.newest + time.monotonic_ns() - self._newest_at
+
+    def step(self, seconds: float) -> Batch:
+        """Wait for packets, at most so long, and take what there is: about a megabyte an interface.
+
+        Raises CaptureError when the source fails.
+        """
+        batch = Batch()
+        self.source.wait(seconds)
+        batch.packets = self.source.take(self._decoder)
+        self.packets += batch.packets
+        if batch.packets:
+            self.newest = int(self._decoder.newest)
+            self._newest_at = time.monotonic_ns()
+        self._count_dropped(batch)
+        now = self.now
+        if now - self._ticked >= LIVE_TICK:
+            self._ticked = now
+            self._tick(now, batch)
+        if self.source.ended():
+            self._end()
+        self._gather(batch)
+        batch.events = self.source.take_events()
+        return batch
+
+    def finish(self) -> Batch:
+        """Nothing more is taken: what is open ends here. A second call brings nothing."""
+        batch = Batch()
+        self._count_dropped(batch)
+        self._end()
+        self._gather(batch)
+        batch.events = self.source.take_events()
+        return batch
+
+    def close(self) -> None:
+        """Close the source."""
+        self.source.close()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _end(self) -> None:
+        if not self.over:
+            self.over = True
+            if self._lost:
+                self._note_lost()
+            self._decoder.finish()
+            self.table.finish()
+
+    def _gather(self, batch: Batch) -> None:
+        table = self.table
+        batch.records = table.take_records()
+        batch.found = self._judged(table.take_fresh())
+        batch.amended = self._judged(table.take_amended())
+        batch.complete = self._judged(table.take_findings())
+        batch.found += [finding for finding in batch.complete if not finding.told]
+        batch.notes += table.take_notes()
+        batch.ended = table.take_ended()
+
+    def _judged(self, findings: list[Finding]) -> list[Finding]:
+        return under(following(findings, self._spec), self._profile) if findings else findings
+
+    def _count_dropped(self, batch: Batch) -> None:
+        dropped = self.source.dropped()
+        if dropped > self.dropped:
+            batch.dropped = dropped - self.dropped
+            self.dropped = dropped
+            self._lost += batch.dropped
+            self.table.dropped(int(self._decoder.packets) + 1, self.newest, batch.dropped)
+        if self._lost and time.monotonic_ns() - self._lost_told >= LIVE_TICK:
+            self._note_lost()
+
+    def _note_lost(self) -> None:
+        """Where too much comes, losses do too, hundreds in a second: those of a second are one note."""
+        number = int(self._decoder.packets) + 1
+        text = f"packets that the capture lost before this one: {self._lost}"
+        self.table.note("capture/dropped", number, self.newest, text)
+        self._lost = 0
+        self._lost_told = time.monotonic_ns()
+
+    def _tick(self, now: int, batch: Batch) -> None:
+        """What time alone brings."""
+        still: dict[tuple[int, str], int] = {}
+        for overdue in self.table.tick(now):
+            which = (int(overdue.connection.stream), overdue.peer)
+            since = int(overdue.since)
+            if len(still) < MAX_OVERDUE:
+                still[which] = since
+                if self._silent.get(which) != since:
+                    batch.overdue.append(overdue)
+        self._silent = still

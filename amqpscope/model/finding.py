@@ -1,0 +1,141 @@
+"""A verdict: which rule was broken, by whom, where, how certain that is, and what shows it."""
+
+from typing import Any, Final
+
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import Connection, FrameRecord, FrameRef
+from dissectors.wire import i64
+
+__all__ = ["NOTHING_SAID", "Finding"]
+
+NOTHING_SAID: Final[dict[str, str]] = {}
+
+
+class Finding:
+    """One rule broken once.
+
+    rule: its id with the namespace, `amqp10/L-CREDIT`. certain: else it is only possible. message: one
+    sentence with the values. connection: where it was. peer: who is at fault. frame, channel, packet, time
+    (ns), offset: of the offending frame's first octet; of something absent, what made it definite. others:
+    further packets that matter. evidence: the state before, as named values. around: the frames of the
+    connection around the offending one, if they were asked for. told: it was given out as soon as it was
+    made, before it was known what the other peer does. said: what the peer at fault told of its product.
+    since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows. read:
+    octets of the other peer's stream that the peer at fault had acknowledged by then, -1 unknown.
+    addresses: of the link's source and target, or the exchanges and queues that the offending frame names.
+
+    What somebody's policy makes of it (`amqpscope.policy`): level: the severity that it has instead of the
+    rule's; suppressed_by: why it does not count, `allow` or `baseline`; reason: in its words.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        certainty: i64,
+        message: str,
+        connection: Connection,
+        spot: FrameRef,
+        evidence: dict[str, Any],
+        others: list[int],
+    ) -> None:
+        self.rule: str = rule
+        self.certain: bool = certainty == CERTAIN
+        self.message: str = message
+        self.connection: Connection = connection
+        self.spot: FrameRef = spot
+        self.evidence: dict[str, Any] = evidence
+        self.others: list[int] = others
+        self.session: i64 = -1
+        self.link: str = ""
+        self.link_sender: str = ""
+        self.delivery_id: int = -1
+        self.edition: str = "final"
+        self.profile: str = ""
+        # What the other peer did: the frame, its error condition, ns after, its packet.
+        self.reaction: str = ""
+        self.reaction_condition: str = ""
+        self.reaction_after: i64 = 0
+        self.reaction_packet: i64 = 0
+        # It gave no error for this: it answered the frame, or its error was for something else.
+        self.other_error: bool = False
+        # Whether it was looked for at all: not where only several connections show the fault.
+        self.watched: bool = True
+        self.since: i64 = spot.time
+        self.read: i64 = -1
+        self.around: list[FrameRecord] = []
+        # How many frames `around` will have.
+        self.around_whole: i64 = 0
+        self.told: bool = False
+        self.said: dict[str, str] = NOTHING_SAID
+        self.addresses: tuple[str, ...] = ()
+        self.level: str = ""
+        self.suppressed_by: str = ""
+        self.reason: str = ""
+
+    @property
+    def peer(self) -> str:
+        """Who is at fault: `client` or `server`."""
+        return self.connection.peer(self.spot.direction)
+
+    @property
+    def packet(self) -> int:
+        """The packet of the offending frame's first octet."""
+        return self.spot.packet
+
+    @property
+    def time(self) -> int:
+        """Its time, ns since 1970."""
+        return self.spot.time
+
+    @property
+    def frame(self) -> str:
+        """The name of the offending frame."""
+        return self.spot.name
+
+    @property
+    def channel(self) -> int:
+        """Its channel, -1 if it has none."""
+        return self.spot.channel
+
+    @property
+    def offset(self) -> int:
+        """Where it begins in its sender's stream."""
+        return self.spot.offset
+
+    def dump(self) -> tuple[object, ...]:
+        """As plain values, but for the frames around, and what is said of it when it is given out."""
+        return (
+            (self.rule, self.certain, self.message),
+            self.spot.dump(),
+            tuple(self.evidence.items()),
+            tuple(self.others),
+            (int(self.session), self.link, self.link_sender, self.delivery_id),
+            (self.edition, self.profile),
+            (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
+            (self.other_error, self.watched, int(self.since), int(self.read)),
+            self.addresses,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection) -> "Finding":
+        """What `dump` gave, as an object again."""
+        (rule, certain, message), spot, evidence, others, where, text, reaction, awaited, addresses = state
+        certainty = CERTAIN if certain else POSSIBLE
+        finding = Finding(
+            rule, certainty, message, connection, FrameRef.load(spot), dict(evidence), list(others)
+        )
+        finding.session, finding.link, finding.link_sender, finding.delivery_id = where
+        finding.edition, finding.profile = text
+        (
+            finding.reaction,
+            finding.reaction_condition,
+            finding.reaction_after,
+            finding.reaction_packet,
+        ) = reaction
+        finding.other_error, finding.watched, finding.since, finding.read = awaited
+        finding.addresses = addresses
+        return finding
+
+    def __repr__(self) -> str:
+        how = "certain" if self.certain else "possible"
+        return f"<Finding {self.rule} {how} {self.peer}@{self.packet}: {self.message}>"

@@ -1,0 +1,269 @@
+"""What the analysis of a capture gives out: connections, and the frames that were said on them."""
+
+import ipaddress
+from typing import Any
+
+from amqpscope.reassembly.client import client_direction
+from amqpscope.reassembly.stalls import NO_STALLS, Stalls
+from dissectors.interface import Assembled, Frame, Problem
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64, u16
+
+__all__ = ["CLIENT", "END_OF_STREAM", "SERVER", "Connection", "Counter", "FrameRecord", "FrameRef"]
+
+CLIENT = "client"
+SERVER = "server"
+END_OF_STREAM = "end of stream"
+
+
+class Connection:
+    """One TCP connection of a capture, as it is known so far.
+
+    capture: name of the file or interface. stream: its number as Wireshark's `tcp.stream`.
+    instance: the `n` of `#n`, counting connections between the same two endpoints by time.
+    ends: address and port of the end that sends in direction 0, and of the other.
+    client: the direction in which the client sends, -1 while more may tell; the ports are believed till then.
+    protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
+    encrypted: its octets are ciphertext (from the start, or after a TLS header). proxied: a PROXY header
+    stands before the client's octets: its end of the TCP connection is a load balancer's.
+    frames: how many were given out. began: the time (ns) of the first.
+    stalls: when the sender of each direction could not write.
+    failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
+    """
+
+    def __init__(self, capture: str, stream: int, instance: int, key: bytes) -> None:
+        self.capture: str = capture
+        self.stream: int = stream
+        self.instance: int = instance
+        self.key: bytes = key
+        self.client: i64 = -1
+        self.protocol: str = ""
+        self.encrypted: bool = False
+        self.proxied: bool = False
+        self.frames: i64 = 0
+        self.began: i64 = 0
+        self.stalls: tuple[Stalls, Stalls] = (NO_STALLS, NO_STALLS)
+        self.failed: bool = False
+        self._name: str = ""
+
+    def end(self, direction: int) -> tuple[str, int]:
+        """Address and port of the end that sends in `direction`."""
+        key = self.key
+        width = (len(key) - 4) // 2
+        address = key[direction * width : (direction + 1) * width]
+        return str(ipaddress.ip_address(address)), self.port(direction)
+
+    def port(self, direction: int) -> int:
+        """The port of the end that sends in `direction`."""
+        return u16(self.key, len(self.key) - 4 + 2 * direction)
+
+    @property
+    def id(self) -> str:
+        """`10.0.0.1:51034>[fd00::2]:5672#0`, client first."""
+        if not self._name:
+            first = self.client_end()
+            name = f"{endpoint(*self.end(first))}>{endpoint(*self.end(1 - first))}#{self.instance}"
+            if self.client < 0:
+                return name
+            self._name = name
+        return self._name
+
+    def client_end(self) -> int:
+        """The direction in which the client sends, as far as is known now."""
+        if self.client >= 0:
+            return self.client
+        return client_direction(-1, -1, self.port(0), self.port(1))
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            self.capture,
+            self.stream,
+            self.instance,
+            self.key,
+            int(self.client),
+            self.protocol,
+            self.encrypted,
+            self.proxied,
+            int(self.frames),
+            int(self.began),
+            self.failed,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Connection":
+        """What `dump` gave, as an object again."""
+        connection = Connection(state[0], state[1], state[2], state[3])
+        connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
+        connection.frames, connection.began, connection.failed = state[8:]
+        return connection
+
+    def peer(self, direction: i64) -> str:
+        """`client` or `server`, whoever sends in `direction`."""
+        client: i64 = self.client
+        if client < 0:
+            client = self.client_end()
+        return CLIENT if direction == client else SERVER
+
+
+def endpoint(address: str, port: int) -> str:
+    """`10.0.0.1:5672`, or `[fd00::2]:5672`."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+class Counter:
+    """Where frames go that are only counted: no record is made of them."""
+
+    def count(self, frame: Frame, by_client: bool) -> None:
+        """A frame, of the client or of the server."""
+
+
+class FrameRecord:
+    """A frame, who sent it, and the evidence for it.
+
+    direction: of the connection, 0 or 1. packet, time: of its first octet; time in ns since 1970.
+    last_packet, last_time: of its last octet, where Wireshark lists it. acknowledged: octets of the
+    other direction that the sender had acknowledged when it first sent the frame's first octet, -1
+    unknown: all of the other peer's that it can have known. message: what this transfer completes.
+    started: its stream was captured from the start. unseen: the sender may have acknowledged octets of the
+    other peer's that were not captured, and no frame given so far says so.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        direction: i64,
+        packet: i64,
+        time: i64,
+        last_packet: i64,
+        last_time: i64,
+        acknowledged: i64,
+        frame: Frame,
+    ) -> None:
+        self.connection: Connection = connection
+        self.direction: i64 = direction
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.last_packet: i64 = last_packet
+        self.last_time: i64 = last_time
+        self.acknowledged: i64 = acknowledged
+        self.frame: Frame = frame
+        self.message: Assembled | None = None
+        self.started: bool = True
+        self.unseen: bool = False
+
+    @property
+    def peer(self) -> str:
+        """Who sent it: `client` or `server`."""
+        return self.connection.peer(self.direction)
+
+    def dump(self) -> tuple[object, ...]:
+        """As plain values, its connection not among them: of a protocol header, or of skipped octets.
+
+        Only these ever wait between two segments. What a message or a performative says is not in it.
+        """
+        frame = self.frame
+        return (
+            (
+                self.direction,
+                self.packet,
+                self.time,
+                self.last_packet,
+                self.last_time,
+                self.acknowledged,
+                self.started,
+                self.unseen,
+            ),
+            (frame.offset, frame.size, frame.kind, frame.name, frame.missing, frame.raw),
+            tuple(
+                (problem.code, problem.offset, problem.path, problem.reason, problem.unread)
+                for problem in frame.problems
+            ),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection) -> "FrameRecord":
+        """What `dump` gave, as an object again: with octets of its own."""
+        evidence, about, problems = state
+        direction, packet, time, last_packet, last_time, acknowledged, started, unseen = evidence
+        offset, size, kind, name, missing, raw = about
+        frame = Frame(offset, size, kind, name, -1)
+        frame.missing = missing
+        frame.uncaptured = missing
+        body: i64 = 0
+        if kind == "header":
+            frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
+            body = 4
+        frame.place(raw, 0, body, len(raw), len(raw))
+        for code, at, path, reason, unread in problems:
+            frame.add_problem(Problem(code, at, path, reason, unread))
+        record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+        record.started = started
+        record.unseen = unseen
+        return record
+
+    def __repr__(self) -> str:
+        return f"<FrameRecord packet={self.packet} {self.peer} {self.frame!r}>"
+
+
+class FrameRef:
+    """Where something stands in a capture, for a verdict to point at, without what was said there.
+
+    direction: of the connection. packet, time (ns): of the first octet. offset: in its stream. name: the
+    frame's, or what stands for one (END_OF_STREAM). channel: -1 where there is none.
+    """
+
+    def __init__(self, direction: i64, packet: i64, time: i64, offset: i64, name: str, channel: i64) -> None:
+        self.direction: i64 = direction
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.offset: i64 = offset
+        self.name: str = name
+        self.channel: i64 = channel
+
+    def among(self, records: list[FrameRecord]) -> int:
+        """Which of these frames stands here, -1 if none does.
+
+        Of some frames only the offset behind them is remembered: then it is the frame of this name, in this
+        packet, that ends here.
+        """
+        found: i64 = -1
+        at: i64 = -1
+        for record in records:
+            at += 1
+            if record.direction != self.direction:
+                continue
+            frame = record.frame
+            if frame.offset == self.offset and frame.name == self.name:
+                return int(at)
+            if frame.offset + frame.size == self.offset:
+                if record.packet == self.packet and frame.name == self.name:
+                    found = at
+        return int(found)
+
+    @staticmethod
+    def of(record: FrameRecord) -> "FrameRef":
+        """Where a frame stands."""
+        frame = record.frame
+        return FrameRef(record.direction, record.packet, record.time, frame.offset, frame.name, frame.channel)
+
+    def is_end(self) -> bool:
+        """Whether it is the end of a stream."""
+        return self.name == END_OF_STREAM
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            int(self.direction),
+            int(self.packet),
+            int(self.time),
+            int(self.offset),
+            self.name,
+            int(self.channel),
+        )
+
+    @staticmethod
+    def load(state: tuple[int, int, int, int, str, int]) -> "FrameRef":
+        """What `dump` gave, as an object again."""
+        direction, packet, time, offset, name, channel = state
+        return FrameRef(direction, packet, time, offset, name, channel)

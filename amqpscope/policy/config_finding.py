@@ -1,0 +1,77 @@
+"""What is found in the configuration itself: about the file and an entry in it, not about a peer."""
+
+import hashlib
+from typing import Any, Final, NamedTuple
+
+from amqpscope.policy.baseline import Known
+
+__all__ = ["REMARKS", "Closing", "ConfigFinding"]
+
+EXPIRED: Final = "config/ALLOW-EXPIRED"
+UNUSED: Final = "config/ALLOW-UNUSED"
+
+
+class Kind(NamedTuple):
+    """A kind of remark: how much it weighs, what is asked for, and why."""
+
+    severity: str
+    text: str
+    matters: str
+
+
+REMARKS: Final = {
+    EXPIRED: Kind(
+        "error",
+        "An entry of the allow-list holds until the day on which it expires.",
+        "What it excused counts again. Somebody has to look whether that is still to be lived with.",
+    ),
+    UNUSED: Kind(
+        "note",
+        "An entry of the allow-list fits findings.",
+        "What it excused is gone, or is not what it says: it would hide the next fault of the kind.",
+    ),
+}
+"""What there may be to be said, by its rule."""
+
+
+class ConfigFinding:
+    """Something about an entry of a configuration.
+
+    rule: of `REMARKS`. message: one sentence. file, line: where the entry stands, 0 where that is not known.
+    evidence: named values. counts: it makes the exit status 1.
+    """
+
+    def __init__(
+        self, rule: str, message: str, file: str, line: int, evidence: dict[str, Any], counts: bool
+    ) -> None:
+        self.rule = rule
+        self.severity = REMARKS[rule].severity
+        self.message = message
+        self.file = file
+        self.line = line
+        self.evidence = evidence
+        self.counts = counts
+
+    @property
+    def place(self) -> str:
+        """`amqpscope.toml, line 12`."""
+        return f"{self.file}, line {self.line}" if self.line else self.file
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that stay the same wherever in the file the entry stands."""
+        what = "|".join((self.rule, *(str(self.evidence[name]) for name in ("rules", "reason"))))
+        return hashlib.sha256(what.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+class Closing:
+    """What is to be said when all captures were judged.
+
+    remarks: about the configuration. baseline: which one holds, "" for none; fixed: what is in it and was not
+    found any more in the captures that it was in, which were all read to their ends.
+    """
+
+    def __init__(self) -> None:
+        self.remarks: list[ConfigFinding] = []
+        self.baseline = ""
+        self.fixed: list[Known] = []

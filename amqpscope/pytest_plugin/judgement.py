@@ -1,0 +1,159 @@
+"""A capture of a test, held against the rules: whether the test fails for it, and the words that say why."""
+
+import io
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rich.console import Console
+
+from amqpscope.input.capture import Capture, together
+from amqpscope.limits import MAX_TEST_FINDINGS
+from amqpscope.model.finding import Finding
+from amqpscope.policy import Outcome, Policy
+from amqpscope.policy import judge as judge_under
+from amqpscope.policy.config_finding import EXPIRED, Closing
+from amqpscope.policy.policy import ALLOW
+from amqpscope.report.line import Line
+from amqpscope.report.painter import Painter
+from amqpscope.report.printable import printable
+from amqpscope.report.timeline import Clock
+from amqpscope.report.verdict import Tally, Verdicts, headline
+from amqpscope.report.writer import Writer
+
+__all__ = ["Judgement", "judge"]
+
+_WIDTH: Final = 118
+"""Columns of a report: CI servers show that many, and pytest puts two in front."""
+
+_MOST: Final = 3
+"""Findings of one rule by one peer of a connection that a report has in full."""
+
+
+class Judgement:
+    """What is to be said of a capture.
+
+    findings: the first of all that were found, as `amqpscope.check` gives them. failed: whether a test fails
+    for it: for a finding that counts, or because there was nothing to check or the capture cannot be read.
+    text: the report; its first line says the worst of it. expired: what is to be said of entries of the
+    allow-list that have.
+    """
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.failed = False
+        self.text = ""
+        self.expired: list[str] = []
+
+
+def judge(
+    source: str | Sequence[str], policy: Policy, allowed: Callable[[Finding], bool], hint: str
+) -> Judgement:
+    """Read a capture to its end: a file, or several that are one.
+
+    allowed: whether a finding is let pass, beside those that the policy does. hint: what to look after if
+    there is nothing to check. The remarks on entries of an allow-list that fitted nothing are left out: one
+    test does not do everything that they are for.
+    """
+    report = _Report(policy, allowed)
+    one = source if isinstance(source, str) else _Together(source)
+    (judged,) = judge_under([one], policy, hearer=report, gather=False).captures
+    told = Judgement()
+    told.findings = report.findings
+    told.expired = report.expired
+    told.failed = report.worst is not None or judged.outcome in (Outcome.failure, Outcome.empty)
+    told.text = report.text(hint, isinstance(source, str))
+    return told
+
+
+class _Together:
+    """Several files that are one capture."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self.name = together(list(paths)) if paths else "no files"
+
+    def open(
+        self, *, ended: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
+    ) -> Capture:
+        return Capture(
+            self._paths,
+            keep=False,
+            ended=ended,
+            records=records,
+            judge=judge,
+            context=context,
+            profile=profile,
+            spec=spec,
+        )
+
+
+class _Report(Writer):
+    """Takes what is found in one capture, and puts it in words: in full what counts, the rest in numbers."""
+
+    context = True
+
+    def __init__(self, policy: Policy, allowed: Callable[[Finding], bool]) -> None:
+        super().__init__()
+        self.findings: list[Finding] = []
+        self.worst: Finding | None = None
+        self.expired: list[str] = []
+        self._policy = policy
+        self._allowed = allowed
+        self._nothing = self._reason = ""
+        self._clock = Clock("r")
+        self._counting = Verdicts(self._clock, _MOST)
+        self._others = Tally()
+
+    def take(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            if not finding.suppressed_by and self._allowed(finding):
+                finding.suppressed_by, finding.reason = ALLOW, "the test says so"
+        super().take(findings)
+
+    def add(self, finding: Finding) -> None:
+        if len(self.findings) < MAX_TEST_FINDINGS:
+            self.findings.append(finding)
+        if self._policy.counts(finding):
+            self._counting.add(finding)
+            self.worst = self.worst or finding
+        elif not finding.suppressed_by:
+            self._others.add(finding)
+
+    def close(self, nothing: str, reason: str) -> None:
+        self._nothing, self._reason = nothing, printable(reason)
+
+    def conclude(self, closing: Closing) -> None:
+        expired = [remark for remark in closing.remarks if remark.rule == EXPIRED]
+        self.expired = [printable(f"{remark.place}: {remark.message}") for remark in expired]
+
+    def text(self, hint: str, alone: bool) -> str:
+        """All of it. alone: the capture is one file."""
+        name, capture, worst = printable(self.name), self.capture, self.worst
+        parts = []
+        if worst is not None:
+            counted = sum(self._counting.tally.counts.values())
+            more = f" (and {counted - 1} more)" if counted > 1 else ""
+            parts.append(_painted([([*headline(worst), ("", more)], 4)]))
+        elif self._reason:
+            parts.append(f"{name}: {self._reason}")
+        elif self._nothing:
+            parts.append(f"{printable(self._nothing)}{hint}")
+        if capture is not None:
+            self._clock.start(capture.began)
+            parts.append(f"{name}: {self.outcome(self._reason)}")
+            lines = [*self._counting.lines(), ([], -1)]
+            if self._others.counts:
+                lines.append(([("", f"{self._others.text()} for which the test does not fail")], 4))
+            lines += [([("", printable(one))], 4) for one in self.remarks()]
+            parts.append(_painted(lines).rstrip())
+        if worst is not None and alone:
+            # Whole, whatever its length: it is there to be copied.
+            parts.append(f"\nWhat led to it: amqpscope why {shlex.quote(name)} {worst.packet}")
+        return "\n".join(part for part in parts if part)
+
+
+def _painted(lines: list[tuple[Line, int]]) -> str:
+    console = Console(file=io.StringIO(), color_system=None, markup=False, highlight=False, emoji=False)
+    painter = Painter(console, _WIDTH)
+    return "\n".join(painter.paint(line, hang) for line, hang in lines)

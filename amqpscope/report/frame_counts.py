@@ -1,0 +1,79 @@
+"""Counting frames: what `read --count` shows. Compiled, for it looks at every frame of a capture."""
+
+from amqpscope.model.records import Counter, FrameRecord
+from dissectors.interface import Frame
+from dissectors.wire import i64
+
+__all__ = ["Census", "Tally"]
+
+
+class Tally:
+    """How many frames of one name there were."""
+
+    def __init__(self) -> None:
+        self.client: i64 = 0
+        self.server: i64 = 0
+
+
+class Census(Counter):
+    """Frames by name, of the client and of the server."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tallies: dict[str, Tally] = {}
+        self.frames: i64 = 0
+        self.octets: i64 = 0
+        self.problems: i64 = 0
+        self.missing: i64 = 0
+
+    def add(self, records: list[FrameRecord]) -> None:
+        """Count these frames."""
+        for record in records:
+            self.count(record.frame, record.direction == record.connection.client)
+
+    def count(self, frame: Frame, by_client: bool) -> None:
+        tally = self.tallies.get(frame.name)
+        if tally is None:
+            tally = Tally()
+            self.tallies[frame.name] = tally
+        if by_client:
+            tally.client += 1
+        else:
+            tally.server += 1
+        self.frames += 1
+        self.octets += frame.size - frame.uncaptured
+        self.missing += frame.uncaptured
+        if frame.problems:
+            self.problems += 1
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        """(name, frames of the client, frames of the server), in the order of a conversation."""
+        return [
+            (name, int(tally.client), int(tally.server))
+            for name, tally in sorted(self.tallies.items(), key=_order)
+        ]
+
+
+_ORDER = (
+    "header",
+    "sasl-mechanisms",
+    "sasl-init",
+    "sasl-challenge",
+    "sasl-response",
+    "sasl-outcome",
+    "open",
+    "begin",
+    "attach",
+    "flow",
+    "transfer",
+    "disposition",
+    "detach",
+    "end",
+    "close",
+    "empty",
+)
+
+
+def _order(item: tuple[str, Tally]) -> tuple[int, str]:
+    name = item[0]
+    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)

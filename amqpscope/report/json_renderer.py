@@ -1,0 +1,117 @@
+"""Frames as data: what JSON, tables and filters have to know of a protocol, in one place a protocol.
+
+A `JsonRenderer` is that place; `protocols` says which one a frame's kind belongs to. This module has what is the same
+for all of them, and `JsonRenderer` itself serves the frames that are of no protocol: headers, and what was skipped.
+"""
+
+import math
+from json.encoder import encode_basestring_ascii as quote
+
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import FrameRecord
+from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.secrets import problem_path, size_of
+from dissectors.interface import Frame, Problem
+from dissectors.protocol_header import ProtocolHeader
+
+__all__ = ["JsonRenderer", "float_json", "hidden_json", "problems_json", "text_json"]
+
+_NO_PROBLEMS: list[Problem] = []
+_NOWHERE: list[str] = []
+
+
+def text_json(text: str) -> str:
+    """A string of the wire."""
+    return quote(without_password(text) if "://" in text else text)
+
+
+def float_json(number: float, name: str) -> str:
+    """A `float` or a `double`, as the name says. JSON has no form for infinity and what is no number."""
+    text = repr(float(number))
+    if not math.isfinite(number):
+        return '{"' + name + '": "' + text + '"}'
+    return text if name == "double" else '{"float": ' + text + "}"
+
+
+def hidden_json(value: object) -> str:
+    """What stands for a secret."""
+    return '{"hidden": ' + str(size_of(value)) + "}"
+
+
+def problems_json(problems: list[Problem], guarded: bool) -> str:
+    """The contract's `problems` of a frame or message. guarded: its octets may be a secret."""
+    if not problems:
+        return "[]"
+    items = [
+        f'{{"code": "{p.code}", "offset": {p.offset}, "path": {quote(problem_path(p, guarded))}, '
+        f'"reason": {quote(p.reason)}}}'
+        for p in problems
+    ]
+    return "[" + ", ".join(items) + "]"
+
+
+class JsonRenderer:
+    """The frames of one protocol as data. One object serves the frames of one capture, in their order."""
+
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of frames that are this protocol's."""
+        return ()
+
+    def names(self) -> tuple[str, ...]:
+        """The names of these frames, in the specification's order."""
+        return ()
+
+    def guards(self, record: FrameRecord, link: LinkOf | None, names: LinkNames) -> bool:
+        """Whether octets of this frame may be a secret, so that it is told without them.
+
+        names: has been asked for the link of every record before this one.
+        """
+        frame = record.frame
+        if frame.kind != "header":
+            return True  # what was skipped may hold anything
+        return bool(frame.problems) and names.may_hold_token(record, link)
+
+    def fields(self, frame: Frame, guarded: bool) -> str:
+        """The contract's `fields` of a frame, as JSON. guarded: what `guards` says of it."""
+        body = frame.body
+        if isinstance(body, ProtocolHeader):
+            return (
+                f'{{"protocol": "{body.protocol()}", "protocol-id": {body.protocol_id}, '
+                f'"major": {body.major}, "minor": {body.minor}, "revision": {body.revision}}}'
+            )
+        return "{}"
+
+    def has_payload(self, frame: Frame) -> bool:
+        """Whether its payload is a message, or part of one."""
+        return False
+
+    def message(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, bodies: bool) -> str:
+        """The contract's `message` of a frame that completes one, as JSON. bodies: with its body."""
+        return "null"
+
+    def message_hidden(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, whole: bool) -> bool:
+        """Whether the body of the message that this frame completes is a secret. whole: it is asked for."""
+        return False
+
+    def message_unclear(self, record: FrameRecord) -> bool:
+        """Whether parts of this frame's message may be other than they seem."""
+        return False
+
+    def message_problems(self, record: FrameRecord) -> list[Problem]:
+        """What is malformed in the message that this frame completes."""
+        return _NO_PROBLEMS
+
+    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+        """Put into a connection's summary what a frame says."""
+
+    def addresses(self, frame: Frame) -> list[str] | None:
+        """What a frame without a link names that messages go to or come from.
+
+        None: it goes on with what its sender said before on the channel.
+        """
+        return _NOWHERE
+
+    def reports_error(self, frame: Frame) -> bool:
+        """Whether a frame says that something failed: an error, a refused delivery or login."""
+        return False

@@ -1,0 +1,28 @@
+"""What of a frame may be told, where its octets could be a secret: asked before any form of it is shown."""
+
+from typing import NamedTuple
+
+from amqpscope.model.records import FrameRecord
+from amqpscope.report.json_renderers import FORMS
+from amqpscope.report.links import LinkNames, LinkOf
+
+__all__ = ["Redaction", "guard"]
+
+
+class Redaction(NamedTuple):
+    """octets: of the frame, not to be told. body: of the message. vague: a line tells numbers only."""
+
+    octets: bool
+    body: bool
+    vague: bool
+
+
+def guard(record: FrameRecord, link: LinkOf | None, names: LinkNames, whole: bool) -> Redaction:
+    """What is not to be told of a frame. whole: its message's body is asked for.
+
+    names: has been asked for the link of every record before this one.
+    """
+    form = FORMS.of(record.frame)
+    octets = form.guards(record, link, names)
+    hidden = record.message is not None and form.message_hidden(record, link, names, whole)
+    return Redaction(octets, hidden, octets or (hidden and form.message_unclear(record)))

@@ -1,0 +1,92 @@
+"""Findings about what a client asked for, or how a server answered, beside what was known of it before."""
+
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRef
+from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from dissectors.wire import i64
+
+__all__ = ["about_answer", "about_request", "shown"]
+
+# Characters of a name that a sentence shows.
+_SHOWN = 60
+
+
+def about_request(
+    rule: str,
+    certainty: i64,
+    message: str,
+    operation: TopologyOperation,
+    earlier: TopologyOperation | None = None,
+) -> Finding:
+    """The client is at fault: it asked for this. earlier: what was known by.
+
+    The reaction is how the server answered: by a close, or by no error.
+    """
+    finding = _finding(rule, certainty, message, operation, operation.spot, earlier)
+    answer = operation.answer
+    if operation.outcome == "closed" and answer is not None:
+        finding.reaction = answer.name
+        finding.reaction_condition = str(int(operation.code))
+        finding.reaction_after = answer.time - operation.spot.time
+        finding.reaction_packet = answer.packet
+    elif operation.outcome:
+        finding.other_error = True
+    finding.around = operation.around
+    finding.around_whole = len(operation.around)
+    return finding
+
+
+def about_answer(
+    rule: str,
+    certainty: i64,
+    message: str,
+    operation: TopologyOperation,
+    earlier: TopologyOperation | None = None,
+) -> Finding:
+    """The server is at fault: it answered this so. earlier: what was known by."""
+    spot = operation.answer
+    if spot is None:
+        spot = operation.spot
+    finding = _finding(rule, certainty, message, operation, spot, earlier)
+    if operation.spot.packet not in finding.others:
+        finding.others.insert(0, int(operation.spot.packet))
+    finding.around = operation.answer_around
+    finding.around_whole = len(operation.answer_around)
+    return finding
+
+
+def _finding(
+    rule: str,
+    certainty: i64,
+    message: str,
+    operation: TopologyOperation,
+    spot: FrameRef,
+    earlier: TopologyOperation | None,
+) -> Finding:
+    evidence: dict[str, object] = {}
+    for name, value in (
+        ("queue", operation.queue),
+        ("exchange", operation.exchange),
+        ("destination", operation.destination),
+        ("consumer_tag", operation.tag),
+    ):
+        if value:
+            evidence[name] = value
+    if operation.code > 0:
+        evidence["reply_code"] = int(operation.code)
+    others: list[int] = []
+    if earlier is not None:
+        if earlier.connection is not operation.connection:
+            evidence["other_connection"] = earlier.connection.id
+        if earlier.connection.capture == operation.connection.capture:
+            others.append(int((earlier.answer or earlier.spot).packet))
+    finding = Finding(rule, certainty, message, operation.connection, spot, evidence, others)
+    finding.addresses = tuple(
+        [name for name in (operation.queue, operation.exchange, operation.destination) if name]
+    )
+    return finding
+
+
+def shown(name: str) -> str:
+    """A name of a queue or an exchange, quoted."""
+    return repr(name if len(name) <= _SHOWN else name[:_SHOWN] + "...")

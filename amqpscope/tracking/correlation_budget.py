@@ -1,0 +1,18 @@
+"""How much is kept of connections to be held against others."""
+
+from amqpscope.limits import MAX_CORRELATED_DEEDS, MAX_CORRELATED_MESSAGES, MAX_KEPT_EXCERPTS
+from dissectors.wire import i64
+
+__all__ = ["CorrelationBudget"]
+
+
+class CorrelationBudget:
+    """How much more may be kept, of all connections of a capture set.
+
+    left: messages. deeds: requests. excerpts: requests with the frames around them.
+    """
+
+    def __init__(self) -> None:
+        self.left: i64 = MAX_CORRELATED_MESSAGES
+        self.operations: i64 = MAX_CORRELATED_DEEDS
+        self.excerpts: i64 = MAX_KEPT_EXCERPTS

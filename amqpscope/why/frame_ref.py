@@ -1,0 +1,118 @@
+"""What an answer consists of: frames by where they stand, and what each means for the one in question."""
+
+from typing import NamedTuple
+
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRecord
+
+__all__ = [
+    "BELONGS",
+    "FORBIDS",
+    "GRANTS",
+    "LACKS",
+    "LIMITS",
+    "NAMED",
+    "SETS_UP",
+    "Ground",
+    "Knew",
+    "Position",
+    "Question",
+    "Sequel",
+]
+
+GRANTS = "grants"
+LIMITS = "limits"
+FORBIDS = "forbids"
+LACKS = "lacks"
+SETS_UP = "sets up"
+BELONGS = "belongs to"
+NAMED = "matters to"
+"""What an earlier frame does for a later one. `lacks`: there is none, and there should be. `matters to`: a
+finding names it."""
+
+
+class Position(NamedTuple):
+    """Where a frame stands, without what it says.
+
+    direction: of the connection. offset, end: of its first octet and behind its last, in its sender's stream.
+    packet, time (ns): of its first octet. channel: -1 if it has none.
+    """
+
+    direction: int
+    offset: int
+    end: int
+    packet: int
+    time: int
+    name: str
+    channel: int
+
+    @staticmethod
+    def of(record: FrameRecord) -> "Position":
+        """Where a frame stands."""
+        frame = record.frame
+        offset = int(frame.offset)
+        return Position(
+            int(record.direction),
+            offset,
+            offset + int(frame.size),
+            int(record.packet),
+            int(record.time),
+            frame.name,
+            int(frame.channel),
+        )
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What tells it from all others of its connection."""
+        return self.direction, self.offset
+
+
+class Ground(NamedTuple):
+    """An earlier frame that has a say in whether a later one is right.
+
+    effect: one of the words above. what: what it does, in a few words. mark: None for one that is lacking.
+    """
+
+    effect: str
+    what: str
+    mark: Position | None
+
+
+class Knew(NamedTuple):
+    """What one peer had of the other's frames, when it sent its newest one.
+
+    read: the newest that it must have read, by what it has sent itself. arrived: the newest that had reached
+    its host. unsure: those after `read` up to `arrived`, the newest few, and how many there are. coming: the
+    other's newest frame that the capture shows before, if it had not arrived, and how many had not.
+    """
+
+    peer: str
+    read: Position | None
+    arrived: Position | None
+    unsure: list[Position]
+    unsure_count: int
+    coming: Position | None
+    coming_count: int
+
+
+class Sequel(NamedTuple):
+    """A later frame, and what it is to the one in question."""
+
+    what: str
+    mark: Position
+
+
+class Question(NamedTuple):
+    """One frame that is asked about, and all that there is to say of it.
+
+    subject: the name of the link, or the tag of the consumer, that it is about, "" if none.
+    """
+
+    mark: Position
+    subject: str
+    last_packet: int
+    knew: Knew
+    other_knew: Knew
+    grounds: list[Ground]
+    findings: list[Finding]
+    sequels: list[Sequel]

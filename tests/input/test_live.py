@@ -1,0 +1,119 @@
+"""A watch: what comes with each step, and what time and losses bring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.lots import Lot, Lots, packets_of
+
+from amqpscope.capture.live.source import LiveSource
+from amqpscope.input.capture import check, read
+from amqpscope.input.live import Batch, Watch
+
+RULES = Path(__file__).parents[2] / "captures" / "rules"
+BROKEN = RULES / "amqp10" / "L-CREDIT" / "violating.pcap"
+SILENT = RULES / "amqp091" / "C-HB-SEND" / "violating.pcap"
+SECOND = 1_000_000_000
+
+
+def steps(source: LiveSource) -> list[Batch]:
+    """All that a source brings, to its end."""
+    with Watch(source) as watch:
+        batches = []
+        while not watch.over:
+            batches.append(watch.step(1.0))
+    return batches
+
+
+def lots_of(path: Path, size: int) -> list[Lot]:
+    packets = packets_of(path.read_bytes())
+    return [Lot(packets[at : at + size]) for at in range(0, len(packets), size)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_frames_and_findings_do_not_depend_on_the_lots(size: int) -> None:
+    batches = steps(Lots(lots_of(BROKEN, size)))
+    frames = [(int(one.packet), one.frame.name) for batch in batches for one in batch.records]
+    assert frames == [(int(one.packet), one.frame.name) for one in read(BROKEN)]
+    expected = [(one.rule, one.packet, one.reaction) for one in check(BROKEN)]
+    found = [one for batch in batches for one in batch.found]
+    complete = [one for batch in batches for one in batch.complete]
+    assert [(one.rule, one.packet, one.reaction) for one in complete] == expected
+    assert {id(one) for one in found} == {id(one) for one in complete}
+    amended = [one for batch in batches for one in batch.amended]
+    assert [one.rule for one in amended] == [one.rule for one in complete if one.told and one.reaction]
+    assert len(complete) >= 1
+    assert sum(batch.packets for batch in batches) == len(packets_of(BROKEN.read_bytes()))
+
+
+def test_a_loss_is_noted_where_it_is_and_counted_once() -> None:
+    lots = lots_of(BROKEN, 4)
+    lots[2].lost = 7
+    lots[3].lost = 2
+    batches = steps(Lots(lots))
+    assert [batch.dropped for batch in batches][:5] == [0, 0, 7, 2, 0]
+    notes = [note for batch in batches for note in batch.notes if note.code == "capture/dropped"]
+    assert [note.detail for note in notes] == [
+        "packets that the capture lost before this one: 7",
+        "packets that the capture lost before this one: 2",
+    ]
+
+
+def test_the_losses_of_a_second_are_one_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000 * SECOND]
+    monkeypatch.setattr("amqpscope.input.live.time.monotonic_ns", lambda: clock[0])
+    lots = [Lot(packets_of(BROKEN.read_bytes())[:1])]
+    lots += [Lot(lost=1) for _ in range(1000)]
+    watch = Watch(Lots(lots))
+    notes = []
+    while not watch.over:
+        clock[0] += SECOND // 100
+        notes += watch.step(0).notes
+    told = [int(note.detail.rpartition(" ")[2]) for note in notes if note.code == "capture/dropped"]
+    assert sum(told) == watch.dropped == 1000
+    assert 9 <= len(told) <= 12
+    watch.close()
+
+
+def test_a_silence_is_told_once_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    (finding,) = [one for one in check(SILENT) if one.rule == "amqp091/C-HB-SEND"]
+    packets = packets_of(SILENT.read_bytes())
+    before = [Lot([packet]) for packet in packets[: finding.packet - 1]]
+    after = [Lot([packet]) for packet in packets[finding.packet - 1 :]]
+    clock = [1000 * SECOND]
+    monkeypatch.setattr("amqpscope.input.live.time.monotonic_ns", lambda: clock[0])
+    watch = Watch(Lots([*before, *[Lot()] * 5, *after]))
+    told = []
+    for _ in before:
+        told += watch.step(0).overdue
+    for _ in range(5):
+        clock[0] += 2 * SECOND
+        told += watch.step(0).overdue
+    assert [(one.rule, one.peer) for one in told] == [("amqp091/C-HB-SEND", finding.peer)]
+    found = []
+    while not watch.over:
+        found += watch.step(0).found
+    assert "amqp091/C-HB-SEND" in {one.rule for one in found}
+    watch.close()
+
+
+def test_what_happens_to_interfaces_is_passed_on() -> None:
+    batches = steps(Lots([Lot(events=["west is down"]), Lot(), Lot(events=["west is up"])]))
+    assert [event for batch in batches for event in batch.events] == ["west is down", "west is up"]
+
+
+def test_the_end_completes_what_is_open() -> None:
+    packets = packets_of(BROKEN.read_bytes())
+    whole = next(one for one in check(BROKEN))
+    watch = Watch(Lots([Lot(packets[: whole.packet])], ends=False))
+    first = watch.step(0)
+    assert ([one.rule for one in first.found], first.complete) == ([whole.rule], [])
+    assert not watch.over
+    last = watch.finish()
+    assert watch.over
+    assert whole.rule in [one.rule for one in last.complete]
+    assert whole.rule not in [one.rule for one in last.found]
+    again = watch.finish()
+    assert (again.records, again.found, again.complete) == ([], [], [])
+    watch.close()
