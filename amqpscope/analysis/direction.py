@@ -1,10 +1,11 @@
 """One side of a connection: from the octets of one direction to frames, each with its evidence.
 
-Theory of operation. Which protocol the side speaks is told by its octets (`amqpscope.analysis.detection`), or by the
-other side; until then its octets are held, or only counted. From then on its decoder gives frames, and knows
-nothing of packets. So beside the decoder stands the evidence for the octets that belong to no frame yet: of
-which packet, when, and what that acknowledged. With a frame goes that of its first octet and of its last.
-Nearly always a frame begins and ends in the packet at hand; then nothing is kept, and nothing looked up.
+Theory of operation. The octets of a direction tell which protocol it speaks (`detection`), or the other
+direction does; until then its octets are held, or only counted. From then on its decoder gives frames, and
+knows nothing of packets. So beside the decoder stands the evidence for the octets that belong to no frame
+yet: of which packet, when, and what that acknowledged. With a frame goes that of its first octet and of its
+last. Nearly always a frame begins and ends in the packet at hand; then nothing is kept, and nothing looked
+up.
 
 What its frames mean for the connection the side does not know: they go, with what it finds out of its
 protocol, to the `FrameSink` that has both sides.

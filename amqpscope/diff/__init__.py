@@ -3,7 +3,8 @@
     with ReplayableCapture("before.pcap") as one, ReplayableCapture("after.pcap") as other:
         comparison = compare(one, other)
 
-`transcript` is what is kept of a connection: for each peer, session, link, channel and consumer what is said, in a
-form without what differs from run to run. `story10` and `story091` write it, `pairing` says what belongs to
-what, `alignment` where two of them part, `comparison` puts that together; `text` and `json_form` show it.
+`transcript` is what is kept of a connection: for each peer, session, link, channel and consumer what is said,
+in a form without what differs from run to run. `transcript10` and `transcript091` write it, `pairing` says
+what belongs to what, `alignment` where two of them part, `comparison` puts that together; `text` and
+`json_form` show it.
 """

@@ -58,7 +58,7 @@ _GENERATED = "(generated)"
 
 
 class Strand:
-    """Sayings in their order. forms: numbers of a `CanonicalFrameTable`. frames: of the connection, counted from 0.
+    """Sayings in their order. forms: numbers of a `CanonicalFrameTable`. frames: of the connection, from 0.
 
     peer: whose sayings they are. answers: each is about a delivery; 0 where nothing was said of one.
     late: the places of those that were said when the other peer had ended what they are about.

@@ -1,1 +1,1 @@
-"""Where segments come from: capture files (`capture`), interfaces (`live`), one capture read again (`replay`)."""
+"""Where segments come from: files (`capture`), interfaces (`live`), a capture read again (`replay`)."""

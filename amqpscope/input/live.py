@@ -64,7 +64,7 @@ class Watch:
     """What a source brings, step by step.
 
     judge: make findings. records: gather frame records. context: findings with the frames around them.
-    recorder: gets every packet. profile, spec: as of `amqpscope.input.capture.Capture`. The source is closed with
+    recorder: gets every packet. profile, spec: as of `input.capture.Capture`. The source is closed with
     the watch.
     """
 

@@ -44,7 +44,7 @@ class Policy:
     """What findings are held to.
 
     configuration: what the file says; given: what was given besides. terms: which findings count. spec,
-    profile: as of `amqpscope.input.capture.Capture`. today: the day by which entries of the allow-list expire;
+    profile: as of `input.capture.Capture`. today: the day by which entries of the allow-list expire;
     without it none does. baseline: what does not count since it was known before. gather: the file of a
     baseline that is to be made of what is found, into `gathered`, so that none holds. Raises FilterError for
     what was given and makes no sense, ConfigurationError for a baseline that is none.

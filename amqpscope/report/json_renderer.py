@@ -1,7 +1,8 @@
 """Frames as data: what JSON, tables and filters have to know of a protocol, in one place a protocol.
 
-A `JsonRenderer` is that place; `protocols` says which one a frame's kind belongs to. This module has what is the same
-for all of them, and `JsonRenderer` itself serves the frames that are of no protocol: headers, and what was skipped.
+A `JsonRenderer` is that place; `json_renderers` says which one a frame's kind belongs to. This module has
+what is the same for all of them. `JsonRenderer` itself serves the frames that are of no protocol: headers,
+and what was skipped.
 """
 
 import math

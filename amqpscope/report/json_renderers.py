@@ -1,7 +1,8 @@
 """Which protocols there are to tell of: the place where a new one is named.
 
 A frame's protocol is told by its kind. What is particular to a protocol lies in a package of its own, here
-`amqp10` and `amqp091`: a `JsonRenderer` (frames as data) and, in `tellings`, a `TextRenderer` (frames for people).
+`amqp10` and `amqp091`: a `JsonRenderer` (frames as data) and, in `text_renderers`, a `TextRenderer` (frames
+for people).
 """
 
 from typing import Final

@@ -1,6 +1,7 @@
 """Frames for people: what a line of the timeline, and what stands below it, has to know of a protocol.
 
-A `TextRenderer` is the one place for that a protocol has; `tellings` says which one a frame's kind belongs to.
+A `TextRenderer` is the one place for that a protocol has; `text_renderers` says which one a frame's kind
+belongs to.
 `TextRenderer` itself serves the frames that are of no protocol: headers, and what was skipped.
 """
 

@@ -11,6 +11,6 @@
                 view.key(key)
             terminal.draw(view.render(*terminal.size()))
 
-`model` and its `rows` keep what is shown, `health_issues` says what hurts, `pages` draw it, `view` is moved by keys,
-and only `terminal` knows a terminal. None of them waits for anything.
+`model` and its `rows` keep what is shown, `health` says what hurts, `pages` draw it, `view` is moved by
+keys, and only `terminal` knows a terminal. None of them waits for anything.
 """

@@ -308,8 +308,8 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     than possible: why it refused is not known.
     """
     message = (
-        f"durable queue {shown(operation.queue)} is not bound to transient exchange {shown(operation.exchange)}:"
-        f" {int(operation.code)}"
+        f"durable queue {shown(operation.queue)} is not bound to transient exchange "
+        f"{shown(operation.exchange)}: {int(operation.code)}"
     )
     return about_answer("amqp091/Q-BIND-TRANSIENT-X", POSSIBLE, message, operation, made)
 
@@ -394,7 +394,10 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     Silent when: octets of the connections to this server were not captured, the queue may be gone, or it
     deletes itself. Never more than possible.
     """
-    message = f"a message for queue {shown(operation.key)} is returned with {int(operation.code)}, and there is such"
+    message = (
+        f"a message for queue {shown(operation.key)} is returned with {int(operation.code)}, "
+        "and there is such"
+    )
     return about_answer("amqp091/Q-DECL-DEFAULT-BIND", POSSIBLE, message, operation, made)
 
 

@@ -192,8 +192,8 @@ def close_without_a_reason(case: Case, pending_error: PendingErrorResponse) -> N
 def _tell(case: Case, rule: str, pending_error: PendingErrorResponse, certainty: i64) -> None:
     case.report(
         rule,
-        f"{case.record.frame.name} is sent, {pending_error.due} with {pending_error.condition} is due for packet "
-        f"{pending_error.packet}",
+        f"{case.record.frame.name} is sent, {pending_error.due} with {pending_error.condition} is due for "
+        f"packet {pending_error.packet}",
         certainty,
         {"due": pending_error.due, "condition": pending_error.condition},
         [int(pending_error.packet)],
