@@ -351,7 +351,7 @@ def _object(row: Rule) -> dict[str, Any]:
         "observable": row.observable,
         "reason": row.reason or None,
         "evidence": row.evidence or None,
-        "expected_condition": row.condition or None,
+        "expected_condition": row.answer or None,
     }
 
 

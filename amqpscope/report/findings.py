@@ -5,7 +5,6 @@ for passwords in URLs, and keys of maps in the path of a malformed value that ma
 """
 
 import json
-import re
 from typing import Any
 
 from amqpscope.model.finding import Finding
@@ -36,39 +35,13 @@ FINDINGS_SCHEMA = "amqpscope/findings/1"
 _PLAIN_FRAMES = ("open", "begin", "attach", "flow", "disposition", "detach", "end", "close")
 
 
-_CLOSES = {"conn": "connection.close", "ch": "channel.close"}
-
-
-def _reply(told: str) -> tuple[str, bool]:
-    """The catalogue's words for a reply of AMQP 0-9-1: "503 or 540 conn", "406 ch (some rules)", "socket"."""
-    if "this is the reaction" in told or "would show" in told:
-        return "", False
-    words = re.sub(r"\([^)]*\)", "", told).partition(";")[0].replace('"syntax error" ', "").split()
-    replies = []
-    codes: list[str] = []
-    for word in words:
-        if word.isdigit():
-            codes.append(word)
-        elif word in _CLOSES:
-            replies += [f"{_CLOSES[word]} {code}" for code in codes]
-            codes = []
-        elif word == "socket":
-            replies.append("to close the socket")
-        elif word != "or":
-            break
-    return " or ".join(replies), bool(replies)
-
-
 def expected_condition(finding: Finding) -> tuple[str, bool]:
     """The error a correct peer answers with, or "", and whether the specification names it.
 
     It may be several, joined by `or`.
     """
-    if finding.rule.startswith("amqp091/"):
-        return _reply(rule(finding.rule).condition)
-    text, _, basis = rule(finding.rule).condition.partition(" [")
-    # In parentheses stands which one it is where the rule alone does not say.
-    return ("", False) if text.startswith("(") else (text, basis.startswith("named"))
+    row = rule(finding.rule)
+    return row.answer, row.answer_named
 
 
 def message_of(finding: Finding) -> str:

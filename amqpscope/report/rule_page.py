@@ -29,6 +29,7 @@ PAGE = "README.md"
 _LABELS = {
     "source": "Source",
     "broken by": "Broken by",
+    "severity": "Severity",
     "answer": "Answer",
     "visible": "Visible",
     "evidence": "Evidence",

@@ -14,7 +14,7 @@ from amqpscope.conformance.coverage import (
 )
 from amqpscope.report.line import Line
 from amqpscope.report.summary import protocol_name
-from amqpscope.rules.catalogue import LAYERS, Rule, editions, named, rule, severity
+from amqpscope.rules.catalogue import LAYERS, USUAL_SEVERITY, Rule, editions, named, rule, severity
 from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
@@ -100,7 +100,9 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     if not guard:
         facts += _drafts(row)
         facts.append(("broken by", _who(row)))
-        facts.append(("answer", f"{row.condition} is due" if row.condition else "no error is named"))
+        if row.severity_reason:
+            facts.append(("severity", f"{row.severity} and not {_usual(row)}: {row.severity_reason}"))
+        facts.append(("answer", _answer(row)))
     seen = {"yes": "in any capture", "no": "never, from outside"}.get(row.observable, row.observable)
     facts.append(("visible", f"{seen}: {row.reason}" if row.reason else seen))
     if row.evidence:
@@ -116,6 +118,18 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
             if habit.rule == row.id:
                 facts.append(("habit", f"{one.name}: {one.product} {habit.does} ({habit.source})"))
     return facts
+
+
+def _usual(row: Rule) -> str:
+    """The severity that the rule would have by its level alone."""
+    return USUAL_SEVERITY.get(row.requirement, "error")
+
+
+def _answer(row: Rule) -> str:
+    """What a correct peer answers, in one sentence."""
+    if not row.answer:
+        return "The specification names no error for it."
+    return f"{row.answer}{'' if row.answer_named else ', as other faults of this kind have it'}."
 
 
 def _drafts(row: Rule) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 __all__ = [
     "LAYERS",
+    "USUAL_SEVERITY",
     "Named",
     "Rule",
     "catalogue",
@@ -43,23 +44,16 @@ _FILES = {"amqp10": "amqp10.tsv", "amqp091": "amqp091.tsv"}
 _GUARDS = {"amqp10": "amqp10-guards.tsv"}
 _EDITIONS = {"amqp10": "amqp10-editions.tsv"}
 
-# Rules about how a peer reacted to another's fault: worth a note, never an accusation.
-_REACTIONS = ("S-ERR-END", "L-ERR-DETACH", "L-ERR-PIPELINED")
-
-# Of two texts each asks for what the other one forbids.
-_CONTRADICTED = ("M-CT-NONDATA", "Q-DECL-AUTODEL-IGNORE")
-
-# A peer's own policy decides, or one of two passages of the text that disagree.
-_NOTES = ("S-WIN-OUT", "L-HANDLE-REUSE", "C-TUNEOK-CHMAX-NOTNULL")
-
-# What nearly every product leaves out of what it tells of itself.
-_LEFT_OUT = ("C-START-SERVER-PROPS", "C-STARTOK-CLIENT-PROPS")
-
-# What the text asks for, and brokers are known not to: others may.
-_NOT_ENFORCED = ("Q-DECL-SYNTAX", "X-DECL-SYNTAX")
-
-# What weakens a rule to a warning, whatever word the text uses.
-_WEAK_BASES = ("inferred", "csd-only")
+USUAL_SEVERITY = {
+    "MUST": "error",
+    "MUST NOT": "error",
+    "MAY NOT": "error",
+    "illegal": "error",
+    "IMPLIED": "error",
+    "SHOULD": "warning",
+    "SHOULD NOT": "warning",
+}
+"""What breaking a rule of each level amounts to, unless its row in the table gives a reason for another one."""
 
 
 class Rule(NamedTuple):
@@ -67,7 +61,10 @@ class Rule(NamedTuple):
 
     id: with its namespace, `amqp10/L-CREDIT`. breaker: who can break it. requirement: the level, MUST,
     SHOULD, illegal... source: document and section. text: what it demands, in our words. observable:
-    `yes`, `partial` or `no`, with the reason. condition: the error a correct peer answers, or "".
+    `yes`, `partial` or `no`, with the reason. severity: `error`, `warning` or `note`; severity_reason: why it
+    is another one than the level has by itself (`USUAL_SEVERITY`), or "". answer: what a correct peer answers,
+    an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several joined by ` or `; "" if none is named.
+    answer_named: the specification names that answer for this fault.
     """
 
     id: str
@@ -80,7 +77,10 @@ class Rule(NamedTuple):
     observable: str
     reason: str
     evidence: str
-    condition: str
+    severity: str
+    severity_reason: str
+    answer: str
+    answer_named: bool
 
 
 class Named(NamedTuple):
@@ -134,7 +134,6 @@ def _read(files: dict[str, str]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     for namespace, file in files.items():
         for row in _rows(file):
-            condition = row["error_condition"]
             name = f"{namespace}/{row['id']}"
             rules[name] = Rule(
                 name,
@@ -147,7 +146,10 @@ def _read(files: dict[str, str]) -> dict[str, Rule]:
                 row["observable"],
                 row["observable_why"],
                 row["evidence"],
-                "" if condition.startswith("none") else condition,
+                row.get("severity", ""),
+                row.get("severity_reason", ""),
+                row.get("answer", ""),
+                row.get("answer_named") == "yes",
             )
     return rules
 
@@ -165,6 +167,7 @@ def editions() -> dict[tuple[str, str], Rule]:
                 basis=row["level_basis"] or final.basis,
                 source=f"AMQP 1.0 Part 3: Messaging, OASIS {edition}, section {row['section']}",
                 text=row["rule"] or final.text,
+                severity=row["severity"] or final.severity,
             )
     return rules
 
@@ -176,19 +179,4 @@ def rule(name: str, edition: str = "final") -> Rule:
 
 def severity(name: str, edition: str = "final") -> str:
     """`error`, `warning` or `note`: what breaking a rule amounts to."""
-    row = rule(name, edition)
-    short = name.partition("/")[2]
-    if short.endswith("-REACT") or short in _REACTIONS or short in _CONTRADICTED:
-        return "note"
-    if short in _NOTES or short in _LEFT_OUT or row.basis == "tier C":
-        return "note"
-    if short in _NOT_ENFORCED:
-        return "warning"
-    if row.requirement.startswith("SHOULD") or row.requirement == "MAY-limits":
-        return "warning"
-    if row.basis in _WEAK_BASES or row.reason.startswith("heuristic"):
-        return "warning"
-    if row.requirement == "IMPLIED" and not row.condition:
-        # Nobody says what is to come of it.
-        return "warning"
-    return "error"
+    return rule(name, edition).severity

@@ -100,7 +100,7 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "observable": "no",
         "reason": "internal-to-peer",
         "evidence": catalogue()["amqp10/L-TERM-VERIFY"].evidence,
-        "expected_condition": catalogue()["amqp10/L-TERM-VERIFY"].condition or None,
+        "expected_condition": catalogue()["amqp10/L-TERM-VERIFY"].answer or None,
     }
 
 
@@ -123,7 +123,7 @@ def test_explain_tells_the_row_the_words_and_draws_the_pair(capsys: pytest.Captu
     assert f"  demands   {row.text}" in lines
     assert f"  source    {row.source}" in lines
     assert "  broken by the sender of the link" in lines
-    assert f"  answer    {row.condition} is due" in lines
+    assert f"  answer    {row.answer}." in lines
     assert f"  visible   partial: {row.reason}" in lines
     assert f"  evidence  {row.evidence}" in lines
     assert "  code      rules/amqp10/link.py, transfer_beyond_credit" in lines

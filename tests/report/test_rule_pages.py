@@ -123,7 +123,7 @@ def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
         shown = seen(PAGES[f"{name}/README.md"])
         words = explanation(name)
         facts = [name, row.text, row.source, severity(name, shown_in(name)), row.requirement, row.reason]
-        facts += [row.condition, row.evidence]
+        facts += [row.answer, row.severity_reason, row.evidence]
         if words is not None:
             facts += [words.fault, words.matters, words.silent, words.function]
         assert (words is None) == (name not in checked())

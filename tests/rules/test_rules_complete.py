@@ -12,7 +12,7 @@ from scenarios.pairs import scenarios
 
 import amqpscope.rules
 import dissectors
-from amqpscope.rules.catalogue import LAYERS, catalogue, guards
+from amqpscope.rules.catalogue import LAYERS, USUAL_SEVERITY, catalogue, guards
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.registry import SUBJECTS, checked
 
@@ -97,3 +97,13 @@ def test_the_layers_are_those_of_the_catalogue() -> None:
 def test_names_of_dialogues_are_unique() -> None:
     names = Counter((scenario.namespace, scenario.name) for scenario in SCENARIOS)
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_severity_other_than_the_usual_one_has_its_reason() -> None:
+    for name, row in catalogue().items():
+        assert row.severity in ("error", "warning", "note"), name
+        assert (row.severity == USUAL_SEVERITY.get(row.requirement)) == (not row.severity_reason), name
+
+
+def test_a_named_answer_is_an_answer() -> None:
+    assert [name for name, row in catalogue().items() if row.answer_named and not row.answer] == []
