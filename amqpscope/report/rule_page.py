@@ -36,6 +36,8 @@ _LABELS = {
     "fault": "What is found",
     "matters": "Why it matters",
     "silent": "Silent",
+    "possible": "Why a finding may be only possible",
+    "only possible": "Why a finding is never certain",
     "code": "Code",
     "habit": "Known habit",
     "final": "Final text",

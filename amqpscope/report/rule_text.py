@@ -112,6 +112,9 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
         facts.append(("matters", words.matters))
         when = "" if words.silent.startswith("never") else "when "
         facts.append(("silent", f"{when}{words.silent}"))
+        if words.possible:
+            reason = words.possible.format(peer="peer", other="other peer")
+            facts.append(("only possible" if words.never_certain else "possible", reason))
         facts.append(("code", f"rules/{words.file}, {words.function}"))
     for one in PROFILES:
         for habit in one.habits:

@@ -14,7 +14,6 @@ Findings come while the capture is read and are shown by connection when it has 
 will be shown are kept.
 """
 
-import re
 from collections.abc import Iterator
 
 from amqpscope.model.finding import Finding
@@ -53,8 +52,6 @@ STYLES = {"error": "problem", "warning": "note", "note": "dim"}
 
 _KINDS = tuple(f"{how}{level}" for level in ("error", "warning", "note") for how in ("", "possible "))
 
-_NEVER_MORE = re.compile(r"[Nn]ever more than possible(?:: ([^.]*))?\.")
-
 _LONGEST = 300
 """Characters of one text of the wire that a line shows; JSON has all."""
 
@@ -64,7 +61,7 @@ _END = "end of stream"
 # Where the evidence says so, it is told with the place and not as state.
 _PLACE = ("offset", "path")
 
-# Why what breaks a rule may yet be no fault: what the peer had read by then, or a reason of the rule's own.
+# Why a finding may yet be no fault, where its rule gives no reason of its own.
 _NOT_READ = (
     "It is no fault if the {peer} had not yet read what the {other} sent before: "
     "that had reached its host, but nothing it sent shows that it had read it."
@@ -87,98 +84,6 @@ _DOUBTS = {
     "clock_in_doubt": _CLOCK_IN_DOUBT,
     "garbled_in_doubt": _GARBLED_IN_DOUBT,
 }
-_STREAM_END = "No capture shows what the {peer} would still have said when its stream, or the capture, ended."
-_UNCOUNTED = " Nor if aborted or resumed deliveries take no credit: the text leaves that open."
-_OWN_LINK = "The {peer} may be taking its own link back, which is allowed."
-_LEGAL_READING = "These octets can also be read as legal: the text leaves room, or a newer one defines them."
-_ANOTHER_MESSAGE = "The two are one message by their message-id; who sent the second may have made it."
-_ASSIGNED = "A specification that is not known here may have assigned it."
-_ANOTHER_REASON = "The {peer} may have another reason for the error."
-_CAME_SO = "It may stay for a message that came so by HTTP or mail."
-_HANDED_ON = "The {peer} may hand it on as it received it; an empty one may be meant for none."
-_DELETED = "Others may have deleted it meanwhile."
-_AS_IT_STANDS = "The time may be meant as it stands, or handed on as the {peer} received it."
-_CLOCK = (
-    "The capturing machine's clock may have been set forward: nothing in between attests the silence; "
-    "or the {peer} had not read the idle-time-out yet."
-)
-_ANEW = "Octets are missing: among them may be that the connection was begun anew."
-# Of the other rules, the docstring of the rule.
-_WHY_POSSIBLE = {
-    "amqp10/C-IDLE-KEEP": _CLOCK,
-    "amqp10/C-CLOSE-LAST": _ANEW,
-    "amqp10/C-CLOSE-NOREUSE": _ANEW,
-    "amqp10/L-CREDIT-FORMULA": "Whether aborted, resumed or unfinished deliveries take credit nobody says.",
-    "amqp10/D-FMT-PRESENT": "The sentence that says MUST speaks of messages of several transfers.",
-    "amqp10/C-CLOSE-SENT": _STREAM_END,
-    "amqp10/C-CLOSE-ANSWER": _STREAM_END,
-    "amqp10/S-BEGIN-ANSWER": _STREAM_END,
-    "amqp10/S-END-ANSWER": _STREAM_END,
-    "amqp10/L-ATTACH-ANSWER": _STREAM_END,
-    "amqp10/L-CLOSE-ANSWER": _STREAM_END,
-    "amqp10/L-CLOSE-CROSS": _STREAM_END,
-    "amqp10/L-DRAIN-ADVANCE": _STREAM_END,
-    "amqp10/F-SIZE-TOTAL": "The {peer} may have been stopped in the middle of the frame.",
-    "amqp10/S-BEGIN-REMOTESET": "Two sessions may begin at once: this begin may not be meant as the answer.",
-    "amqp10/L-NAME-UNIQUE": _OWN_LINK,
-    "amqp10/S-LINK-ONE": _OWN_LINK,
-    "amqp10/L-CREDIT": _NOT_READ + _UNCOUNTED,
-    "amqp10/L-TGT-NULL": _NOT_READ + " Nor if the {other} asked for the link: it grants credit.",
-    "amqp10/D-RCVMODE-RAISE": _NOT_READ + " Nor if a later transfer settles the delivery.",
-    "amqp10/D-ABORT-ONLYOPEN": "The examples in the specification do it.",
-    "amqp10/D-ID-SEQ": "Ids were left out, none is used twice; the text can be read as allowing that.",
-    "amqp10/T-COMP-REQUIRES": _LEGAL_READING,
-    "amqp10/M-ADDR-TYPE": _LEGAL_READING,
-    "amqp10/M-ID-TYPE": _LEGAL_READING,
-    "amqp10/M-SECT-KNOWN": _LEGAL_READING,
-    "amqp10/T-DESC-DOMAIN0": _ASSIGNED,
-    "amqp10/M-ANN-RESERVED": _ASSIGNED,
-    "amqp10/M-OUTCOMES-SYMBOL": _ASSIGNED,
-    "amqp10/M-DISTMODE-VALUE": _ASSIGNED,
-    "amqp10/M-CE-REGISTERED": _ASSIGNED,
-    "amqp10/M-CE-COMPRESS": _CAME_SO,
-    "amqp10/M-CE-MULTI": _CAME_SO,
-    "amqp10/M-CT-MIME": _HANDED_ON,
-    "amqp10/M-CT-NONDATA": _HANDED_ON,
-    "amqp10/M-CE-NONDATA": _HANDED_ON,
-    "amqp10/M-CE-IDENTITY": _HANDED_ON,
-    "amqp10/T-SERIAL": "An id is left out, none is used twice; the text can be read as allowing that.",
-    "amqp10/T-UUID-4122": "Sixteen octets at random are a uuid to some.",
-    "amqp10/T-TIME-MS": _AS_IT_STANDS,
-    "amqp10/T-BYTEORDER": _AS_IT_STANDS,
-    "amqp10/M-ANN-XOPT-IGNORE": _ANOTHER_REASON,
-    "amqp10/M-HDR-DURABLE-REJECT": _ANOTHER_REASON,
-    "amqp10/M-OUTCOMES-ACCEPTED": _ANOTHER_REASON,
-    "amqp10/T-COMP-MULT-EMPTY": _ANOTHER_REASON,
-    "amqp10/M-ANN-UNKNOWN-DETACH": "The {peer} may know the annotation's key.",
-    "amqp10/M-FILTER-ACTUAL": "The node may read the filter otherwise.",
-    "amqp10/M-TERM-EXPIRY": "The terminus may have been refused for another reason.",
-    "amqp10/M-ID-UNIQUE": "The {peer} may hand on what others have made.",
-    "amqp10/M-DYN-NAME": "They may be in it in a form that only its maker recognizes.",
-    "amqp10/M-FMT-ZERO": "Another format may have the same sections.",
-    "amqp10/M-LIFETIME-VALUE": "Its type may provide a lifetime-policy of somebody's own.",
-    "amqp10/C-HDR-VERMATCH": _LEGAL_READING,
-    "amqp10/M-BARE-NOINSERT": _ANOTHER_MESSAGE,
-    "amqp10/M-PROPS-UNALTERED": _ANOTHER_MESSAGE,
-    "amqp10/M-BARE-IMMUTABLE": _ANOTHER_MESSAGE,
-    "amqp10/M-HDR-TTL-REDUCE": _ANOTHER_MESSAGE,
-    "amqp10/M-HDR-TTL-EXPIRED": _ANOTHER_MESSAGE,
-    "amqp10/M-HDR-DELCOUNT-ZERO": "The {peer} may have sent it where nothing was captured.",
-    "amqp10/L-ATTACH-UNSETTLED": "Meanwhile the {peer} may have settled them, or lost its state.",
-    "amqp091/Q-EXCL-ACCESS": "The other connection may have been over.",
-    "amqp091/X-DECL-TYPED": _DELETED,
-    "amqp091/X-DELETE-EXISTS": _DELETED,
-    "amqp091/X-BIND-EXIST": _DELETED,
-    "amqp091/X-UNBIND-EXIST": _DELETED,
-    "amqp091/Q-BIND-QEXIST": _DELETED,
-    "amqp091/Q-BIND-XEXIST": _DELETED,
-    "amqp091/Q-UNBIND-QEXIST": _DELETED,
-    "amqp091/Q-UNBIND-XEXIST": _DELETED,
-    "amqp091/Q-PURGE-QEXIST": _DELETED,
-    "amqp091/Q-DELETE-QEXIST": _DELETED,
-    "amqp091/B-CONSUME-QEXIST": _DELETED,
-    "amqp091/B-GET-QEXIST": _DELETED,
-}
 
 
 def why_possible(finding: Finding) -> str:
@@ -190,18 +95,9 @@ def why_possible(finding: Finding) -> str:
         return _PRODUCT_UNKNOWN.format(peer=finding.peer)
     if finding.connection.proxied and finding.peer == CLIENT and finding.spot.is_end():
         return "A load balancer stands before the client: it may have ended the connection."
-    own = "" if finding.rule in _WHY_POSSIBLE else _never_more(finding.rule)
-    return own or _WHY_POSSIBLE.get(finding.rule, _NOT_READ).format(peer=finding.peer, other=_other(finding))
-
-
-def _never_more(rule: str) -> str:
-    """Why breaking a rule is never certain, as its own words say it; "" if it can be."""
-    words = explanation(rule)
-    said = None if words is None else _NEVER_MORE.search(words.silent)
-    if said is None:
-        return ""
-    reason = said[1] or "No capture can prove it"
-    return f"{reason[0].upper()}{reason[1:]}."
+    words = explanation(finding.rule)
+    reason = _NOT_READ if words is None or not words.possible else words.possible
+    return reason.format(peer=finding.peer, other=_other(finding))
 
 
 class Tally:

@@ -53,7 +53,8 @@ USUAL_SEVERITY = {
     "SHOULD": "warning",
     "SHOULD NOT": "warning",
 }
-"""What breaking a rule of each level amounts to, unless its row in the table gives a reason for another one."""
+"""What breaking a rule of each level amounts to, unless its row in the table gives a reason for another
+one."""
 
 
 class Rule(NamedTuple):
@@ -62,9 +63,10 @@ class Rule(NamedTuple):
     id: with its namespace, `amqp10/L-CREDIT`. breaker: who can break it. requirement: the level, MUST,
     SHOULD, illegal... source: document and section. text: what it demands, in our words. observable:
     `yes`, `partial` or `no`, with the reason. severity: `error`, `warning` or `note`; severity_reason: why it
-    is another one than the level has by itself (`USUAL_SEVERITY`), or "". answer: what a correct peer answers,
-    an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several joined by ` or `; "" if none is named.
-    answer_named: the specification names that answer for this fault.
+    is another one than the level has by itself (`USUAL_SEVERITY`), or "". answer: what a correct peer
+    answers, an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several joined by ` or `; "" if none
+    is named. answer_named: the specification names that answer for this fault.
+    broker_codes: reply codes that brokers are known to answer with instead.
     """
 
     id: str
@@ -81,6 +83,7 @@ class Rule(NamedTuple):
     severity_reason: str
     answer: str
     answer_named: bool
+    broker_codes: tuple[str, ...]
 
 
 class Named(NamedTuple):
@@ -150,6 +153,7 @@ def _read(files: dict[str, str]) -> dict[str, Rule]:
                 row.get("severity_reason", ""),
                 row.get("answer", ""),
                 row.get("answer_named") == "yes",
+                tuple(row.get("broker_codes", "").split()),
             )
     return rules
 

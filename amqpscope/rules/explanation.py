@@ -1,8 +1,9 @@
 """The words of a rule: the docstring of its function, read from the source that is installed.
 
 Compiled functions have no docstrings, so the files are parsed: their tables say which function a rule
-is. Each docstring tells in one sentence what the fault is, then why it matters, then when the rule is
-silent.
+is. Each docstring tells in one sentence what the fault is. Fixed heads follow: why it matters, when the rule
+is silent, and, where that is not only a matter of what a peer had read, why a finding is possible and no
+more.
 """
 
 import ast
@@ -16,14 +17,23 @@ __all__ = ["Explanation", "explanation"]
 
 _MATTERS = "Why it matters:"
 _SILENT = "Silent when:"
+# The first where no finding of the rule is ever certain.
+_NEVER_CERTAIN = "Only possible because:"
+_POSSIBLE = "Possible because:"
 
 
 class Explanation(NamedTuple):
-    """What a rule's function says of itself. file, function: where it stands."""
+    """What a rule's function says of itself. file, function: where it stands.
+
+    possible: why a finding may be no fault, "" where only what a peer had read can excuse it; `{peer}` stands
+    for the peer at fault, `{other}` for the other one. never_certain: no finding of the rule is certain.
+    """
 
     fault: str
     matters: str
     silent: str
+    possible: str
+    never_certain: bool
     file: str
     function: str
 
@@ -48,9 +58,9 @@ def _words(subject: str) -> dict[str, Explanation]:
     for code, name in _tables(tree):
         function = functions.get(name)
         if function is not None:
-            fault, matters, silent = _parts(ast.get_docstring(function) or "")
+            parts = _parts(ast.get_docstring(function) or "")
             rule = code if "/" in code else f"{namespace}/{code}"
-            words[rule] = Explanation(fault, matters, silent, f"{subject}.py", name)
+            words[rule] = Explanation(*parts, f"{subject}.py", name)
     return words
 
 
@@ -67,8 +77,14 @@ def _tables(tree: ast.Module) -> list[tuple[str, str]]:
     return entries
 
 
-def _parts(docstring: str) -> tuple[str, str, str]:
-    """The fault, why it matters, when the rule is silent; each as one line."""
+def _parts(docstring: str) -> tuple[str, str, str, str, bool]:
+    """What stands under each head as one line, and whether no finding is ever certain."""
+    never_certain = _NEVER_CERTAIN in docstring
     fault, _, rest = docstring.partition(_MATTERS)
-    matters, _, silent = rest.partition(_SILENT)
-    return " ".join(fault.split()), " ".join(matters.split()), " ".join(silent.split())
+    matters, _, rest = rest.partition(_SILENT)
+    silent, _, possible = rest.partition(_NEVER_CERTAIN if never_certain else _POSSIBLE)
+    return _line(fault), _line(matters), _line(silent), _line(possible), never_certain
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

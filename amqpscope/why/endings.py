@@ -571,5 +571,4 @@ def _due(finding: Finding, ended: Ended) -> bool:
 
 def _usual(finding: Finding, ended: Ended) -> bool:
     """Whether an error is one that the catalogue knows brokers to answer a fault with."""
-    usual = rule(finding.rule).condition.partition(";")[2]
-    return finding.rule.startswith("amqp091/") and ended.condition in usual.replace(",", " ").split()
+    return ended.condition in rule(finding.rule).broker_codes

@@ -71,8 +71,8 @@ def crossing_close_not_answered(case: Case, closing: Closing) -> None:
     """A peer that has sent close itself ends its TCP stream without answering the other one's.
 
     Why it matters: both wait for an answer when their closes cross; each owes one.
-    Silent when: octets were not captured, or the other side ended its stream first. Never more than possible:
-    it may have been about to.
+    Silent when: octets were not captured, or the other side ended its stream first.
+    Only possible because: It may have been about to.
     """
     case.report(
         "amqp091/C-CLOSE-CROSS",
@@ -144,8 +144,8 @@ def socket_kept(case: Case, waited: i64) -> None:
     """A peer that has been told close-ok keeps its socket open.
 
     Why it matters: the connection is over, and takes up a place on both sides.
-    Silent when: octets were not captured, or less than two minutes have passed. Never more than possible: it
-    may be a step of the capturing machine's clock.
+    Silent when: octets were not captured, or less than two minutes have passed.
+    Only possible because: It may be a step of the capturing machine's clock.
     """
     case.report(
         "amqp091/C-CLOSEOK-SOCKET",

@@ -45,8 +45,9 @@ def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> Non
     Why it matters: RabbitMQ closes the channel after half an hour, unless it is told otherwise; all that is
     unacknowledged on it is delivered again.
     Silent when: the server's close does not say that the time ran out, or no delivery is known that was
-    unacknowledged for a second. Never more than possible: how long the server waits is not told, nor which
-    delivery it means; the oldest is shown.
+    unacknowledged for a second.
+    Only possible because: How long the server waits is not told, nor which delivery it means; the oldest is
+    shown.
     """
     record = case.record
     waited = (record.time - oldest.time) // 1_000_000_000
@@ -70,7 +71,7 @@ def content_too_large(case: Case, channel: Channel, code: i64) -> None:
     Why it matters: the server closes the channel, with 311 or, RabbitMQ, with 406; what was published behind
     it is lost, too.
     Silent when: the server's close does not name basic.publish, or does not say that it is for the size.
-    Never more than possible: which of several messages it was the close does not tell; the last is shown that
+    Only possible because: Which of several messages it was the close does not tell; the last is shown that
     the server can have read.
     """
     record = case.record
@@ -99,7 +100,8 @@ def consumer_without_acks_refused(case: Case, request: Request) -> None:
 
     Why it matters: deliveries without acknowledgements have to be there. Streams of RabbitMQ's have none.
     Silent when: the reply-code is not 540, the close has no word of acknowledgements, or more than one
-    request can be meant. Never more than possible: the close may mean something else.
+    request can be meant.
+    Only possible because: The close may mean something else.
     """
     case.report(
         "amqp091/B-NOACK-SUPPORT",
@@ -114,7 +116,8 @@ def consumer_with_acks_refused(case: Case, request: Request) -> None:
 
     Why it matters: without them what a client loses is lost; they have to be there.
     Silent when: the reply-code is not 540, the close has no word of acknowledgements, or more than one
-    request can be meant. Never more than possible: the close may mean something else.
+    request can be meant.
+    Only possible because: The close may mean something else.
     """
     case.report(
         "amqp091/B-ACK-SUPPORT",
@@ -139,7 +142,8 @@ def small_frame_refused(case: Case, most: i64) -> None:
     Why it matters: until frame-max is agreed every peer takes frames of 4096 octets; a client with a large
     token in its start-ok cannot log in.
     Silent when: the reply-code is not 501, the close does not tell of a size, or the client has sent more
-    than 4096 octets in all. Never more than possible: the close may mean something else.
+    than 4096 octets in all.
+    Only possible because: The close may mean something else.
     """
     case.report(
         "amqp091/F-PRETUNE-ACCEPT",
@@ -154,7 +158,8 @@ def heartbeat_refused(case: Case, code: i64) -> None:
 
     Why it matters: who does no heartbeats is to take no notice of them; the connection is lost for nothing.
     Silent when: heartbeats are agreed on, the reply-code is not that of a frame (501, 503, 505), or the close
-    does not tell of a heartbeat. Never more than possible: the close may mean something else.
+    does not tell of a heartbeat.
+    Only possible because: The close may mean something else.
     """
     case.report(
         "amqp091/F-HEARTBEAT-DISCARD",

@@ -105,7 +105,8 @@ def never_confirmed(case: Case, publish: Publish, count: int, age: i64) -> None:
 
     Why it matters: the client does not know whether the message is safe; it may wait for ever.
     Silent when: the oldest one is younger than five minutes, or something before it on the channel was not
-    captured. Never more than possible: none is due by a certain time.
+    captured.
+    Only possible because: None is due by a certain time.
     """
     case.report(
         "amqp091/CF-ALL",

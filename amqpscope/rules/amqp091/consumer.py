@@ -187,8 +187,8 @@ def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) ->
     """A basic.consume asks to be the only consumer of a queue that has one.
 
     Why it matters: the server refuses it and closes the channel.
-    Silent when: the queue's consumers are on connections that this one does not show. Never more than
-    possible: the queue may be another one of the same name by now.
+    Silent when: the queue's consumers are on connections that this one does not show.
+    Only possible because: The queue may be another one of the same name by now.
     """
     case.report(
         "amqp091/B-CONSUME-EXCL",
@@ -203,8 +203,8 @@ def granted_beside_exclusive(case: Case, consumer: Consumer, channel: Channel) -
     """A server lets a consumer begin on a queue that has an exclusive one.
 
     Why it matters: the client that asked to be the only one is not; messages go to both.
-    Silent when: the exclusive consumer is on a connection that this one does not show. Never more than
-    possible: RabbitMQ's quorum queues do not know exclusive consumers.
+    Silent when: the exclusive consumer is on a connection that this one does not show.
+    Only possible because: RabbitMQ's quorum queues do not know exclusive consumers.
     """
     case.report(
         "amqp091/B-CONSUME-EXCL-HELD",

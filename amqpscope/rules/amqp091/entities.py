@@ -59,9 +59,10 @@ def exchange_declared_with_another_type(
     """An exchange that exists is declared with another type.
 
     Why it matters: the two programs do not mean the same exchange; the later one is refused.
-    Silent when: octets of the connections to this server were not captured, it is declared or deleted at
-    the time, or the server accepts it (which is then its own fault). Never more than possible, but of those
-    that are there from the start, `amq.direct` for one: what types they have is given by their names.
+    Silent when: octets of the connections to this server were not captured, it is declared or deleted at the
+    time, or the server accepts it (which is then its own fault). Certain only of exchanges that are there
+    from the start, `amq.direct` for one: their names give their types. Possible because: Others may have
+    deleted it meanwhile.
     """
     message = f"{_named(operation)} is declared with type {shown(operation.kind)}; it has {shown(kind)}"
     certainty: i64 = CERTAIN if made is None else POSSIBLE
@@ -75,7 +76,8 @@ def unlike_exchange_accepted(
 
     Why it matters: the client goes on as if the exchange were what it asked for.
     Silent when: octets of the connections to this server were not captured, or it is declared or deleted at
-    the time; arguments are not compared. Never more than possible: somebody else may have deleted it.
+    the time; arguments are not compared.
+    Only possible because: Somebody else may have deleted it.
     """
     message = f"{_named(operation)} is declared with another {' and '.join(what)}, and that is accepted"
     return about_answer("amqp091/X-DECL-EQUIV", POSSIBLE, message, operation, made)
@@ -85,8 +87,9 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     """A server accepts the declaration of a queue that exists otherwise.
 
     Why it matters: the client goes on as if the queue were what it asked for.
-    Silent when: octets of the connections to this server were not captured, it is declared or deleted at
-    the time, or it was to be deleted by itself; arguments are not compared. Never more than possible.
+    Silent when: octets of the connections to this server were not captured, it is declared or deleted at the
+    time, or it was to be deleted by itself; arguments are not compared.
+    Only possible because: No capture can prove it.
     """
     message = f"{_named(operation)} is declared with another {' and '.join(what)}, and that is accepted"
     return about_answer("amqp091/Q-DECL-EQUIV", POSSIBLE, message, operation, made)
@@ -118,7 +121,8 @@ def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperat
 
     Why it matters: a rule of queue.declare has that bit ignored for a queue that exists. Another one lists
     it among what is compared, and RabbitMQ compares it.
-    Silent when: octets of the connections to this server were not captured. Never more than possible.
+    Silent when: octets of the connections to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"{_named(operation)} exists; its declaration is refused for another auto-delete"
     return about_answer("amqp091/Q-DECL-AUTODEL-IGNORE", POSSIBLE, message, operation, made)
@@ -132,7 +136,8 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
 
     Why it matters: who asks by a passive declaration relies on the answer, and publishes into nothing.
     Silent when: octets of the connections to this server were not captured, or somebody declares it at the
-    time. Never more than possible: somebody else may have declared it.
+    time.
+    Only possible because: Somebody else may have declared it.
     """
     message = f"{_named(operation)} is said to exist, though it was deleted"
     return about_answer("amqp091/X-DECL-PASSIVE-404", POSSIBLE, message, operation, gone)
@@ -143,7 +148,8 @@ def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOpera
 
     Why it matters: who asks by a passive declaration relies on the answer, and waits for messages in vain.
     Silent when: octets of the connections to this server were not captured, or somebody declares it at the
-    time. Never more than possible: somebody else may have declared it.
+    time.
+    Only possible because: Somebody else may have declared it.
     """
     message = f"{_named(operation)} is said to exist, though it was deleted"
     return about_answer("amqp091/Q-DECL-PASSIVE-404", POSSIBLE, message, operation, gone)
@@ -154,7 +160,8 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
 
     Why it matters: a passive declaration only asks whether there is one; its other fields mean nothing.
     Silent when: the answer is 404 (there is none) or 403 (it is not allowed), or octets of the connection
-    were not captured. Never more than possible: why the server refused is only guessed from the code.
+    were not captured.
+    Only possible because: Why the server refused is only guessed from the code.
     """
     message = f"a passive declaration of {_named(operation)} is refused with {int(operation.code)}"
     return about_answer("amqp091/X-DECL-PASSIVE-IGNORE", POSSIBLE, message, operation)
@@ -165,7 +172,8 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
 
     Why it matters: a passive declaration only asks whether there is one; its other fields mean nothing.
     Silent when: the answer is 404, 403 or 405 (it is another connection's own), or octets of the connection
-    were not captured. Never more than possible: why the server refused is only guessed from the code.
+    were not captured.
+    Only possible because: Why the server refused is only guessed from the code.
     """
     message = f"a passive declaration of {_named(operation)} is refused with {int(operation.code)}"
     return about_answer("amqp091/Q-DECL-PASSIVE-IGNORE", POSSIBLE, message, operation)
@@ -178,9 +186,9 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     """A server says 404 of what it has told another client that it is there.
 
     Why it matters: once a client has its answer, all others of the virtual host are to see what it changed.
-    Silent when: octets of the connections to this server were not captured, somebody deletes it at the
-    time, it deletes itself (auto-delete, exclusive, x-expires), or how it was declared is not known. Never
-    more than possible.
+    Silent when: octets of the connections to this server were not captured, somebody deletes it at the time,
+    it deletes itself (auto-delete, exclusive, x-expires), or how it was declared is not known.
+    Only possible because: No capture can prove it.
     """
     message = f"{what} {shown(name)} is not found, which {known.connection.id} was told to be there"
     return about_answer("amqp091/CH-VISIBLE", POSSIBLE, message, operation, known)
@@ -192,8 +200,9 @@ def not_done_and_not_said(
     """A server has not done what it was asked to do without an answer, and has not said so.
 
     Why it matters: with no-wait an exception is the only answer there is; without it the client goes on.
-    Silent when: octets of the connections to this server were not captured, somebody deletes it at the
-    time, or it deletes itself. Never more than possible.
+    Silent when: octets of the connections to this server were not captured, somebody deletes it at the time,
+    or it deletes itself.
+    Only possible because: No capture can prove it.
     """
     message = f"{what} {shown(name)} is not found, though {known.method} with no-wait was not refused"
     return about_answer("amqp091/CH-NOWAIT-FAIL", POSSIBLE, message, operation, known)
@@ -219,6 +228,7 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     Why it matters: the queue is that connection's own, and goes with it; the server refuses with 405.
     Silent when: octets of the connections to this server were not captured, or the other connection may be
     over. Only possible if the server does not refuse it.
+    Possible because: The other connection may have been over.
     """
     refused = operation.outcome == "closed" and operation.code == 405
     message = f"queue {shown(operation.queue)} is exclusive to {made.connection.id}"
@@ -231,7 +241,8 @@ def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperati
     Why it matters: messages gather in a queue that nobody knows of, or that a later client takes for its
     own.
     Silent when: octets of the connections to this server were not captured, it is less than ten seconds, or
-    somebody declares it again. Never more than possible: somebody else may have.
+    somebody declares it again.
+    Only possible because: Somebody else may have.
     """
     message = (
         f"queue {shown(operation.queue)} is there {seconds} s after {made.connection.id}, which it was of"
@@ -247,7 +258,7 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
 
     Why it matters: the client asked for it only if nobody needs it; what is published there is lost.
     Silent when: octets of the connections to this server were not captured, or the binding may be gone.
-    Never more than possible.
+    Only possible because: No capture can prove it.
     """
     target = binding.queue or binding.destination
     message = f"exchange {shown(operation.exchange)} is deleted as unused, and {shown(target)} is bound to it"
@@ -270,7 +281,8 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
 
     Why it matters: programs bind again whenever they begin; that is to change nothing.
     Silent when: octets of the connections to this server were not captured, the answer is about access or
-    absence, or the binding may be gone. Never more than possible: why it refused is not known.
+    absence, or the binding may be gone.
+    Only possible because: Why it refused is not known.
     """
     message = f"the binding of {shown(operation.queue)} to {shown(operation.exchange)} is there, and refused"
     return about_answer("amqp091/Q-BIND-DUP", POSSIBLE, message, operation, binding)
@@ -281,7 +293,8 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
 
     Why it matters: programs bind again whenever they begin; that is to change nothing.
     Silent when: octets of the connections to this server were not captured, the answer is about access or
-    absence, or the binding may be gone. Never more than possible: why it refused is not known.
+    absence, or the binding may be gone.
+    Only possible because: Why it refused is not known.
     """
     message = (
         f"the binding of {shown(operation.destination)} to {shown(operation.exchange)} is there, and refused"
@@ -293,8 +306,8 @@ def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     """A server refuses to bind an exchange to itself.
 
     Why it matters: cycles of bindings are legal, and messages pass them once.
-    Silent when: the answer is about access or absence, or octets of the connection were not captured. Never
-    more than possible: why it refused is not known.
+    Silent when: the answer is about access or absence, or octets of the connection were not captured.
+    Only possible because: Why it refused is not known.
     """
     message = f"the binding of {shown(operation.exchange)} to itself is refused with {int(operation.code)}"
     return about_answer("amqp091/X-BIND-CYCLE", POSSIBLE, message, operation)
@@ -304,8 +317,8 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     """A server refuses to bind a durable queue to a transient exchange.
 
     Why it matters: the specification allows it; the binding goes with the exchange.
-    Silent when: how either was declared is not known, or the answer is about access or absence. Never more
-    than possible: why it refused is not known.
+    Silent when: how either was declared is not known, or the answer is about access or absence.
+    Only possible because: Why it refused is not known.
     """
     message = (
         f"durable queue {shown(operation.queue)} is not bound to transient exchange "
@@ -321,7 +334,8 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     """A server has no room for the fourth binding of a queue.
 
     Why it matters: the specification asks for four at least.
-    Silent when: the answer is not 506, or four are known. Never more than possible: there may be others.
+    Silent when: the answer is not 506, or four are known.
+    Only possible because: There may be others.
     """
     message = f"no room for a binding of {shown(operation.queue)}, of which {known} are known"
     return about_answer("amqp091/Q-BIND-MIN-4", POSSIBLE, message, operation)
@@ -331,7 +345,8 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     """A server has no room for sixteen exchanges.
 
     Why it matters: the specification asks for sixteen at least in a virtual host.
-    Silent when: the answer is not 506, or sixteen are known. Never more than possible: there may be others.
+    Silent when: the answer is not 506, or sixteen are known.
+    Only possible because: There may be others.
     """
     message = f"no room for exchange {shown(operation.exchange)}, while {known} are known"
     return about_answer("amqp091/X-MIN-16", POSSIBLE, message, operation)
@@ -341,7 +356,8 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     """A server has no room for 256 queues.
 
     Why it matters: the specification asks for 256 at least in a virtual host.
-    Silent when: the answer is not 506, or 256 are known. Never more than possible: there may be others.
+    Silent when: the answer is not 506, or 256 are known.
+    Only possible because: There may be others.
     """
     message = f"no room for queue {shown(operation.queue)}, while {known} are known"
     return about_answer("amqp091/Q-MIN-256", POSSIBLE, message, operation)
@@ -351,7 +367,8 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     """A server has no room for sixteen consumers of a queue.
 
     Why it matters: the specification asks for sixteen at least.
-    Silent when: the answer is not 506, or sixteen are known. Never more than possible: there may be others.
+    Silent when: the answer is not 506, or sixteen are known.
+    Only possible because: There may be others.
     """
     message = f"no room for a consumer of {shown(operation.queue)}, of which {known} are known"
     return about_answer("amqp091/B-CONSUME-MIN-16", POSSIBLE, message, operation)
@@ -378,7 +395,8 @@ def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOpe
     """A server refuses to cancel a consumer whose queue is gone.
 
     Why it matters: cancelling is to be safe at any time, whatever became of the queue.
-    Silent when: octets of the connections to this server were not captured. Never more than possible.
+    Silent when: octets of the connections to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"consumer {shown(operation.tag)} of a deleted queue is not cancelled: {int(operation.code)}"
     return about_answer("amqp091/B-CANCEL-NOQUEUE", POSSIBLE, message, operation, gone)
@@ -392,7 +410,8 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
 
     Why it matters: each queue is bound to the default exchange by its name; the simplest way of all fails.
     Silent when: octets of the connections to this server were not captured, the queue may be gone, or it
-    deletes itself. Never more than possible.
+    deletes itself.
+    Only possible because: No capture can prove it.
     """
     message = (
         f"a message for queue {shown(operation.key)} is returned with {int(operation.code)}, "
@@ -405,8 +424,9 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     """A message published to a direct exchange comes back, though a queue is bound with just its routing key.
 
     Why it matters: the message is lost for the queue that was to have it.
-    Silent when: octets of the connections to this server were not captured, or the binding, the queue or
-    the exchange may be gone. Never more than possible.
+    Silent when: octets of the connections to this server were not captured, or the binding, the queue or the
+    exchange may be gone.
+    Only possible because: No capture can prove it.
     """
     message = (
         f"a message with key {shown(operation.key)} is returned by {shown(operation.exchange)},"
@@ -420,7 +440,8 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
 
     Why it matters: such an exchange is only for other exchanges; clients are to be refused with 403.
     Silent when: nothing shows that the server had dealt with the publish, another connection declared the
-    exchange, or octets of the connections to this server were not captured. Never more than possible.
+    exchange, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"a message for internal exchange {shown(operation.exchange)} was taken"
     return about_answer("amqp091/B-PUBLISH-INTERNAL", POSSIBLE, message, operation, made)

@@ -39,9 +39,10 @@ def exchange_deleted_that_is_not_there(
     """An exchange is deleted that does not exist.
 
     Why it matters: one of the two has a wrong picture of what there is; most servers refuse it.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Only possible if it was not this client that was told so:
-    others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
+    done and do not refuse it. Only possible if it was not this client that was told so: others may have
+    deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/X-DELETE-EXISTS", operation, "exchange", name, gone)
 
@@ -52,8 +53,9 @@ def bound_exchange_that_is_not_there(
     """An exchange is bound to another one, and one of them does not exist.
 
     Why it matters: nothing is routed there, and the channel is closed.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
-    was not this client that was told so: others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
+    client that was told so: others may have deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/X-BIND-EXIST", operation, "exchange", name, gone)
 
@@ -64,9 +66,10 @@ def unbound_exchange_that_is_not_there(
     """A binding between exchanges is taken away, and one of them does not exist.
 
     Why it matters: the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Only possible if it was not this client that was told so:
-    others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
+    done and do not refuse it. Only possible if it was not this client that was told so: others may have
+    deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/X-UNBIND-EXIST", operation, "exchange", name, gone)
 
@@ -77,8 +80,9 @@ def bound_queue_that_is_not_there(
     """A queue is bound that does not exist.
 
     Why it matters: the channel is closed, and what was to be routed there is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
-    was not this client that was told so: others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
+    client that was told so: others may have deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/Q-BIND-QEXIST", operation, "queue", name, gone)
 
@@ -89,8 +93,9 @@ def queue_bound_to_nothing(
     """A queue is bound to an exchange that does not exist.
 
     Why it matters: the channel is closed, and what was to be routed is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
-    was not this client that was told so: others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
+    client that was told so: others may have deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/Q-BIND-XEXIST", operation, "exchange", name, gone)
 
@@ -101,9 +106,10 @@ def unbound_queue_that_is_not_there(
     """A binding of a queue is taken away that does not exist.
 
     Why it matters: the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Only possible if it was not this client that was told so:
-    others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
+    done and do not refuse it. Only possible if it was not this client that was told so: others may have
+    deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/Q-UNBIND-QEXIST", operation, "queue", name, gone)
 
@@ -114,9 +120,10 @@ def queue_unbound_from_nothing(
     """A binding to an exchange that does not exist is taken away.
 
     Why it matters: the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Only possible if it was not this client that was told so:
-    others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
+    done and do not refuse it. Only possible if it was not this client that was told so: others may have
+    deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/Q-UNBIND-XEXIST", operation, "exchange", name, gone)
 
@@ -127,8 +134,9 @@ def purged_queue_that_is_not_there(
     """A queue is purged that does not exist.
 
     Why it matters: the channel is closed; the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
-    was not this client that was told so: others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
+    client that was told so: others may have deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/Q-PURGE-QEXIST", operation, "queue", name, gone)
 
@@ -140,9 +148,10 @@ def deleted_queue_that_is_not_there(
 
     Why it matters: one of the two has a wrong picture of what there is; some servers close the channel for
     it.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that
-    for done and do not refuse it. Only possible if it was not this client that was told so:
-    others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
+    done and do not refuse it. Only possible if it was not this client that was told so: others may have
+    deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/Q-DELETE-QEXIST", operation, "queue", name, gone)
 
@@ -153,8 +162,9 @@ def consumer_of_a_queue_that_is_not_there(
     """A consumer is begun for a queue that does not exist.
 
     Why it matters: the channel is closed, and nothing is delivered.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
-    was not this client that was told so: others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
+    client that was told so: others may have deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/B-CONSUME-QEXIST", operation, "queue", name, gone)
 
@@ -165,8 +175,9 @@ def got_from_a_queue_that_is_not_there(
     """A message is asked for from a queue that does not exist.
 
     Why it matters: the channel is closed, and what else it did is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it
-    was not this client that was told so: others may have deleted it.
+    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
+    client that was told so: others may have deleted it.
+    Possible because: Others may have deleted it meanwhile.
     """
     return _missing("amqp091/B-GET-QEXIST", operation, "queue", name, gone)
 

@@ -46,7 +46,8 @@ def flow_not_noticed(case: Case, request: Request) -> None:
     Why it matters: who asks for a stop has no room for more; a peer that only reads between its own
     contents comes too late.
     Silent when: the same was told of the connection before, or octets since the channel was opened were not
-    captured. Never more than possible: its program may not have got to read it yet.
+    captured.
+    Only possible because: Its program may not have got to read it yet.
     """
     seconds = (case.record.time - request.time) // 1_000_000_000
     case.report_once(

@@ -33,8 +33,9 @@ def body_altered(content: Content, came: Content) -> Finding:
     """A broker delivers a message with another body than it was published with.
 
     Why it matters: the consumer works on what nobody has sent.
-    Silent when: the message has no message-id, or shares it with another one, or octets of the connections
-    to this server were not captured. Never more than possible.
+    Silent when: the message has no message-id, or shares it with another one, or octets of the connections to
+    this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the body has {content.size} octets and is another than was published, of {came.size}"
     return _finding("amqp091/B-CONTENT-INTACT", message, content, came)
@@ -45,8 +46,8 @@ def property_altered(content: Content, came: Content, name: str) -> Finding:
 
     Why it matters: consumers tell by the properties what a message is, and whom to answer.
     Silent when: it is one that brokers change (BCC, expiration, a direct reply-to, x-headers), the message
-    was dead-lettered, or octets of the connections to this server were not captured. Never more than
-    possible.
+    was dead-lettered, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the property {name} is not as it was published"
     return _finding("amqp091/B-PROPS-INTACT", message, content, came)
@@ -57,7 +58,8 @@ def way_altered(content: Content, came: Content) -> Finding:
 
     Why it matters: consumers choose by the routing key what to do with a message.
     Silent when: the message was dead-lettered, has CC or BCC or answers a direct reply-to, or octets of the
-    connections to this server were not captured. Never more than possible.
+    connections to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = (
         f"delivered as of exchange {content.exchange[:60]!r} with key {content.key[:60]!r},"
@@ -70,8 +72,9 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     """A message that was published in one virtual host is delivered in another one.
 
     Why it matters: virtual hosts are to keep their users apart.
-    Silent when: somebody published it there, too, it has no message-id, or octets of the connections to
-    this server were not captured. Never more than possible: federation and shovels move messages lawfully.
+    Silent when: somebody published it there, too, it has no message-id, or octets of the connections to this
+    server were not captured.
+    Only possible because: Federation and shovels move messages lawfully.
     """
     message = f"the message was published in another virtual host, on {came.connection.id}"
     return _finding("amqp091/C-OPEN-VHOST-SEPARATION", message, content, came)
@@ -85,7 +88,8 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
 
     Why it matters: what rests on their order, the state after the last one, is wrong.
     Silent when: they differ in channel, exchange, routing key or priority, are delivered again, delayed or
-    dead-lettered, or octets of the connections to this server were not captured. Never more than possible.
+    dead-lettered, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"delivered after one that was published behind it, in packet {int(before.spot.packet)}"
     finding = _finding("amqp091/B-ORDER", message, content, came)
@@ -98,7 +102,8 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
 
     Why it matters: the client answers itself. RabbitMQ does not know no-local, and ignores it.
     Silent when: the message was published more than once, or octets of the connections to this server were
-    not captured. Never more than possible.
+    not captured.
+    Only possible because: No capture can prove it.
     """
     message = "the consumer asked for no-local, and this connection has published the message"
     return _finding("amqp091/B-NOLOCAL", message, content, came)
@@ -109,7 +114,8 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
 
     Why it matters: a transaction that fails, or is taken back, has had an effect.
     Silent when: the message was published more than once, or octets of the connections to this server were
-    not captured. Never more than possible.
+    not captured.
+    Only possible because: No capture can prove it.
     """
     how = "was taken back" if came.fate == "rollback" else "was not committed by then"
     return _finding("amqp091/TX-DEFER", f"the transaction it was published in {how}", content, came)
@@ -123,8 +129,8 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
 
     Why it matters: a piece of work is done twice.
     Silent when: it was given back, or its channel or connection may be over; of streams; when it was
-    published more than once, or octets of the connections to this server were not captured. Never more than
-    possible.
+    published more than once, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message is delivered, and not settled yet, in packet {int(before.spot.packet)}"
     return _finding("amqp091/B-DELIVER-ONE-CLIENT", message, content, before)
@@ -136,7 +142,8 @@ def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     Why it matters: however many bindings lead there a message is to be put on a queue once; work is done
     twice.
     Silent when: it was given back, or published more than once, or octets of the connections to this server
-    were not captured. Never more than possible.
+    were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message was delivered from the queue in packet {int(before.spot.packet)}, and settled"
     return _finding("amqp091/Q-BIND-UNIQUE", message, content, before)
@@ -147,7 +154,8 @@ def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
 
     Why it matters: however many ways lead there a message is to reach an exchange once; work is done twice.
     Silent when: it was given back, or published more than once, or octets of the connections to this server
-    were not captured. Never more than possible.
+    were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message was delivered from the queue in packet {int(before.spot.packet)}, and settled"
     return _finding("amqp091/X-BIND-UNIQUE", message, content, before)
@@ -158,7 +166,8 @@ def not_said_to_come_again(content: Content, before: Content) -> Finding:
 
     Why it matters: only by the redelivered bit a consumer knows that it may have dealt with it already.
     Silent when: it may have been published again, or octets of the connections to this server were not
-    captured. Never more than possible.
+    captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message was delivered in packet {int(before.spot.packet)}, and is not marked redelivered"
     return _finding("amqp091/B-REDELIV-SIGNAL", message, content, before)
@@ -169,7 +178,8 @@ def recovered_and_not_said(content: Content, before: Content) -> Finding:
 
     Why it matters: only by the redelivered bit a consumer knows that it may have dealt with it already.
     Silent when: it may have been published again, or octets of the connections to this server were not
-    captured. Never more than possible.
+    captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message of packet {int(before.spot.packet)} comes again after recover, not marked so"
     return _finding("amqp091/B-RECOVER-FLAG", message, content, before)
@@ -180,7 +190,8 @@ def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
 
     Why it matters: only by the redelivered bit a consumer knows that it may have dealt with it already.
     Silent when: it may have been published again, or octets of the connections to this server were not
-    captured. Never more than possible.
+    captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message of packet {int(before.spot.packet)} comes again after recover, not marked so"
     return _finding("amqp091/B-RECOVER-ASYNC-FLAG", message, content, before)
@@ -191,7 +202,8 @@ def again_and_again(content: Content, first: Content, times: int) -> Finding:
 
     Why it matters: no consumer can deal with it, and it keeps them from all the others.
     Silent when: it is not more than twenty times, or octets of the connections to this server were not
-    captured. Never more than possible: it may have been published again.
+    captured.
+    Only possible because: It may have been published again.
     """
     message = f"delivered {times} times by now, first in packet {int(first.spot.packet)}"
     return _finding("amqp091/B-REDELIV-LIMIT", message, content, first)
@@ -203,7 +215,8 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     Why it matters: one passage forbids it, another one recommends it, and RabbitMQ does it; a consumer that
     gives back what it cannot do may so go round for ever.
     Silent when: it was told of the connection before, or octets of the connections to this server were not
-    captured. Never more than possible.
+    captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message of packet {int(before.spot.packet)}, which it gave back, comes again"
     return _finding("amqp091/B-REJECT-SAMECLIENT", message, content, before)
@@ -214,7 +227,8 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
 
     Why it matters: after a rollback the client still has it, and may acknowledge it; now it has it twice.
     Silent when: its channel or connection may be over, or octets of the connections to this server were not
-    captured. Never more than possible.
+    captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the message of packet {int(before.spot.packet)} comes again after its ack was rolled back"
     return _finding("amqp091/TX-ROLLBACK-QUIET", message, content, before)
@@ -225,7 +239,8 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
 
     Why it matters: a purge is to spare what was delivered; the consumer that settles it loses its channel.
     Silent when: more was settled after it, the queue was not purged meanwhile, or octets of the connections
-    to this server were not captured. Never more than possible.
+    to this server were not captured.
+    Only possible because: No capture can prove it.
     """
     message = f"the delivery is not known any more; its queue was purged in packet {int(purge.spot.packet)}"
     finding = _finding("amqp091/Q-PURGE-UNACKED", message, content, content)

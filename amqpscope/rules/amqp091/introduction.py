@@ -131,8 +131,9 @@ def weaker_mechanism_than_offered(case: Case, mechanism: str, better: str) -> No
     """The client picks a mechanism that shows its password, although the server offers one that does not.
 
     Why it matters: whoever can read the connection learns the password.
-    Silent when: start was not captured. Never more than possible: whether the client knows the stronger
-    one no capture tells, and under TLS it need not matter.
+    Silent when: start was not captured.
+    Only possible because: Whether the client knows the stronger one no capture tells, and under TLS it need
+    not matter.
     """
     case.report(
         "amqp091/C-STARTOK-MECH-BEST",

@@ -191,8 +191,7 @@ class Judge(AnyJudge):
         if error.name == FIN or error.name == RST:
             if error.processed > finding.offset and not silence:
                 return False
-            due = rule(finding.rule).condition
-            return (due.startswith("socket") or "or socket" in due) and "this is the reaction" not in due
+            return "to close the socket" in rule(finding.rule).answer
         if silence:
             return error.name == "connection.close" and not error.method
         if 0 <= error.read <= finding.offset and finding.frame != _END:

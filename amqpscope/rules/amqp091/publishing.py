@@ -57,7 +57,8 @@ def other_user(case: Case) -> None:
 
     Why it matters: receivers take user-id for verified; RabbitMQ closes the channel.
     Silent when: the login was not captured or names no user (neither PLAIN nor AMQPLAIN), or the server is
-    not RabbitMQ or LavinMQ. Never more than possible: some users may publish for others.
+    not RabbitMQ or LavinMQ.
+    Only possible because: Some users may publish for others.
     """
     reason = "user-id is not the user of this connection's login"
     case.report("amqp091/B-PROP-USERID", reason, POSSIBLE, {"path": "user-id"})

@@ -75,8 +75,9 @@ def passive_declaration_of_no_queue(case: Case) -> None:
     """A passive queue.declare has an empty queue name on a channel where no queue was declared.
 
     Why it matters: it asks whether a queue exists, and says not which.
-    Silent when: octets since the channel was opened were not captured. Never more than possible: a broker
-    may make a queue all the same. What the other methods with an empty name break has rules of its own.
+    Silent when: octets since the channel was opened were not captured. What the other methods with an empty
+    name break has rules of its own.
+    Only possible because: A broker may make a queue all the same.
     """
     case.report("amqp091/Q-CURRENT-DOMAIN", _NO_QUEUE, POSSIBLE)
 
@@ -171,8 +172,8 @@ def deleted_although_in_use(case: Case, request: Request, tag: str) -> None:
     """A queue is deleted with if-unused, and the channel has a consumer of it.
 
     Why it matters: the consumer ends without having been cancelled.
-    Silent when: the consumer is on another channel, or the request was not captured. Never more than
-    possible: the queue may have been deleted and made again by others meanwhile.
+    Silent when: the consumer is on another channel, or the request was not captured.
+    Only possible because: The queue may have been deleted and made again by others meanwhile.
     """
     case.report(
         "amqp091/Q-DELETE-INUSE",

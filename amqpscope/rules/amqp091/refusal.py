@@ -87,8 +87,8 @@ def reserved_queue_declared(case: Case, refusal: Refusal) -> None:
 
     Why it matters: these names are the broker's. Often a name that it made up is declared again after the
     connection was lost, and the queue with it.
-    Silent when: the server does not refuse it with 403, or the declaration is passive. Never more than
-    possible: the user may lack a permission.
+    Silent when: the server does not refuse it with 403, or the declaration is passive.
+    Only possible because: The user may lack a permission.
     """
     _blame(case, "amqp091/Q-DECL-RESERVED", refusal, "names a queue of the broker's")
 
@@ -97,8 +97,8 @@ def reserved_exchange_declared(case: Case, refusal: Refusal) -> None:
     """An exchange is declared whose name begins with `amq.`, and which does not exist.
 
     Why it matters: these names are the broker's.
-    Silent when: the server does not refuse it with 403, or the declaration is passive. Never more than
-    possible: the user may lack a permission.
+    Silent when: the server does not refuse it with 403, or the declaration is passive.
+    Only possible because: The user may lack a permission.
     """
     _blame(case, "amqp091/X-DECL-RESERVED", refusal, "names an exchange of the broker's")
 
@@ -107,8 +107,8 @@ def type_not_supported(case: Case, refusal: Refusal) -> None:
     """An exchange is declared of a type that the server does not have.
 
     Why it matters: mostly a plugin is missing; the broker refuses it, by the specification with 503.
-    Silent when: the server does not say so, or the type is no extension. Never more than possible: only its
-    close tells.
+    Silent when: the server does not say so, or the type is no extension.
+    Only possible because: Only its close tells.
     """
     _blame(case, "amqp091/X-DECL-TYPE-SUPPORT", refusal, f"wants the type {refusal.request.other!a}")
 
@@ -120,8 +120,8 @@ def default_exchange_missing(case: Case, refusal: Refusal) -> None:
     """A server says that the default exchange does not exist.
 
     Why it matters: all publishes to queues by their names go by it.
-    Silent when: the close does not speak of an exchange. Never more than possible: it may mean something
-    else.
+    Silent when: the close does not speak of an exchange.
+    Only possible because: It may mean something else.
     """
     _complain(case, "amqp091/X-DEFAULT-EXISTS", refusal, "but every virtual host has the default exchange")
 
@@ -130,7 +130,8 @@ def required_type_missing(case: Case, refusal: Refusal) -> None:
     """A server refuses an exchange of the type direct or fanout.
 
     Why it matters: these two every server has.
-    Silent when: the close does not speak of the type. Never more than possible: it may mean something else.
+    Silent when: the close does not speak of the type.
+    Only possible because: It may mean something else.
     """
     _complain(case, "amqp091/X-TYPES-REQUIRED", refusal, "but every server has the types direct and fanout")
 
@@ -139,7 +140,8 @@ def recommended_type_missing(case: Case, refusal: Refusal) -> None:
     """A server refuses an exchange of the type topic or headers.
 
     Why it matters: servers should have them, and clients count on that.
-    Silent when: the close does not speak of the type. Never more than possible: it may mean something else.
+    Silent when: the close does not speak of the type.
+    Only possible because: It may mean something else.
     """
     _complain(case, "amqp091/X-TYPES-RECOMMENDED", refusal, "but servers should have topic and headers")
 
@@ -149,7 +151,8 @@ def durability_refused_of_exchange(case: Case, refusal: Refusal) -> None:
     that is not.
 
     Why it matters: both have to be there.
-    Silent when: the reply-code is not 540. Never more than possible: the close may mean something else.
+    Silent when: the reply-code is not 540.
+    Only possible because: The close may mean something else.
     """
     _complain(case, "amqp091/X-DECL-DURABLE", refusal, "but exchanges of both kinds are to be had")
 
@@ -160,8 +163,8 @@ def durability_refused_of_queue(case: Case, refusal: Refusal) -> None:
 
     Why it matters: both have to be there. New releases of RabbitMQ refuse transient queues that are not
     exclusive.
-    Silent when: the reply-code is neither 540 nor, with a word about transient queues, 541. Never more than
-    possible: the close may mean something else.
+    Silent when: the reply-code is neither 540 nor, with a word about transient queues, 541.
+    Only possible because: The close may mean something else.
     """
     _complain(case, "amqp091/Q-DECL-DURABLE", refusal, "but durable and transient queues are both to be had")
 
@@ -170,7 +173,8 @@ def exclusive_queue_refused(case: Case, refusal: Refusal) -> None:
     """A server says that it does not implement what queue.declare asks for: an exclusive queue.
 
     Why it matters: exclusive and shared queues have both to be there.
-    Silent when: the reply-code is not 540. Never more than possible: the close may mean something else.
+    Silent when: the reply-code is not 540.
+    Only possible because: The close may mean something else.
     """
     _complain(case, "amqp091/Q-DECL-EXCLUSIVE", refusal, "but exclusive and shared queues are both to be had")
 
@@ -196,7 +200,8 @@ def default_exchange_not_unbound(case: Case, refusal: Refusal) -> None:
 
     Why it matters: by the specification the empty name stands for the default exchange; RabbitMQ's errata
     has it refused, and so do the brokers.
-    Silent when: the reply-code is not 403. Never more than possible: the user may lack a permission.
+    Silent when: the reply-code is not 403.
+    Only possible because: The user may lack a permission.
     """
     _complain(case, "amqp091/Q-UNBIND-DEFAULT-X", refusal, "but the empty name means the default exchange")
 

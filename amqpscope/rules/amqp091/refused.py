@@ -28,8 +28,9 @@ def publish_to_no_exchange(
 
     Why it matters: the server closes the channel with 404; what was published behind it is lost, too.
     Silent when: the server's close does not name basic.publish, or tells of another exchange than messages
-    were published to of late. Never more than possible: which of several messages it was the close does not
-    tell; the first of late is shown that the server can have read and has not shown to have taken.
+    were published to of late.
+    Only possible because: Which of several messages it was the close does not tell; the first of late is
+    shown that the server can have read and has not shown to have taken.
     """
     end, packet, time = publish
     record = case.record

@@ -58,7 +58,8 @@ def close_for_the_version(case: Case) -> None:
     """A client that is offered another version than it asked for says so, instead of hanging up.
 
     Why it matters: a server of another version need not understand the close.
-    Silent when: the versions are the same. Never more than possible: it may close for something else.
+    Silent when: the versions are the same.
+    Only possible because: It may close for something else.
     """
     case.report(
         "amqp091/C-START-CLIENT-SUPPORT",
@@ -71,8 +72,8 @@ def virtual_host_unknown(case: Case, code: i64) -> None:
     """The client opens a virtual host that does not exist.
 
     Why it matters: it is refused, and nothing can be done on the connection.
-    Silent when: the server does not say so, or the name is empty, which is told of by itself. Never more
-    than possible: only its close tells.
+    Silent when: the server does not say so, or the name is empty, which is told of by itself.
+    Only possible because: Only its close tells.
     """
     view = case.view
     record = case.record

@@ -68,8 +68,8 @@ def mandatory_in_transaction(case: Case) -> None:
 
     Why it matters: whether it is returned before or after the commit, or what a return says of the commit,
     nothing tells; an application must not count on it.
-    Silent when: something before it on the channel was not captured. Never more than possible: that the
-    application counts on it does not show. Told once a connection.
+    Silent when: something before it on the channel was not captured. Told once a connection.
+    Only possible because: That the application counts on it does not show.
     """
     case.report_once("amqp091/TX-MANDATORY", "mandatory in a transaction", POSSIBLE, {})
 
@@ -79,8 +79,8 @@ def immediate_in_transaction(case: Case) -> None:
 
     Why it matters: whether it is returned before or after the commit, or what a return says of the commit,
     nothing tells; an application must not count on it.
-    Silent when: something before it on the channel was not captured. Never more than possible: that the
-    application counts on it does not show. Told once a connection.
+    Silent when: something before it on the channel was not captured. Told once a connection.
+    Only possible because: That the application counts on it does not show.
     """
     case.report_once("amqp091/TX-IMMEDIATE", "immediate in a transaction", POSSIBLE, {})
 

@@ -79,8 +79,8 @@ def no_channel_max(case: Case) -> None:
     """The client leaves channel-max at 0, as the server did.
 
     Why it matters: the specification wants a value; most take 0 for as many as there are numbers.
-    Silent when: the server has set a limit: then 0 is above it. Never more than possible: whether 0 is no
-    value the specification does not say.
+    Silent when: the server has set a limit: then 0 is above it.
+    Only possible because: Whether 0 is no value the specification does not say.
     """
     case.report("amqp091/C-TUNEOK-CHMAX-NOTNULL", "channel-max is 0", POSSIBLE)
 

@@ -120,7 +120,7 @@ def table_in_the_printed_dialect(case: Case) -> None:
     Why it matters: RabbitMQ reads the tags 's' and 'U' otherwise, or not at all: it takes the table for
     another one, or closes the connection.
     Silent when: the table can be read in RabbitMQ's dialect as well, or the server's start was not captured.
-    Never more than possible: the server need not be what it says it is.
+    Only possible because: The server need not be what it says it is.
     """
     case.report_once(
         "amqp091/T-TABLE-DIALECT",
@@ -154,8 +154,8 @@ def timestamp_far_off(case: Case, seconds: int) -> None:
 
     Why it matters: timestamps are whole seconds since 1970; mostly these are milliseconds, and who reads them
     is some 50000 years off.
-    Silent when: octets before it were not captured, or the same was told of the connection before. Never more
-    than possible: it may be meant.
+    Silent when: octets before it were not captured, or the same was told of the connection before.
+    Only possible because: It may be meant.
     """
     message = f"the timestamp {seconds} is no plausible number of seconds"
     case.report_once("amqp091/T-TIMESTAMP", message, POSSIBLE, {"timestamp": seconds})

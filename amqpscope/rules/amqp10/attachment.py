@@ -39,8 +39,8 @@ def handle_not_free_for_both(case: Case, session: SessionEnd, handle: int, befor
 
     Why it matters: one passage of the text frees a handle when both sides have closed the link; a peer that
     goes by it takes the new link's frames for the old one's.
-    Silent when: octets since the old link's attach were not captured. Never more than possible: by another
-    passage the handle is free from its own detach on.
+    Silent when: octets since the old link's attach were not captured.
+    Only possible because: By another passage the handle is free from its own detach on.
     """
     case.report(
         "amqp10/L-HANDLE-REUSE",
@@ -134,7 +134,8 @@ def refused_with_a_terminus(case: Case, link: LinkEnd) -> None:
     Why it matters: without the terminus the other side knows at once that there is none; with it, it may
     begin to use the link.
     Silent when: something else was said between the attach that answers and the detach, or more than a second
-    passed. Never more than possible: the link may have failed in between.
+    passed.
+    Only possible because: The link may have failed in between.
     """
     case.report(
         "amqp10/L-REFUSE-NULL",
@@ -174,8 +175,8 @@ def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
     detaching it.
 
     Why it matters: the sender cannot know whether the link is refused or not.
-    Silent when: it attached the link of itself, or the attach that it answers was not captured. Never more
-    than possible: the detach may come at once behind it.
+    Silent when: it attached the link of itself, or the attach that it answers was not captured.
+    Only possible because: The detach may come at once behind it.
     """
     case.report(
         "amqp10/L-REFUSE-DETACH",
@@ -218,6 +219,9 @@ def transfer_without_target(case: Case, link: LinkEnd, certainty: i64) -> None:
     Silent when: the receiver's attach was not captured, or may not have been received. Possible when it may
     not have been read, or when it was the receiver who asked for the link: its credit says that it wants the
     messages. Of one attach only the first transfer is told.
+    Possible because: It is no fault if the {peer} had not yet read what the {other} sent before: that had
+    reached its host, but nothing it sent shows that it had read it. Nor if the {other} asked for the link: it
+    grants credit.
     """
     case.report(
         "amqp10/L-TGT-NULL",

@@ -30,8 +30,8 @@ def condition_that_nobody_defines(case: Case, condition: str) -> None:
     """An error's condition begins with `amqp:` and is none that the specification names.
 
     Why it matters: programs choose what to do by the condition; a misspelt one is no match.
-    Silent when: the condition is of another family of names. Never more than possible: a later specification
-    may have named it.
+    Silent when: the condition is of another family of names.
+    Only possible because: A later specification may have named it.
     """
     case.report(
         "amqp10/C-ERR-SYMBOL",
@@ -46,8 +46,8 @@ def condition_of_another_frame(case: Case, condition: str, carrier: str) -> None
     detach.
 
     Why it matters: it names what has failed; on another frame it is unclear what is over.
-    Silent when: it is amqp:session:handle-in-use on close, which the text of attach asks for. Never more than
-    possible: only the names say so.
+    Silent when: it is amqp:session:handle-in-use on close, which the text of attach asks for.
+    Only possible because: Only the names say so.
     """
     case.report(
         "amqp10/C-ERR-SCOPE",
@@ -62,7 +62,8 @@ def description_in_another_script(case: Case, tags: list[str]) -> None:
 
     Why it matters: it is meant for a person, who asked for English.
     Silent when: the other side's open was not captured, asks for other languages than English, or most of the
-    letters are Latin ones. Never more than possible: it may quote what is called so.
+    letters are Latin ones.
+    Only possible because: It may quote what is called so.
     """
     case.report(
         "amqp10/C-LOCALE-CHOICE",
@@ -138,8 +139,8 @@ def ended_for_a_map_that_does_not_fit(case: Case) -> None:
 
     Why it matters: of an unsettled map that does not fit into a frame a part may be sent, with
     incomplete-unsettled; the session need not be ended.
-    Silent when: no delivery is unsettled on a link of the session, or every attach was answered. Never more
-    than possible: another frame may have been too large.
+    Silent when: no delivery is unsettled on a link of the session, or every attach was answered.
+    Only possible because: Another frame may have been too large.
     """
     case.report(
         "amqp10/L-UNSETTLED-INCOMPLETE",

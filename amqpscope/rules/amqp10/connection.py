@@ -76,6 +76,7 @@ def frame_after_close(case: Case) -> None:
     Why it matters: the close is the last frame on a connection; what follows may never be read.
     Silent when: never; both frames are the peer's own. Possible when octets since the close were not
     captured: the connection may have been begun anew.
+    Possible because: Octets are missing: among them may be that the connection was begun anew.
     """
     me = case.me
     if me.closed:
@@ -329,8 +330,9 @@ def speaks_the_draft(case: Case, body: Open) -> bool:
 
     Why it matters: the draft has the same protocol header; all its fields stand one place further on, and
     nothing that it says means what it is read as.
-    Silent when: the open fits the final text, or does not fit the draft either. Never more than possible:
-    there were other drafts. What the peer says after it is not judged.
+    Silent when: the open fits the final text, or does not fit the draft either. What the peer says after it
+    is not judged.
+    Only possible because: There were other drafts.
     """
     odd = body.odd
     if odd is None or body.container_id is not None or body.hostname is None:

@@ -55,8 +55,9 @@ def content_type_that_is_no_media_type(case: Case, content_type: str) -> None:
     """The content-type of a message is no media type: it is not of the form type, slash, subtype.
 
     Why it matters: a receiver cannot choose by it how to read the body.
-    Silent when: the message was not captured whole, or has another format. Possible when it is empty,
-    or sent by a server, which may hand on what it received.
+    Silent when: the message was not captured whole, or has another format. Possible when it is empty, or sent
+    by a server, which may hand on what it received.
+    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
     """
     certainty = _certainty(case, content_type != "")
     case.report(
@@ -74,6 +75,7 @@ def content_type_of_another_body(case: Case, content_type: str, body: str) -> No
     Silent when: the message was not captured whole, or has another format. By the final text also if it is
     message/x-amqp+data, +map or +list, which that text asks for there. Possible when a server sends it, which
     may hand on what it received.
+    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
     """
     case.report(
         "amqp10/M-CT-NONDATA",
@@ -87,8 +89,9 @@ def content_encoding_of_another_body(case: Case, encoding: str, body: str) -> No
     """A message has a content-encoding, and a body that is not data.
 
     Why it matters: only octets can be decompressed; a receiver that tries fails.
-    Silent when: the message was not captured whole, or has another format. Possible when it is empty,
-    or sent by a server, which may hand on what it received.
+    Silent when: the message was not captured whole, or has another format. Possible when it is empty, or sent
+    by a server, which may hand on what it received.
+    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
     """
     case.report(
         "amqp10/M-CE-NONDATA",
@@ -104,6 +107,7 @@ def identity_as_content_encoding(case: Case) -> None:
     Why it matters: it says that nothing is to be decoded, which an unset field says for everybody.
     Silent when: the message was not captured whole, or has another format. Possible when a server sends it,
     which may hand on what it received.
+    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
     """
     case.report("amqp10/M-CE-IDENTITY", "the content-encoding is identity", _certainty(case, True))
 
@@ -112,8 +116,8 @@ def compress_as_content_encoding(case: Case, encoding: str) -> None:
     """The content-encoding of a message is `compress`.
 
     Why it matters: hardly anybody can decode it any more.
-    Silent when: the message was not captured whole, or has another format. Never more than possible: a
-    message that came by HTTP or mail may keep it.
+    Silent when: the message was not captured whole, or has another format.
+    Only possible because: It may stay for a message that came so by HTTP or mail.
     """
     case.report_once(
         "amqp10/M-CE-COMPRESS",
@@ -127,8 +131,8 @@ def several_content_encodings(case: Case, encoding: str) -> None:
     """The content-encoding of a message names several encodings.
 
     Why it matters: receivers look for one name, and find none that they know.
-    Silent when: the message was not captured whole, or has another format. Never more than possible: a
-    message that came by HTTP or mail may keep them.
+    Silent when: the message was not captured whole, or has another format.
+    Only possible because: It may stay for a message that came so by HTTP or mail.
     """
     case.report_once(
         "amqp10/M-CE-MULTI",
@@ -143,8 +147,8 @@ def unregistered_content_encoding(case: Case, encoding: str) -> None:
 
     Why it matters: a receiver does not know how to decode the body; mostly a character set was meant, which
     belongs into the content-type.
-    Silent when: the message was not captured whole, or has another format. Never more than possible: it may
-    have been registered since.
+    Silent when: the message was not captured whole, or has another format.
+    Only possible because: A specification that is not known here may have assigned it.
     """
     case.report_once(
         "amqp10/M-CE-REGISTERED",
@@ -158,8 +162,8 @@ def reserved_annotation(case: Case, section: str, key: object) -> None:
     """An annotation has a key that is reserved: a number, or a symbol that does not begin with `x-`.
 
     Why it matters: a receiver that does not know it has to detach the link, unless it begins with `x-opt-`.
-    Silent when: the message was not captured whole, or has another format. Never more than possible: a
-    specification may have assigned the key.
+    Silent when: the message was not captured whole, or has another format.
+    Only possible because: A specification that is not known here may have assigned it.
     """
     shown = str(key) if isinstance(key, Symbol) else sent_name(key)
     message = f"the {section} have a reserved key" if section != "footer" else "the footer has a reserved key"
@@ -185,8 +189,8 @@ def time_in_another_unit(case: Case, field: str, time: int, unit: str) -> None:
     """A time in a message's properties is near that of the capture only if it does not count milliseconds.
 
     Why it matters: everybody else reads a time decades off; messages expire at once, or never.
-    Silent when: the message was not captured whole, or has another format. Never more than possible: the time
-    may be meant as it stands.
+    Silent when: the message was not captured whole, or has another format.
+    Only possible because: The time may be meant as it stands, or handed on as the {peer} received it.
     """
     case.report_once(
         "amqp10/T-TIME-MS",
@@ -202,7 +206,8 @@ def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
     Why it matters: numbers stand with their highest octet first; whoever forgets to turn them sends others
     than it means.
     Silent when: the message was not captured whole, or has another format. Of other numbers both orders are
-    credible. Never more than possible: the time may be meant as it stands.
+    credible.
+    Only possible because: The time may be meant as it stands, or handed on as the {peer} received it.
     """
     case.report_once(
         "amqp10/T-BYTEORDER",
@@ -217,8 +222,8 @@ def message_id_used_twice(case: Case, first: MessageDigest) -> None:
 
     Why it matters: who drops duplicates, or looks for an answer, by the id takes the second for the first.
     Silent when: properties, application-properties and body are the same, as of a message that is sent again;
-    or the message is not among the first of its direction. Never more than possible: the sender may hand on
-    what others have made.
+    or the message is not among the first of its direction.
+    Only possible because: The {peer} may hand on what others have made.
     """
     case.report_once(
         "amqp10/M-ID-UNIQUE",

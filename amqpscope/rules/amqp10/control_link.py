@@ -55,7 +55,8 @@ def capability_that_is_none(case: Case, capability: str) -> None:
     """A coordinator's capabilities hold a symbol that is no transaction capability.
 
     Why it matters: who asks for it, or relies on it, is not understood.
-    Silent when: the frame was not captured whole. Never more than possible: others may be agreed on.
+    Silent when: the frame was not captured whole.
+    Only possible because: Others may be agreed on.
     """
     case.report(
         "amqp10/TX-CAPS-VALUE",

@@ -75,6 +75,7 @@ def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: 
     Silent when: it tells of none at all and may have known of none, or octets of either peer since the attach
     were not captured. Possible when deliveries were aborted, resumed or are under way: whether these count
     nobody says.
+    Possible because: Whether aborted, resumed or unfinished deliveries take credit nobody says.
     """
     case.report(
         "amqp10/L-CREDIT-FORMULA",

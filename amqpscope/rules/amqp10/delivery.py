@@ -66,6 +66,7 @@ def first_transfer_without_message_format(case: Case, several: bool) -> None:
     Why it matters: only continuations may leave it out; the receiver guesses how to read the message.
     Silent when: octets since the attach were not captured. Possible when the delivery is one transfer: the
     sentence that says MUST speaks of several.
+    Possible because: The sentence that says MUST speaks of messages of several transfers.
     """
     first = "the first of several transfers" if several else "the only transfer"
     certainty = CERTAIN if several else POSSIBLE
@@ -89,8 +90,8 @@ def aborted_before_it_began(case: Case) -> None:
     """The first transfer of a delivery aborts it.
 
     Why it matters: there is nothing to abort; the receiver may wait for a delivery that is none.
-    Silent when: octets since the attach were not captured, or the delivery is resumed. Never more than
-    possible: the specification's own examples do it.
+    Silent when: octets since the attach were not captured, or the delivery is resumed.
+    Only possible because: The examples in the specification do it.
     """
     case.report("amqp10/D-ABORT-ONLYOPEN", "the first transfer of a delivery has aborted set", POSSIBLE)
 
@@ -139,6 +140,7 @@ def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) 
 
     Why it matters: ids come from one sequence; a receiver that settles ranges settles the wrong ones.
     Silent when: octets since the session's begin were not captured. Possible when ids are only left out.
+    Possible because: Ids were left out, none is used twice; the text can be read as allowing that.
     """
     case.report(
         "amqp10/D-ID-SEQ",
@@ -295,6 +297,9 @@ def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
     Why it matters: the receiver would have to wait for a settlement it did not agree to.
     Silent when: the receiver's attach was not captured. Possible when it may not have been read, or when a
     later transfer may settle the delivery.
+    Possible because: It is no fault if the {peer} had not yet read what the {other} sent before: that had
+    reached its host, but nothing it sent shows that it had read it. Nor if a later transfer settles the
+    delivery.
     """
     theirs = link.peer_attach
     if body.rcv_settle_mode != 1 or theirs is None or body.settled or not link.whole:

@@ -24,6 +24,8 @@ def stream_ended_without_close(case: Case) -> None:
     Why it matters: the other side cannot tell an orderly end from a crash.
     Silent when: the peer had not sent open, octets were not captured, the other side ended first, or its
     protocol header was another one: then ending the stream is what is asked for.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     peer = case.peer
     if peer.layer and peer.layer != case.me.layer:
@@ -41,6 +43,8 @@ def close_never_answered(case: Case) -> None:
 
     Why it matters: the other side waits for the answer until a time-out.
     Silent when: the peer had not sent open, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     packet = int(case.peer.close_packet)
     case.report(
@@ -57,7 +61,7 @@ def reset_while_the_answer_was_awaited(case: Case) -> None:
 
     Why it matters: what the other side has not read yet, such as the reason in the close, may be lost.
     Silent when: the other side's close was received, or it had ended its stream, or octets were not captured.
-    Never more than possible: whose program or host reset it does not show.
+    Only possible because: Whose program or host reset it does not show.
     """
     case.report(
         "amqp10/C-CLOSE-READON",
@@ -72,8 +76,8 @@ def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
     """A peer waits for the answer to its close without end.
 
     Why it matters: the other side may be gone; a connection that nobody will use stays.
-    Silent when: the other side has closed or ended its stream, or it was less than five minutes. Never more
-    than possible: how long is for the peer to say.
+    Silent when: the other side has closed or ended its stream, or it was less than five minutes.
+    Only possible because: How long is for the peer to say.
     """
     case.report(
         "amqp10/C-CLOSE-TIMEOUT",
@@ -89,6 +93,7 @@ def stream_ended_inside_a_frame(case: Case) -> None:
 
     Why it matters: the size in the frame's header is not that of what was sent.
     Silent when: the stream was reset, or only the capture ended.
+    Possible because: The {peer} may have been stopped in the middle of the frame.
     """
     me = case.me
     if me.unfinished is not None:
@@ -101,7 +106,8 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
 
     Why it matters: the session that was asked for stays half open.
     Silent when: the begin was answered after all, or the peer's own one was, so that it did begin a session,
-    or octets of either peer were not captured. Never more than possible: two sessions may begin at once.
+    or octets of either peer were not captured.
+    Only possible because: Two sessions may begin at once: this begin may not be meant as the answer.
     """
     me = case.me
     spot = me.unasked
@@ -131,6 +137,8 @@ def begin_never_answered(case: Case, asked: SessionEnd) -> None:
     Why it matters: the other side cannot use the session, and waits.
     Silent when: it may not have read it, the other side ended the session or the connection, or octets were
     not captured.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     packet = int(asked.peer_begin_packet)
     case.report(
@@ -147,6 +155,8 @@ def end_never_answered(case: Case, session: SessionEnd) -> None:
 
     Why it matters: the channel stays in use.
     Silent when: it may not have read it, the other side closed the connection, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     case.session = session
     case.report(
@@ -161,8 +171,10 @@ def attach_never_answered(case: Case, link: LinkEnd) -> None:
     """A peer read an attach and never answered it.
 
     Why it matters: also a link that is refused is attached first; the other side waits.
-    Silent when: it may not have read it, the other side detached the link or ended the session or
-    connection, or octets were not captured.
+    Silent when: it may not have read it, the other side detached the link or ended the session or connection,
+    or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     case.link = link
     case.report(
@@ -178,8 +190,10 @@ def detach_never_answered(case: Case, link: LinkEnd) -> None:
 
     Why it matters: without an answer the handle stays in use and the other side waits; one that does not
     close leaves the link half there, and the other side may wait for the rest.
-    Silent when: it may not have received it, it attached the link again (what crossing detaches ask for),
-    the other side ended the session or connection before any answer, or octets were not captured.
+    Silent when: it may not have received it, it attached the link again (what crossing detaches ask for), the
+    other side ended the session or connection before any answer, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     case.link = link
     if link.half_closed is not None:
@@ -199,8 +213,8 @@ def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
 
     Why it matters: two senders, or two receivers, are no link; each waits for the other.
     Silent when: the attach was answered after all, was withdrawn, or may not have been read, less than a
-    minute passed, or octets were not captured. Never more than possible: a second link may have the name, in
-    the other direction.
+    minute passed, or octets were not captured.
+    Only possible because: A second link may have the name, in the other direction.
     """
     case.link = link
     case.spot = link.misanswered
@@ -219,6 +233,8 @@ def closing_detach_never_told(case: Case, link: LinkEnd) -> None:
     would.
     Silent when: the other side's detach may not have been read, it ended the session or connection, less than
     a minute passed, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     case.link = link
     case.report(
@@ -253,6 +269,8 @@ def link_never_drained(case: Case, link: LinkEnd) -> None:
     Why it matters: the receiver waits for the flow that says so.
     Silent when: it may not have read it, the link was detached, the other side ended the session or
     connection, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    ended.
     """
     case.link = link
     case.report(
@@ -268,7 +286,8 @@ def echo_never_answered(case: Case, packet: i64) -> None:
 
     Why it matters: the other side asks because it needs to know how far the peer is.
     Silent when: it may not have read it, less than a minute passed, the link or session is over, or octets
-    were not captured. Never more than possible: nothing says how soon the answer is due.
+    were not captured.
+    Only possible because: Nothing says how soon the answer is due.
     """
     case.report(
         "amqp10/S-FLOW-ECHO",

@@ -36,7 +36,8 @@ def message_that_fails_its_filter(case: Case, what: str, wanted: str, sent: str)
     Why it matters: the attach shows the filter that is in force; a receiver that relies on it takes messages
     that are not for it.
     Silent when: the sender's attach or the message was not captured whole, or the filter is not simply
-    understood. Never more than possible: a node may read the filter otherwise.
+    understood.
+    Only possible because: The node may read the filter otherwise.
     """
     case.report_once(
         "amqp10/M-FILTER-ACTUAL",

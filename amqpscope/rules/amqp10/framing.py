@@ -106,8 +106,9 @@ def second_header_behind_the_first(case: Case, problem: Problem) -> None:
     """A protocol header follows another one at once.
 
     Why it matters: of two headers the other side has only read the first.
-    Silent when: octets between them were not captured, or both peers had closed: that is
-    another fault. Never more than possible.
+    Silent when: octets between them were not captured, or both peers had closed: that is another fault.
+    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
+    defines them.
     """
     me = case.me
     if (me.closed and me.peer_closed) or me.headers.sent == 0:

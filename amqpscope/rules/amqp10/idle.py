@@ -36,6 +36,8 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
     Frames of the other side attest it, as far as it is too long even without the longest stretch between two
     frames; or its close for amqp:resource-limit-exceeded. A tenth of the time-out, at least 100 ms, is
     allowed for the way between the peer and the capture.
+    Possible because: The capturing machine's clock may have been set forward: nothing in between attests the
+    silence; or the {peer} had not read the idle-time-out yet.
     """
     me = case.me
     case.report(
@@ -52,7 +54,8 @@ def silent_again_and_again(case: Case, time_out: int) -> None:
     """A peer is silent for too long again and again, and does not close the connection.
 
     Why it matters: a peer that cannot keep to the other one's idle-time-out should say so and close.
-    Silent when: it happened less than three times. Never more than possible: whether it cannot is its own.
+    Silent when: it happened less than three times.
+    Only possible because: Whether it cannot is its own.
     """
     case.report(
         "amqp10/C-IDLE-REFUSE",
@@ -111,7 +114,8 @@ def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> N
     Why it matters: what is announced should be half of what is enforced; a heartbeat that is a little late on
     the way costs the connection.
     Silent when: the other side was silent for nearly twice that long, or octets of either peer were not
-    captured. Never more than possible: the limit that it exceeded may be another one.
+    captured.
+    Only possible because: The limit that it exceeded may be another one.
     """
     case.report(
         "amqp10/C-IDLE-HALF",
@@ -142,8 +146,8 @@ def stream_ended_after_silence(case: Case) -> bool:
     """A peer ends its TCP stream without close after the other one was silent for longer than it allows.
 
     Why it matters: with a close, and why, the other side would learn that its heartbeats came too late.
-    Silent when: octets of either peer were not captured, or the other side ended first. Never more than
-    possible: the silence need not be the reason.
+    Silent when: octets of either peer were not captured, or the other side ended first.
+    Only possible because: The silence need not be the reason.
     """
     me = case.me
     peer = case.peer

@@ -51,7 +51,8 @@ def section_added(way: _Way, name: str) -> Finding:
 
     Why it matters: what the sender left out is then told in its name, and a signature no longer fits.
     Silent when: either connection was not captured, the message has no message-id or shares it with another
-    one. Never more than possible: an application behind the broker may have sent the id again.
+    one.
+    Only possible because: The two are one message by their message-id; who sent the second may have made it.
     """
     return way.finding(
         "amqp10/M-BARE-NOINSERT",
@@ -65,7 +66,8 @@ def properties_altered(way: _Way) -> Finding:
 
     Why it matters: they are the sender's, and part of what a signature covers.
     Silent when: either connection was not captured, the message has no message-id or shares it with another
-    one. Never more than possible: an application behind the broker may have sent the id again.
+    one.
+    Only possible because: The two are one message by their message-id; who sent the second may have made it.
     """
     return way.finding("amqp10/M-PROPS-UNALTERED", "the message is sent on with other properties", {})
 
@@ -75,7 +77,8 @@ def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
 
     Why it matters: receivers get something else than was sent, and a signature no longer fits.
     Silent when: either connection was not captured, the message has no message-id or shares it with another
-    one. Never more than possible: an application behind the broker may have sent the id again.
+    one.
+    Only possible because: The two are one message by their message-id; who sent the second may have made it.
     """
     return way.finding("amqp10/M-BARE-IMMUTABLE", f"the message is sent on {how}", {"section": name})
 
@@ -85,7 +88,8 @@ def entries_shuffled(way: _Way) -> Finding:
 
     Why it matters: the order of a map's entries is part of it, unless its definition says otherwise.
     Silent when: the message has no id, is not among the first of its connection, or only one of the two
-    connections was captured. Never more than possible: it may be another message.
+    connections was captured.
+    Only possible because: It may be another message.
     """
     return way.finding(
         "amqp10/T-MAP-ORDER",
@@ -99,7 +103,8 @@ def annotations_dropped(way: _Way, count: int) -> Finding:
 
     Why it matters: message-annotations are for everybody on the way; what one meant to tell the next is lost.
     Silent when: the message has no id, is not among the first of its connection, or only one of the two
-    connections was captured. Never more than possible: a broker may mean to change them.
+    connections was captured.
+    Only possible because: A broker may mean to change them.
     """
     return way.finding(
         "amqp10/M-ANN-PROPAGATE",
@@ -113,6 +118,7 @@ def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
 
     Why it matters: the receiver takes it for younger than it is, and one that should have expired lives on.
     Silent when: either connection was not captured, or the broker had it for less than a second.
+    Possible because: The two are one message by their message-id; who sent the second may have made it.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
@@ -127,6 +133,7 @@ def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
 
     Why it matters: what a sender no longer wants to be read is read.
     Silent when: either connection was not captured, or it is late by less than a tenth of the ttl.
+    Possible because: The two are one message by their message-id; who sent the second may have made it.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
@@ -141,8 +148,8 @@ def counted_before_the_first(way: _Way, count: i64) -> Finding:
 
     Why it matters: receivers take it for one that failed, and give it up too early.
     Silent when: not all that the broker sent to anybody was captured from its start, the message came to it
-    with a count, or it has no message-id. Never more than possible: it may have sent it where nothing was
-    captured.
+    with a count, or it has no message-id.
+    Only possible because: The {peer} may have sent it where nothing was captured.
     """
     return way.finding(
         "amqp10/M-HDR-DELCOUNT-ZERO",

@@ -214,7 +214,7 @@ class Judge(AnyJudge):
             return error.name == "close" and error.condition in _OF_SILENCE
         if 0 <= error.read <= finding.offset and finding.frame != _END:
             return False
-        if error.processed > finding.offset and rule(finding.rule).condition in _NO_ERROR:
+        if error.processed > finding.offset and not rule(finding.rule).answer:
             return False
         if error.name == "close":
             return True
@@ -582,9 +582,6 @@ _OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:force
 
 # Conditions of a detach that tell of its link, whatever else was said on the session.
 _OF_A_LINK: Final = ("amqp:link:stolen", "amqp:link:detach-forced", "amqp:link:redirect")
-
-# What the catalogue says of a fault for which no error is due.
-_NO_ERROR: Final = ("", "none")
 
 # What the dissectors prove, by the problem's code.
 _PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {

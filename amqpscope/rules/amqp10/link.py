@@ -143,8 +143,8 @@ def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link under a name that another of its links in this direction has on the session.
 
     Why it matters: the name is all that tells links apart; the two ends may be joined wrongly.
-    Silent when: it answers an attach, or octets since the first were not captured. Never more than possible:
-    it may take its own link back.
+    Silent when: it answers an attach, or octets since the first were not captured.
+    Only possible because: The {peer} may be taking its own link back, which is allowed.
     """
     if body.name is None or body.role is None:
         return
@@ -215,6 +215,9 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
     Silent when: octets since the attach were not captured. Possible when only the newest of several credits
     that the sender may have known is exceeded, or when aborted or resumed deliveries make the difference:
     whether these count nobody says.
+    Possible because: It is no fault if the {peer} had not yet read what the {other} sent before: that had
+    reached its host, but nothing it sent shows that it had read it. Nor if aborted or resumed deliveries take
+    no credit: the text leaves that open.
     """
     limits = link.limits
     certainty = limits.judge(link.count)

@@ -145,7 +145,9 @@ def value_that_is_no_section(case: Case, problem: Problem) -> None:
     """A value in a message is none of the nine sections.
 
     Why it matters: a receiver does not know where it belongs.
-    Silent when: the message was not captured whole, or has another format. Never more than possible.
+    Silent when: the message was not captured whole, or has another format.
+    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
+    defines them.
     """
     proved(case, "amqp10/M-SECT-KNOWN", problem)
 
@@ -164,8 +166,8 @@ def sections_in_another_format(case: Case, message_format: i64) -> None:
     """A message says that it is of another format than 0, and consists of the sections of format 0.
 
     Why it matters: a receiver that does not know the format refuses the message, or hands it on unread.
-    Silent when: the message was not captured whole, or the format is the batch of Event Hubs. Never more than
-    possible: another format may have these sections, too.
+    Silent when: the message was not captured whole, or the format is the batch of Event Hubs.
+    Only possible because: Another format may have the same sections.
     """
     message = f"the message-format is 0x{message_format:x}, the message a sound one of format 0"
     case.report_once("amqp10/M-FMT-ZERO", message, POSSIBLE, {"message_format": int(message_format)})
@@ -211,7 +213,9 @@ def message_id_of_another_type(case: Case, problem: Problem) -> None:
     """A message-id or correlation-id is none of ulong, uuid, binary, string.
 
     Why it matters: it cannot be matched.
-    Silent when: the message was not captured whole, or has another format. Never more than possible.
+    Silent when: the message was not captured whole, or has another format.
+    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
+    defines them.
     """
     proved(case, "amqp10/M-ID-TYPE", problem)
 

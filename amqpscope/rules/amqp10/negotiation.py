@@ -129,7 +129,8 @@ def client_waits_for_the_header(case: Case) -> None:
 
     Why it matters: the server may wait for the client's header: then both wait.
     Silent when: the start of either stream was not captured, or the client's header came within a minute of
-    the server's. Never more than possible: what it was waiting for is its own.
+    the server's.
+    Only possible because: What it was waiting for is its own.
     """
     me = case.me
     peer = case.peer
@@ -174,7 +175,8 @@ def tls_header_at_the_tls_port(case: Case) -> None:
     """A server at port 5671 exchanges a protocol header for TLS.
 
     Why it matters: at this port TLS is expected at once, without a header before it.
-    Silent when: the port is another one. Never more than possible: a port may be given to anything.
+    Silent when: the port is another one.
+    Only possible because: A port may be given to anything.
     """
     case.report("amqp10/TL-PURE", f"a header for TLS is sent at port {SECURE_PORT}", POSSIBLE)
 
@@ -185,6 +187,7 @@ def reused_after_both_closes(case: Case) -> None:
     Why it matters: a TCP connection carries one AMQP connection; the other side is about to end it.
     Silent when: one of the closes was not captured, or may not have been received. Possible when octets were
     not captured: the other side may have begun anew.
+    Possible because: Octets are missing: among them may be that the connection was begun anew.
     """
     me = case.me
     case.report(
@@ -218,8 +221,8 @@ def reset_after_another_header(case: Case) -> None:
 
     Why it matters: what the other side has not read yet, such as the header with what is supported, may be
     lost.
-    Silent when: the other side had ended its stream, or octets were not captured. Never more than possible:
-    whose program or host reset it does not show.
+    Silent when: the other side had ended its stream, or octets were not captured.
+    Only possible because: Whose program or host reset it does not show.
     """
     case.report(
         "amqp10/C-HDR-MISMATCH-READ",

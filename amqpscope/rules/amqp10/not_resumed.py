@@ -17,8 +17,8 @@ def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
 
     Why it matters: the receiver keeps these deliveries and waits for the sender's word on them.
     Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
-    attach may not have been read, or octets were not captured. Never more than possible: the sender may have
-    been interrupted.
+    attach may not have been read, or octets were not captured.
+    Only possible because: The sender may have been interrupted.
     """
     case.report(
         "amqp10/D-RESUME-BOTH",
@@ -34,8 +34,8 @@ def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
 
     Why it matters: the receiver never hears whether its outcome was applied, and cannot settle.
     Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
-    attach may not have been read, or octets were not captured. Never more than possible: the sender may have
-    been interrupted.
+    attach may not have been read, or octets were not captured.
+    Only possible because: The sender may have been interrupted.
     """
     case.report(
         "amqp10/M-RES-TERMRCV",
@@ -51,8 +51,8 @@ def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
 
     Why it matters: these messages are lost, if they were to arrive at least once.
     Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
-    attach may not have been read, any new delivery was sent, or octets were not captured. Never more than
-    possible: which guarantee is wanted is not told.
+    attach may not have been read, any new delivery was sent, or octets were not captured.
+    Only possible because: Which guarantee is wanted is not told.
     """
     case.report(
         "amqp10/M-RES-RESEND-MUST",

@@ -185,8 +185,8 @@ def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
     """A receiver states an outcome and does not settle, on a link with rcv-settle-mode first.
 
     Why it matters: in that mode it is the receiver who settles, at once; the sender waits for that.
-    Silent when: either end has settled or left the link, or octets were not captured. Never more than
-    possible: no time is given.
+    Silent when: either end has settled or left the link, or octets were not captured.
+    Only possible because: No time is given.
     """
     case.report(
         "amqp10/D-RCVMODE-FIRST",
@@ -200,8 +200,8 @@ def delivery_never_finished(case: Case, link: LinkEnd, delivery: Delivery) -> No
     """A sender begins a delivery of several transfers and neither finishes nor aborts it.
 
     Why it matters: the receiver keeps what it has of it, and the link can carry nothing else.
-    Silent when: the sender left the link, may not send, or octets were not captured. Never more than
-    possible: no time is given.
+    Silent when: the sender left the link, may not send, or octets were not captured.
+    Only possible because: No time is given.
     """
     case.link = link
     case.report(

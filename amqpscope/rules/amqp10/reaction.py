@@ -103,8 +103,8 @@ def no_end_for_an_errant_link(case: Case, pending_error: PendingErrorResponse, c
     """A peer that detached a link with an error got more for it, and did not end the session for that.
 
     Why it matters: what was sent to the link that is gone would be lost in silence.
-    Silent when: it may not have received it, or nothing was said on the session since. Never more than
-    possible: hardly any peer does this, for frames that were on their way.
+    Silent when: it may not have received it, or nothing was said on the session since.
+    Only possible because: Hardly any peer does this, for frames that were on their way.
     """
     _tell(case, "amqp10/L-ERRANT-REACT", pending_error, POSSIBLE)
 
@@ -146,8 +146,8 @@ def detach_without_an_error(case: Case, pending_error: PendingErrorResponse, cer
     """A receiver got more deliveries than it granted credit for, and detached the link without an error.
 
     Why it matters: the sender does not learn why the link is gone.
-    Silent when: it may not have received them. Never more than possible: it may have detached for another
-    reason.
+    Silent when: it may not have received them.
+    Only possible because: It may have detached for another reason.
     """
     _tell(case, "amqp10/L-ERR-DETACH", pending_error, POSSIBLE)
 
@@ -157,8 +157,8 @@ def detach_with_another_error(case: Case, pending_error: PendingErrorResponse, c
     more came.
 
     Why it matters: what was on its way when the credit was lowered is no fault; the sender has to be told.
-    Silent when: the link was not detached, or with that condition. Never more than possible: it may have
-    another reason.
+    Silent when: the link was not detached, or with that condition.
+    Only possible because: It may have another reason.
     """
     _tell(case, "amqp10/L-REDUCE-REACT", pending_error, POSSIBLE)
 
@@ -177,8 +177,8 @@ def close_without_a_reason(case: Case, pending_error: PendingErrorResponse) -> N
     """A peer closes the connection right after a fault that asks for it, and does not say why.
 
     Why it matters: the other side does not learn what it did wrong.
-    Silent when: it answers a close, or may not have received the fault. Never more than possible: it may
-    close for another reason, and then needs no error.
+    Silent when: it answers a close, or may not have received the fault.
+    Only possible because: It may close for another reason, and then needs no error.
     """
     case.report(
         "amqp10/C-CLOSE-REASON",

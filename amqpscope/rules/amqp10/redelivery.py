@@ -28,7 +28,8 @@ def sent_again_while_acquired(case: Case, fate: Fate, count: int) -> None:
 
     Why it matters: the receiver has it already, and may be about to accept it; now it has it twice.
     Silent when: the message has no id, is not among the first of the connection, or the source's
-    distribution-mode is copy. Never more than possible.
+    distribution-mode is copy.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -43,8 +44,9 @@ def sent_to_another_while_acquired(case: Case, fate: Fate, count: int) -> None:
     """A message that one link has acquired is sent on another one of the same node.
 
     Why it matters: two receivers have the message that only one was to have.
-    Silent when: the message has no id, is not among the first of the connection, or not both sources say
-    that their distribution-mode is move. Never more than possible.
+    Silent when: the message has no id, is not among the first of the connection, or not both sources say that
+    their distribution-mode is move.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -59,7 +61,8 @@ def sent_again_after_acceptance(case: Case, fate: Fate, count: int) -> None:
     """A message is sent again on a link on which it was accepted.
 
     Why it matters: it was done with; the receiver does it twice.
-    Silent when: the message has no id, or is not among the first of the connection. Never more than possible.
+    Silent when: the message has no id, or is not among the first of the connection.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -74,7 +77,8 @@ def counted_though_accepted(case: Case, fate: Fate, count: int) -> None:
     """A message that was accepted on one link comes on another one with a higher delivery-count.
 
     Why it matters: to be accepted is no failure; what fails too often is given up.
-    Silent when: the message has no id, or is not among the first of the connection. Never more than possible.
+    Silent when: the message has no id, or is not among the first of the connection.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -89,8 +93,8 @@ def counted_though_released(case: Case, fate: Fate, count: int) -> None:
     """A message that was released comes again with a higher delivery-count.
 
     Why it matters: to be released is no failure; what fails too often is given up.
-    Silent when: the message has no id, or is not among the first of the connection. Never more than possible:
-    others may have had it meanwhile.
+    Silent when: the message has no id, or is not among the first of the connection.
+    Only possible because: Others may have had it meanwhile.
     """
     _report(
         case,
@@ -105,7 +109,8 @@ def not_counted_though_failed(case: Case, fate: Fate, count: int) -> None:
     """A message that was modified with delivery-failed comes again without a higher delivery-count.
 
     Why it matters: nobody sees that it failed; a message that nobody can handle goes round for ever.
-    Silent when: the message has no id, or is not among the first of the connection. Never more than possible.
+    Silent when: the message has no id, or is not among the first of the connection.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -120,7 +125,8 @@ def not_counted_though_rejected(case: Case, fate: Fate, count: int) -> None:
     """A message that was rejected comes again without a higher delivery-count.
 
     Why it matters: nobody sees that it was rejected.
-    Silent when: the message has no id, or is not among the first of the connection. Never more than possible.
+    Silent when: the message has no id, or is not among the first of the connection.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -136,7 +142,8 @@ def called_first_though_acquired(case: Case, fate: Fate, count: int) -> None:
 
     Why it matters: first-acquirer says that nobody can have worked on the message; somebody had it.
     Silent when: the message has no id, is not among the first of the connection, or the other link was of
-    another node. Never more than possible.
+    another node.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -152,7 +159,8 @@ def error_of_rejection_not_annotated(case: Case, fate: Fate, count: int) -> None
 
     Why it matters: who handles rejected messages does not learn why they were.
     Silent when: the message has no id, or is not among the first of the connection; by the drafts always,
-    they do not ask for it. Never more than possible.
+    they do not ask for it.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -167,7 +175,8 @@ def sent_again_though_undeliverable_here(case: Case, fate: Fate, count: int) -> 
     """A message that was modified with undeliverable-here is sent on the same link again.
 
     Why it matters: the receiver has said that it can do nothing with it.
-    Silent when: the message has no id, or is not among the first of the connection. Never more than possible.
+    Silent when: the message has no id, or is not among the first of the connection.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -182,7 +191,8 @@ def annotations_not_applied(case: Case, fate: Fate, count: int, key: str) -> Non
     """A message comes again without an annotation that it was modified with.
 
     Why it matters: what the receiver wanted to tell the next one is lost.
-    Silent when: the message has no id, or is not among the first of the connection. Never more than possible.
+    Silent when: the message has no id, or is not among the first of the connection.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -198,7 +208,8 @@ def sent_again_though_settled_by_default(case: Case, fate: Fate, count: int) -> 
 
     Why it matters: it was done with, as the source itself had said; the receiver does it twice.
     Silent when: the message has no id, is not among the first of the connection, or the source says no
-    default-outcome. Never more than possible.
+    default-outcome.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,
@@ -214,7 +225,8 @@ def sent_again_after_a_rollback(case: Case, fate: Fate, count: int) -> None:
 
     Why it matters: a delivery that its receiver has settled takes the default outcome then.
     Silent when: the message has no id, is not among the first of the connection, or the source says no
-    default-outcome. Never more than possible.
+    default-outcome.
+    Only possible because: No capture can prove it.
     """
     _report(
         case,

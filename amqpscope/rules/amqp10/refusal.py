@@ -41,7 +41,8 @@ def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> No
 
     Why it matters: such annotations may be ignored by whoever does not know them; senders count on that.
     Silent when: another delivery that it has not answered has other annotations; by the final text always, it
-    only implies the rule. Never more than possible: something else may not be implemented.
+    only implies the rule.
+    Only possible because: The {peer} may have another reason for the error.
     """
     case.report(
         "amqp10/M-ANN-XOPT-IGNORE",
@@ -58,7 +59,8 @@ def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
     Why it matters: a receiver that does not know such a key has to detach with not-implemented, so that
     nothing is lost that the annotation asks for.
     Silent when: the key begins with `x-`, the sender settled the delivery, or the message was not captured
-    whole. Never more than possible: the receiver may know the key.
+    whole.
+    Only possible because: The {peer} may know the annotation's key.
     """
     case.report_once(
         "amqp10/M-ANN-UNKNOWN-DETACH",
@@ -74,7 +76,8 @@ def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
 
     Why it matters: a rejected message leaves the link to the other ones.
     Silent when: the sender's source does not list rejected among its outcomes, or the receiver has stated an
-    outcome. Never more than possible: the condition may be meant of something else.
+    outcome.
+    Only possible because: The {peer} may have another reason for the error.
     """
     case.report(
         "amqp10/M-HDR-DURABLE-REJECT",
@@ -90,8 +93,8 @@ def accepted_refused(case: Case, condition: str) -> None:
 
     Why it matters: with neither outcomes nor a default-outcome accepted is the one outcome that everybody can
     count on.
-    Silent when: the disposition did not come just before. Never more than possible: the error may be about
-    something else.
+    Silent when: the disposition did not come just before.
+    Only possible because: The {peer} may have another reason for the error.
     """
     case.report(
         "amqp10/M-OUTCOMES-ACCEPTED",
@@ -105,8 +108,8 @@ def empty_array_refused(case: Case, field: str, condition: str) -> None:
     """A peer answers an array of no values with an error about a field.
 
     Why it matters: null and an empty array say the same; encoders choose either.
-    Silent when: anything was sent on the link, or the connection, that could be meant as well. Never more
-    than possible: the error may be about another field.
+    Silent when: anything was sent on the link, or the connection, that could be meant as well.
+    Only possible because: The {peer} may have another reason for the error.
     """
     case.report(
         "amqp10/T-COMP-MULT-EMPTY",

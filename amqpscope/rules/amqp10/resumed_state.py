@@ -49,7 +49,8 @@ def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: obje
     """A delivery of which both ends hold the same outcome is resumed without being settled.
 
     Why it matters: there is nothing left to say of it; both ends go on keeping it.
-    Silent when: one of the attaches was not captured. Never more than possible: a disposition may settle it.
+    Silent when: one of the attaches was not captured.
+    Only possible because: A disposition may settle it.
     """
     case.report(
         "amqp10/M-RES-BOTHTERM",
@@ -97,7 +98,8 @@ def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -
     """A sender lists an outcome of a delivery that it then goes on sending.
 
     Why it matters: by the map the delivery is decided; the receiver may have given up what it had of it.
-    Silent when: one of the attaches was not captured. Never more than possible.
+    Silent when: one of the attaches was not captured.
+    Only possible because: No capture can prove it.
     """
     case.report(
         "amqp10/M-RES-TERMMAP",

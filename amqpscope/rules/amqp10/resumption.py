@@ -16,8 +16,8 @@ def attached_without_what_was_left(
 
     Why it matters: the receiver takes what is not named for settled, and the delivery is lost or doubled.
     Silent when: the source may have expired meanwhile, the link was closed, octets of either connection were
-    not captured, or the map is said to be incomplete. Never more than possible: the sender may have settled
-    by itself, or lost its state, between the two.
+    not captured, or the map is said to be incomplete.
+    Only possible because: Meanwhile the {peer} may have settled them, or lost its state.
     """
     what = "no unsettled map" if not account.resumes else f"an unsettled map without {lacking} of them"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []

@@ -316,8 +316,8 @@ def reset_after_failure(case: Case) -> None:
     """A peer resets the connection after an unsuccessful outcome.
 
     Why it matters: what the other side has not read yet, such as the outcome, may be lost.
-    Silent when: the outcome was not captured, or the other side had ended its stream. Never more than
-    possible: whose program or host reset it does not show.
+    Silent when: the outcome was not captured, or the other side had ended its stream.
+    Only possible because: Whose program or host reset it does not show.
     """
     outcome = case.me.outcome
     if outcome is not None and outcome.code is not None and outcome.code != 0:

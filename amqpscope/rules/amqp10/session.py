@@ -341,7 +341,8 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
 
     Why it matters: a link is on one session at a time; the other side takes it for stolen.
     Silent when: it answers an attach, octets since the first were not captured, or it has more than 256
-    sessions. Never more than possible: a peer may take its own link back from a session that it has given up.
+    sessions.
+    Only possible because: The {peer} may be taking its own link back, which is allowed.
     """
     if body.name is None or body.role is None:
         return

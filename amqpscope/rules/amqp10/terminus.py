@@ -26,7 +26,9 @@ def address_of_another_type(case: Case, problem: Problem) -> None:
     """An address is of a type that provides none; the standard one is string.
 
     Why it matters: the node cannot be named.
-    Silent when: the frame was not captured whole. Never more than possible.
+    Silent when: the frame was not captured whole.
+    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
+    defines them.
     """
     proved(case, "amqp10/M-ADDR-TYPE", problem)
 
@@ -120,6 +122,7 @@ def lifetime_policy_that_is_none(case: Case, what: str, value: object) -> None:
     Why it matters: when the node goes is not agreed; a peer that does not know it keeps the node for ever, or
     refuses the link.
     Silent when: the frame was not captured whole.
+    Possible because: Its type may provide a lifetime-policy of somebody's own.
     """
     message = f"the {what}'s lifetime-policy is {sent_name(value)}"
     case.report("amqp10/M-LIFETIME-VALUE", message, CERTAIN, {"lifetime_policy": sent_name(value)})
@@ -139,7 +142,8 @@ def unknown_distribution_mode(case: Case, mode: str) -> None:
     """The distribution-mode of a source is neither move nor copy.
 
     Why it matters: whether a message that is delivered stays at the node is not agreed.
-    Silent when: the frame was not captured whole. Never more than possible: others may be registered.
+    Silent when: the frame was not captured whole.
+    Only possible because: A specification that is not known here may have assigned it.
     """
     message = "the source's distribution-mode is neither move nor copy"
     case.report_once("amqp10/M-DISTMODE-VALUE", message, POSSIBLE, {"distribution_mode": str(mode)})
@@ -151,6 +155,7 @@ def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty
     Why it matters: the receiver cannot choose it, and may take the whole list for an error.
     Silent when: the frame was not captured whole, or the symbol is of another domain than `amqp`. Possible
     when it is of that one, and no outcome known to us has it.
+    Possible because: A specification that is not known here may have assigned it.
     """
     message = "the source's outcomes list a symbol that is no outcome's descriptor"
     case.report("amqp10/M-OUTCOMES-SYMBOL", message, certainty, {"symbol": str(symbol)})
@@ -160,8 +165,8 @@ def generated_address_that_tells_nothing(case: Case, address: str, name: str, co
     """The address of a dynamic node names neither the link that it was made for nor the peer's container.
 
     Why it matters: an operator who finds the node cannot say whose it is.
-    Silent when: the peer's open was not captured. Never more than possible: they may be in it in a form that
-    only the maker recognizes.
+    Silent when: the peer's open was not captured.
+    Only possible because: They may be in it in a form that only its maker recognizes.
     """
     case.report_once(
         "amqp10/M-DYN-NAME",
@@ -253,8 +258,8 @@ def terminus_lost(case: Case, what: str, policy: str) -> None:
 
     Why it matters: what was unsettled there is lost, and a subscription may be, too.
     Silent when: the link was closed, its session is another one, the terminus expires with the link, the
-    other peer asks for another address, or anything was not captured. Never more than possible: the terminus
-    may have been refused for another reason.
+    other peer asks for another address, or anything was not captured.
+    Only possible because: The terminus may have been refused for another reason.
     """
     case.report(
         "amqp10/M-TERM-EXPIRY",

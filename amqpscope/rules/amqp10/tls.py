@@ -23,8 +23,8 @@ def hello_without_server_name(case: Case) -> None:
     """A TLS client does not name the server that it wants.
 
     Why it matters: a server with several names cannot know which certificate to show.
-    Silent when: the hello was not captured whole, or goes over several records. Never more than possible: to
-    an address without a name there is none to send.
+    Silent when: the hello was not captured whole, or goes over several records.
+    Only possible because: To an address without a name there is none to send.
     """
     case.report("amqp10/TL-SNI", "the hello of the TLS client has no server name", POSSIBLE)
 

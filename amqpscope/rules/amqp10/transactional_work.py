@@ -50,8 +50,8 @@ def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
 
     Why it matters: what is taken from the queue is not given back when the transaction is rolled back.
     Silent when: the flow that asks may not have been read, the transaction was discharged, the delivery is
-    resumed, or octets of either peer were not captured. Never more than possible: the message may have been
-    acquired before.
+    resumed, or octets of either peer were not captured.
+    Only possible because: The message may have been acquired before.
     """
     case.report(
         "amqp10/TX-ACQ-UNSUPPORTED",
@@ -195,8 +195,8 @@ def settled_after_the_rollback(case: Case, work: Work) -> None:
     """After a rollback a resource settles a delivery that the controller was to decide on anew.
 
     Why it matters: the delivery is acquired by the controller still; its next outcome has nothing to act on.
-    Silent when: octets of either peer were not captured, or the controller has stated an outcome since. Never
-    more than possible.
+    Silent when: octets of either peer were not captured, or the controller has stated an outcome since.
+    Only possible because: No capture can prove it.
     """
     case.report(
         "amqp10/TX-RET-LIVE",
@@ -315,7 +315,8 @@ def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
 
     Why it matters: the resource keeps the delivery and its outcome in mind.
     Silent when: the discharge's answer had not arrived, either end settled or detached, or octets were not
-    captured. Never more than possible: no time is given.
+    captured.
+    Only possible because: No time is given.
     """
     case.report(
         "amqp10/TX-POST-SETTLE",

@@ -55,8 +55,8 @@ def private_descriptor_in_the_domain_of_the_specification(case: Case, problem: P
 
     Why it matters: the next specification may give it to another type. A private one needs the owner's
     enterprise number as its domain.
-    Silent when: the frame was not captured whole. Never more than possible: a specification may have assigned
-    it since.
+    Silent when: the frame was not captured whole.
+    Only possible because: A specification that is not known here may have assigned it.
     """
     proved(case, "amqp10/T-DESC-DOMAIN0", problem)
 
@@ -102,8 +102,8 @@ def uuid_of_another_layout(case: Case, problem: Problem) -> None:
 
     Why it matters: mostly its first octets stand in the order of the machine, as a Windows GUID has them; its
     receiver reads another uuid than the one that was meant.
-    Silent when: the frame was not captured whole, or the octets pass by chance. Never more than possible: 16
-    octets at random are a uuid to some.
+    Silent when: the frame was not captured whole, or the octets pass by chance.
+    Only possible because: Sixteen octets at random are a uuid to some.
     """
     proved(case, "amqp10/T-UUID-4122", problem)
 
@@ -260,6 +260,7 @@ def serial_number_that_wraps_elsewhere(case: Case, value: int, last: int, certai
     Why it matters: ids are compared as serial numbers of 32 bits (RFC 1982); a receiver takes the next ones
     for old, or waits for those that were left out.
     Silent when: octets since the session's begin were not captured. Possible when an id is only left out.
+    Possible because: An id is left out, none is used twice; the text can be read as allowing that.
     """
     case.report(
         "amqp10/T-SERIAL",
@@ -274,7 +275,9 @@ def field_value_that_does_not_provide_its_archetype(case: Case, problem: Problem
 
     Why it matters: a source where a target is due, or an outcome that is none.
     Silent when: the frame was not captured whole. A descriptor that is not the specification's is never
-    accused; never more than possible.
+    accused.
+    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
+    defines them.
     """
     proved(case, "amqp10/T-COMP-REQUIRES", problem)
 

@@ -74,8 +74,8 @@ def transfer_beyond_its_own_window(case: Case, session: SessionEnd) -> None:
     """A peer sends more transfers than the outgoing-window that it told last.
 
     Why it matters: the receiver may plan by it.
-    Silent when: the begin was not captured, or octets since, or it was told of the session before. Never more
-    than possible: whether the window counts down is for the peer to say.
+    Silent when: the begin was not captured, or octets since, or it was told of the session before.
+    Only possible because: Whether the window counts down is for the peer to say.
     """
     session.own_limit = FAR
     session.own_told = True
@@ -116,8 +116,9 @@ def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
     """A peer read a flow and goes on counting transfers from where it was before it.
 
     Why it matters: the flow's next-outgoing-id replaces the count; else the two count differently for ever.
-    Silent when: it may not have read the flow, or octets were not captured. Never more than possible: the
-    flow skipped transfers, which is a fault of its own, and who sees that may not follow it.
+    Silent when: it may not have read the flow, or octets were not captured.
+    Only possible because: The flow skipped transfers, which is a fault of its own, and who sees that may not
+    follow it.
     """
     case.report(
         "amqp10/S-FLOW-SYNC",
