@@ -20,6 +20,7 @@ from amqpscope.report.rule_text import row_shown, rule_facts, standing_of, weigh
 from amqpscope.rules.catalogue import Rule, catalogue, guards
 from amqpscope.rules.editions import shown_in
 from amqpscope.rules.explanation import explanation
+from amqpscope.rules.references import references
 
 __all__ = ["PAGE", "escaped", "page_of_dialogue", "page_of_rule"]
 
@@ -71,7 +72,9 @@ def page_of_rule(row: Rule, pairs: Pairs, alone: bool = False) -> str:
         f"**{weight_shown(row, guard)}**{escaped(standing_of(row, guard))}. {there}.",
         escaped(demand, row.id, alone),
         "\n".join(
-            f"- **{_LABELS.get(label, label)}:** {_told(label, text, row.id, alone)}" for label, text in facts
+            f"- **{_LABELS.get(label, label)}:** "
+            f"{_sources(row) if label == 'source' else _told(label, text, row.id, alone)}"
+            for label, text in facts
         ),
     ]
     if guard:
@@ -130,10 +133,15 @@ def _told(label: str, text: str, of: str, alone: bool) -> str:
     if label == "code":
         file, _, function = text.partition(", ")
         return f"`amqpscope/{file}`, `{function}`"
-    words = escaped(text, of, alone)
-    if label == "source" and of.startswith("amqp091/") and not alone:
-        words += f" ([what these names mean](../{PAGE}#sources))"
-    return words
+    return escaped(text, of, alone)
+
+
+def _sources(row: Rule) -> str:
+    """Where the specification has the rule, as links to its public text."""
+    return "; ".join(
+        f"[{escaped(one.text)}]({one.address})" if one.address else escaped(one.text)
+        for one in references(row.source)
+    )
 
 
 def _drawn(

@@ -28,23 +28,6 @@ __all__ = ["MARK", "captures_of", "pages"]
 MARK: Final = "<!-- Written by `amqpscope rules pages`: do not edit it here. -->\n"
 """How every page begins: whatever else is called as a page is, is somebody else's."""
 
-_SOURCES = {
-    "amqp10": "Sources name a file of the specification (types, transport, messaging, transactions and "
-    "security are its five parts) and a section of it. Where a draft of Part 3 differs, the page says so.",
-    "amqp091": """\
-| source | what it is |
-|---|---|
-| `XML:class.method.field.rule`, `XML domain ...` | amqp0-9-1.xml: a rule, or another part by its name there |
-| `G:class` | the grammar of that class, in the same file |
-| `GS:4.2.1` | a section of the general specification, amqp0-9-1.pdf |
-| `ERR:4` | an item of RabbitMQ's errata of the specification |
-| `RMQX:...` | RabbitMQ's amqp0-9-1.extended.xml |
-| `RMQ:...` | a page of RabbitMQ's documentation, or its server's source |
-
-Answers are reply codes: `406 ch` closes the channel, `504 conn` the connection with that code, and `socket`
-is a connection that is closed without a method.""",
-}
-
 _CAPTURES = """\
 The folder of a rule that is checked has three captures of the same short dialogue:
 
@@ -144,7 +127,7 @@ def _index(protocol: str) -> str:
     legal = _of(guards(), protocol)
     if legal:
         blocks += ["## Legal, although it may look odd", _table(legal, True)]
-    return "\n\n".join([*blocks, "## Sources", _SOURCES[protocol]]) + "\n"
+    return "\n\n".join(blocks) + "\n"
 
 
 def _table(rows: list[Rule], guard: bool) -> str:

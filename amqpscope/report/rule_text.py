@@ -18,6 +18,7 @@ from amqpscope.rules.catalogue import LAYERS, USUAL_SEVERITY, Rule, editions, na
 from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
+from amqpscope.rules.references import references
 from amqpscope.rules.registry import checked
 
 __all__ = [
@@ -96,7 +97,10 @@ def standing_of(row: Rule, guard: bool) -> str:
 
 def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[str, str]]:
     """All that there is to say of a rule as `row_shown` gives it: labels and texts."""
-    facts = [("allows" if guard else "demands", row.text), ("source", row.source)]
+    facts = [
+        ("allows" if guard else "demands", row.text),
+        ("source", "; ".join(one.text for one in references(row.source))),
+    ]
     if not guard:
         facts += _drafts(row)
         facts.append(("broken by", _who(row)))
