@@ -73,7 +73,7 @@ def page_of_rule(row: Rule, pairs: Pairs, alone: bool = False) -> str:
         escaped(demand, row.id, alone),
         "\n".join(
             f"- **{_LABELS.get(label, label)}:** "
-            f"{_sources(row) if label == 'source' else _told(label, text, row.id, alone)}"
+            f"{_sources(row) if label == 'source' and not alone else _told(label, text, row.id, alone)}"
             for label, text in facts
         ),
     ]

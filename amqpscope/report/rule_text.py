@@ -107,8 +107,9 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
         if row.severity_reason:
             facts.append(("severity", f"{row.severity} and not {_usual(row)}: {row.severity_reason}"))
         facts.append(("answer", _answer(row)))
-    seen = {"yes": "in any capture", "no": "never, from outside"}.get(row.observable, row.observable)
-    facts.append(("visible", f"{seen}: {row.reason}" if row.reason else seen))
+    if words is None:
+        seen = {"yes": "in any capture", "no": "never, from outside"}.get(row.observable, row.observable)
+        facts.append(("visible", f"{seen}: {row.reason}" if row.reason else seen))
     if row.evidence:
         facts.append(("evidence", row.evidence))
     if words is not None:

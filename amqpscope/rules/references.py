@@ -79,7 +79,7 @@ def references(source: str) -> list[Reference]:
 
 
 def _amqp10(part: str, section: str, inside: str) -> list[Reference]:
-    """What is named in a section: titles, types, a type's field (`attach.handle`) or choice (`link-error x`)."""
+    """What is named in a section: titles, types, fields (`attach.handle`), choices (`link-error x`)."""
     document = f"AMQP 1.0, {_PARTS[part]}"
     address = _STANDARD.format(part=part)
     places = _places(part)
