@@ -39,6 +39,7 @@ _LABELS = {
     "silent": "Silent",
     "possible": "Why a finding may be only possible",
     "only possible": "Why a finding is never certain",
+    "mend": "How to mend it",
     "code": "Code",
     "habit": "Known habit",
     "final": "Final text",

@@ -120,6 +120,8 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
         if words.possible:
             reason = words.possible.format(peer="peer", other="other peer")
             facts.append(("only possible" if words.never_certain else "possible", reason))
+        if words.mend:
+            facts.append(("mend", words.mend))
         facts.append(("code", f"rules/{words.file}, {words.function}"))
     for one in PROFILES:
         for habit in one.habits:

@@ -20,6 +20,7 @@ _SILENT = "Silent when:"
 # The first where no finding of the rule is ever certain.
 _NEVER_CERTAIN = "Only possible because:"
 _POSSIBLE = "Possible because:"
+_MEND = "How to mend it:"
 
 
 class Explanation(NamedTuple):
@@ -27,6 +28,7 @@ class Explanation(NamedTuple):
 
     possible: why a finding may be no fault, "" where only what a peer had read can excuse it; `{peer}` stands
     for the peer at fault, `{other}` for the other one. never_certain: no finding of the rule is certain.
+    mend: what the developer of the peer at fault can change, "" where nothing is said of it.
     """
 
     fault: str
@@ -34,6 +36,7 @@ class Explanation(NamedTuple):
     silent: str
     possible: str
     never_certain: bool
+    mend: str
     file: str
     function: str
 
@@ -77,13 +80,14 @@ def _tables(tree: ast.Module) -> list[tuple[str, str]]:
     return entries
 
 
-def _parts(docstring: str) -> tuple[str, str, str, str, bool]:
+def _parts(docstring: str) -> tuple[str, str, str, str, bool, str]:
     """What stands under each head as one line, and whether no finding is ever certain."""
     never_certain = _NEVER_CERTAIN in docstring
+    docstring, _, mend = docstring.partition(_MEND)
     fault, _, rest = docstring.partition(_MATTERS)
     matters, _, rest = rest.partition(_SILENT)
     silent, _, possible = rest.partition(_NEVER_CERTAIN if never_certain else _POSSIBLE)
-    return _line(fault), _line(matters), _line(silent), _line(possible), never_certain
+    return _line(fault), _line(matters), _line(silent), _line(possible), never_certain, _line(mend)
 
 
 def _line(text: str) -> str:
