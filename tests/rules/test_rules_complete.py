@@ -70,7 +70,7 @@ def test_each_function_is_one_rule_and_tells_it(subject: str) -> None:
         words = explanation(rule)
         assert words is not None, rule
         assert (words.file, words.function) == (f"{subject}.py", function.__name__)
-        for part in (words.fault, words.matters, words.silent):
+        for part in (words.fault, words.matters, words.silent, words.mend):
             assert part.endswith(".") and "\n" not in part, rule
         assert not re.search("Why it matters|Silent when", "".join(words[:3])), rule
 

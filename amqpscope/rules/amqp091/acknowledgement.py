@@ -14,19 +14,27 @@ __all__ = ["judge_ack", "judge_nack", "judge_reject"]
 
 
 def ack_of_none(case: Case) -> None:
-    """A basic.ack without multiple names delivery-tag 0, which no delivery has.
+    """A client sends basic.ack with delivery-tag 0 and without multiple, although no delivery has
+    delivery-tag 0.
 
-    Why it matters: the server closes the channel; only with multiple does 0 stand for all.
-    Silent when: octets before it on the channel tell otherwise: never, the frame alone shows it.
+    Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
+    and only when multiple is set.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Acknowledge with the delivery-tag that basic.deliver or basic.get-ok carried. To
+    acknowledge all outstanding deliveries, send delivery-tag 0 with multiple set. Look for a delivery-tag
+    variable that is still at its initial value 0.
     """
     case.report("amqp091/B-ACK-ZERO", "delivery-tag 0 without multiple")
 
 
 def reject_of_none(case: Case) -> None:
-    """A basic.reject names delivery-tag 0, which no delivery has.
+    """A client sends basic.reject with delivery-tag 0, although no delivery has delivery-tag 0.
 
-    Why it matters: the server closes the channel; reject cannot be of several.
-    Silent when: never, the frame alone shows it.
+    Why it matters: The server closes the channel. A basic.reject always names exactly one delivery, so
+    delivery-tag 0 cannot stand for several.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Reject with the delivery-tag that basic.deliver or basic.get-ok carried, one basic.reject
+    per delivery. Look for a delivery-tag variable that is still at its initial value 0.
     """
     case.report("amqp091/B-REJECT-ZERO", "delivery-tag 0")
 
@@ -34,10 +42,12 @@ def reject_of_none(case: Case) -> None:
 def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
     """A delivery is acknowledged on another channel than the one that it came on.
 
-    Why it matters: tags count by channel. Here the server does not know this one and closes the channel; had
-    it been in use here, another message would have been acknowledged.
+    Why it matters: Each channel counts its own delivery-tags. Here the server does not know the tag and
+    closes the channel; a tag in use here would have acknowledged another message.
     Silent when: the channel's beginning was not captured, or the tag is in use on it by chance. Of many
     channels only the first are searched; else it is B-ACK-KNOWN's.
+    How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
+    Applications that use several channels must not acknowledge deliveries of one channel through another one.
     """
     case.report(
         "amqp091/B-ACK-CHANNEL",
@@ -48,10 +58,13 @@ def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
 
 
 def ack_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
-    """A basic.ack names a delivery-tag that was not given out on the channel.
+    """A client sends a basic.ack with a delivery-tag that the server has not given out on the channel.
 
-    Why it matters: the server closes the channel, and all that is unacknowledged on it is delivered again.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
+    on the channel.
+    Silent when: something before the basic.ack on the channel was not captured.
+    How to mend it: Acknowledge only delivery-tags received on this channel since it was opened. After a
+    channel is reopened, discard the tags of the old channel and do not acknowledge them.
     """
     case.report(
         "amqp091/B-ACK-KNOWN",
@@ -61,10 +74,13 @@ def ack_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
 
 
 def reject_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
-    """A basic.reject names a delivery-tag that was not given out on the channel.
+    """A client sends a basic.reject with a delivery-tag that the server has not given out on the channel.
 
-    Why it matters: the server closes the channel, and all that is unacknowledged on it is delivered again.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
+    on the channel.
+    Silent when: something before the basic.reject on the channel was not captured.
+    How to mend it: Reject only delivery-tags received on this channel since it was opened. After a channel is
+    reopened, discard the tags of the old channel and do not reject them.
     """
     case.report(
         "amqp091/B-REJECT-KNOWN",
@@ -74,32 +90,45 @@ def reject_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
 
 
 def nack_of_unknown_delivery(case: Case, tag: int, reason: str, certainty: i64) -> None:
-    """A basic.nack names a delivery-tag that is not one of an unacknowledged delivery on the channel.
+    """A client sends a basic.nack with a delivery-tag that does not belong to an unacknowledged delivery on
+    the channel.
 
-    Why it matters: the server closes the channel, and all that is unacknowledged on it is delivered again.
-    Silent when: something before it on the channel was not captured. One that was settled before, without
-    multiple, is B-ACK-DUP's.
+    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
+    on the channel.
+    Silent when: something before the basic.nack on the channel was not captured. Another rule, B-ACK-DUP,
+    reports it when a basic.nack without multiple names a delivery that was settled before.
+    How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
+    delivery-tag 0 only with multiple set, and discard the tags of a channel when it closes.
     """
     case.report("amqp091/B-NACK-KNOWN", reason, certainty, {"delivery_tag": tag})
 
 
 def settled_twice(case: Case, tag: int, reason: str, certainty: i64) -> None:
-    """A delivery is acknowledged, rejected or nacked that was before.
+    """A client acknowledges, rejects or nacks a delivery that it has acknowledged, rejected or nacked before.
 
-    Why it matters: the server closes the channel, and all that is unacknowledged on it is delivered again.
-    Silent when: something before it on the channel was not captured; after a rollback that took the earlier
-    one back. Possible only where the server has left out tags, or a recover gave the delivery back.
+    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
+    on the channel.
+    Silent when: something before the frame on the channel was not captured, or a tx.rollback has undone the
+    earlier acknowledgement. The finding is only possible, not certain, where the server has left out
+    delivery-tags, or where a recover gave the delivery back.
+    How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with multiple also
+    settles all earlier deliveries. Typical API misuse: both the message handler and a cleanup or error path
+    settle the same delivery.
     """
     case.report("amqp091/B-ACK-DUP", reason, certainty, {"delivery_tag": tag})
 
 
 def ack_up_to_settled_delivery(case: Case, tag: int, others: int, certainty: i64) -> None:
-    """A basic.ack with multiple names a delivery that was settled before.
+    """A client sends a basic.ack with multiple whose delivery-tag names a delivery that was settled before.
 
-    Why it matters: RabbitMQ looks for the delivery itself and closes the channel if it is not there, whatever
-    else is covered.
-    Silent when: something before it on the channel was not captured. Possible only at servers other than
-    RabbitMQ while deliveries before it are open: LavinMQ and others take those.
+    Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
+    RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
+    Silent when: something before the basic.ack on the channel was not captured. The finding is only possible,
+    not certain, at servers other than RabbitMQ while deliveries before the named one are still
+    unacknowledged, because LavinMQ and others accept such a basic.ack.
+    How to mend it: For a basic.ack with multiple, use the delivery-tag of a delivery that is still
+    unacknowledged, such as the highest outstanding one. Do not mix single and multiple acknowledgements
+    without tracking which tags are outstanding.
     """
     case.report(
         "amqp091/B-ACK-MULTIPLE",
@@ -110,10 +139,13 @@ def ack_up_to_settled_delivery(case: Case, tag: int, others: int, certainty: i64
 
 
 def ack_of_delivery_without_acks(case: Case, tag: int) -> None:
-    """A delivery is acknowledged, rejected or nacked that came with no-ack.
+    """A client acknowledges, rejects or nacks a delivery that the server sent with no-ack.
 
-    Why it matters: the server took it for settled when it was sent; it closes the channel.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: The server treated the delivery as settled when it sent the delivery. The server closes
+    the channel.
+    Silent when: something before the frame on the channel was not captured.
+    How to mend it: Send no basic.ack, basic.reject or basic.nack for deliveries requested with no-ack. If the
+    application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """
     case.report(
         "amqp091/B-ACK-NOACK",
@@ -125,8 +157,11 @@ def ack_of_delivery_without_acks(case: Case, tag: int) -> None:
 def nack_without_capability(case: Case) -> None:
     """A client sends basic.nack to a server that does not say that it knows it.
 
-    Why it matters: it is an extension of RabbitMQ's; to others the method is unknown and they close.
+    Why it matters: The method basic.nack is a RabbitMQ extension. Servers without this extension do not know
+    the method and close the connection.
     Silent when: the server's start was not captured, or could not be read. Told once a connection.
+    How to mend it: Read the capabilities in the server-properties of connection.start. Without the capability
+    basic.nack, send one basic.reject per delivery instead.
     """
     case.report_once("amqp091/B-NACK-CAP", "the server has not said that it knows basic.nack", CERTAIN, {})
 

@@ -17,9 +17,11 @@ _CAPABILITY: Final = "connection.blocked"
 def blocked_told_unasked(case: Case) -> None:
     """The server tells a client that it is blocked which has not said that it understands that.
 
-    Why it matters: the client does not know the method, and may close the connection with 503.
+    Why it matters: The client does not know the method, and may close the connection with reply-code 503.
     Silent when: the client has the capability connection.blocked, its capabilities could not be read, or
     octets were not captured. Told once.
+    How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send
+    connection.blocked and connection.unblocked only if connection.blocked is true there.
     """
     case.report_once(
         "amqp091/C-BLOCKED-CAP",
@@ -30,10 +32,14 @@ def blocked_told_unasked(case: Case) -> None:
 
 
 def blocked_out_of_turn(case: Case) -> None:
-    """The server says blocked twice, or unblocked without blocked.
+    """A server sends connection.blocked while the connection is already blocked, or connection.unblocked
+    while the connection is not blocked.
 
-    Why it matters: the client cannot know whether it may publish.
-    Silent when: octets of the server's were not captured.
+    Why it matters: The client cannot know whether it may publish, because the notifications of the server
+    contradict each other.
+    Silent when: octets of the server were not captured.
+    How to mend it: Keep one blocked flag per connection. Send connection.blocked only when the flag changes
+    from false to true, and connection.unblocked only when it changes back.
     """
     view = case.view
     before = f"blocked in packet {view.blocked_packet}" if view.blocked else "not blocked"
@@ -46,11 +52,16 @@ def blocked_out_of_turn(case: Case) -> None:
 
 
 def published_while_blocked(case: Case, since: i64, certainty: i64) -> None:
-    """A client that was told that it is blocked goes on publishing.
+    """A client goes on publishing after it has received connection.blocked.
 
-    Why it matters: the server reads nothing from it meanwhile, not even its acknowledgements and its close.
-    Silent when: the client was told less than a second before, or octets of the server's were not captured.
-    Possible unless the client has shown that it had read it. Told once.
+    Why it matters: While the connection is blocked, the server reads nothing from the client, not even the
+    client's acknowledgements and its close.
+    Silent when: the client received connection.blocked less than a second before, or octets of the server
+    were not captured. The finding is only possible, not certain, unless the client has shown that it had read
+    connection.blocked. The rule reports once per connection.
+    How to mend it: Stop sending basic.publish when connection.blocked arrives and resume after
+    connection.unblocked. Applications should register for the blocked notification of their client library,
+    and consume and publish on separate connections.
     """
     case.report_once(
         "amqp091/C-BLOCKED-PUBLISH",

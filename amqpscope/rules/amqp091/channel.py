@@ -55,23 +55,27 @@ def _answered(case: Case, channel: Channel) -> bool:
 
 
 def said_before_open(case: Case) -> None:
-    """A method is sent on a channel that is not open yet: by a client before channel.open, by a server before
-    channel.open-ok.
+    """A peer sends a method on a channel that is not open yet: a client before channel.open, or a server
+    before channel.open-ok.
 
-    Why it matters: there is no channel that it could belong to; the specification has it answered by closing
-    the connection.
-    Silent when: the start of the connection, or anything since, was not captured.
+    Why it matters: The method belongs to no channel. According to the specification, the receiver answers by
+    closing the connection, which ends all other channels, too.
+    Silent when: the start of the connection, or anything since then, was not captured.
+    How to mend it: In a client, send channel.open before any other method on the channel number. In a server,
+    send channel.open-ok before any other method, and use only channel numbers that the client has opened.
     """
     why = "which is not open" if case.channel is None else "before channel.open-ok"
     case.report("amqp091/CH-OPEN-FIRST", f"{_what(case)}, {why}", CERTAIN, _evidence(case))
 
 
 def opened_while_open(case: Case, channel: Channel) -> None:
-    """channel.open is sent for a channel that is open already.
+    """A client sends channel.open for a channel that is already open.
 
-    Why it matters: brokers close the connection for it, and with it all other channels. Mostly two threads
-    share a connection and not its list of channels.
+    Why it matters: Brokers close the connection for it, which ends all other channels. The usual cause is two
+    threads that share a connection, but not its list of channels.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Assign channel numbers in one place per connection, under a lock. Send channel.open only
+    for a number that is not in use, and free the number after channel.close-ok.
     """
     case.report(
         "amqp091/CH-OPEN-STATE",
@@ -83,13 +87,15 @@ def opened_while_open(case: Case, channel: Channel) -> None:
 
 
 def reused_too_early(case: Case, channel: Channel) -> None:
-    """A channel number is opened again before its last life is over: channel.close-ok was neither received
-    nor sent.
+    """A client opens a channel number again before the previous channel of that number has ended, that is,
+    before channel.close-ok was received or sent.
 
-    Why it matters: the answer to the old close is taken for one to the new channel; brokers close the
-    connection.
-    Silent when: octets since the close were not captured, or both have closed the channel and this client has
-    answered.
+    Why it matters: The peers take the answer to the old channel.close for one to the new channel. Brokers
+    close the connection.
+    Silent when: octets since the close were not captured, or both peers have closed the channel and this
+    client has sent its channel.close-ok.
+    How to mend it: Keep a channel number reserved after channel.close until channel.close-ok arrives. When
+    the server closes the channel, send channel.close-ok first and only then open the number again.
     """
     if _answered(case, channel):
         return
@@ -105,11 +111,14 @@ def reused_too_early(case: Case, channel: Channel) -> None:
 
 
 def number_above_limit(case: Case) -> None:
-    """A channel is opened whose number is above the channel-max that was agreed.
+    """A client opens a channel whose number is above the agreed channel-max.
 
-    Why it matters: the broker may have no room for it, and answers by closing the connection. Some only count
-    how many are open.
-    Silent when: connection.tune-ok, or anything since, was not captured, or no limit was agreed.
+    Why it matters: The broker may have no room for the channel, and answers by closing the connection. Some
+    brokers only count how many channels are open.
+    Silent when: connection.tune-ok, or anything since then, was not captured, or the peers agreed on no
+    limit.
+    How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
+    freed numbers instead of counting upwards.
     """
     limit = case.view.channel_max
     case.report(
@@ -122,10 +131,14 @@ def number_above_limit(case: Case) -> None:
 
 
 def too_many_open(case: Case) -> None:
-    """More channels are opened at once than channel-max allows.
+    """A client opens more channels at once than the agreed channel-max allows.
 
-    Why it matters: the broker closes the connection with 530. Mostly channels are opened and never closed.
-    Silent when: connection.tune-ok, or anything since, was not captured, or no limit was agreed.
+    Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application
+    that opens channels and never closes them.
+    Silent when: connection.tune-ok, or anything since then, was not captured, or the peers agreed on no
+    limit.
+    How to mend it: Count open channels and refuse locally to open one beyond channel-max. Applications should
+    reuse long-lived channels and close each channel that they no longer need, also on error paths.
     """
     view = case.view
     case.report(
@@ -160,11 +173,13 @@ def _judge_open(case: Case) -> bool:
 
 
 def said_after_own_close(case: Case, closing: Closing) -> None:
-    """After channel.close its sender says something else than channel.close-ok on the channel.
+    """A peer that has sent channel.close sends something other than channel.close-ok on the channel.
 
-    Why it matters: the other peer answers the close and may give the number to a new channel, which then
-    gets what belongs to the old one.
+    Why it matters: The other peer answers the close and may give the number to a new channel. The new channel
+    then receives frames that belong to the old one.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Mark the channel as closing before channel.close is written, and send only
+    channel.close-ok on it afterwards. Make other threads stop using the channel before it is closed.
     """
     case.report(
         "amqp091/CH-CLOSE-SILENT",
@@ -176,12 +191,15 @@ def said_after_own_close(case: Case, closing: Closing) -> None:
 
 
 def acted_after_own_close(case: Case, closing: Closing) -> None:
-    """A peer that has sent channel.close answers a request that was on its way, instead of discarding it.
+    """A peer that has sent channel.close answers a request that arrived after its close, instead of
+    discarding the request.
 
-    Why it matters: whoever sent the request knows by the close that it will not be carried out, and may have
-    said it again elsewhere.
-    Silent when: octets since the channel was opened were not captured, or a request from before the close may
-    be meant.
+    Why it matters: The sender of the request learns from the close that the request will not be carried out,
+    and may have repeated the request elsewhere.
+    Silent when: octets since the channel was opened were not captured, or the answer may be meant for a
+    request from before the close.
+    How to mend it: After sending channel.close, discard every method received on the channel except
+    channel.close and channel.close-ok. Neither execute nor answer the discarded methods.
     """
     case.report(
         "amqp091/CH-CLOSE-DISCARD",
@@ -193,11 +211,15 @@ def acted_after_own_close(case: Case, closing: Closing) -> None:
 
 
 def said_after_close_ok(case: Case) -> None:
-    """After channel.close-ok its sender says something on the channel before it is opened again.
+    """A peer that has sent channel.close-ok sends something on the channel before the channel is opened
+    again.
 
-    Why it matters: the channel is over, and its number may be given to a new one; brokers close the
-    connection.
+    Why it matters: The channel has ended, and a new channel may get its number. Brokers close the connection
+    for such a frame.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Make channel.close-ok the last frame on the channel: discard queued frames and block
+    further sends before it is written. Applications must not use a channel object after the other peer has
+    closed it.
     """
     channel = case.channel
     closing = None if channel is None else _closing(case, channel, False)
@@ -212,10 +234,12 @@ def said_after_close_ok(case: Case) -> None:
 
 
 def close_ok_of_nothing(case: Case) -> None:
-    """channel.close-ok is sent without a channel.close that it answers.
+    """A peer sends channel.close-ok although no channel.close waits for an answer.
 
-    Why it matters: the other peer takes it for the end of a channel that is in use, or closes the connection.
+    Why it matters: The other peer takes it for the end of a channel that is in use, or closes the connection.
     Silent when: octets since the channel was opened, or of the start of the connection, were not captured.
+    How to mend it: Send channel.close-ok only as the answer to a received channel.close, and exactly once.
+    Send channel.close to end a channel.
     """
     case.report(
         "amqp091/CH-CLOSEOK-UNSOLICITED",
@@ -226,11 +250,13 @@ def close_ok_of_nothing(case: Case) -> None:
 
 
 def closed_with_hard_code(case: Case, close: ChannelClose) -> None:
-    """channel.close gives a reply-code that is not one of a channel's: a soft error, or 200.
+    """A peer sends channel.close with a reply-code that is neither that of a soft error nor 200.
 
-    Why it matters: codes of connection errors are for connection.close; a client that goes by the code
-    gives up more than a channel.
-    Silent when: the code is 0, which says nothing at all.
+    Why it matters: Codes of hard errors belong to connection.close. A client that acts on the code gives up
+    more than the channel.
+    Silent when: the reply-code is 0, which says nothing at all.
+    How to mend it: Use a soft-error code (such as 403, 404, 405 or 406) or 200 in channel.close. If the error
+    is a hard error, send connection.close instead.
     """
     case.report(
         "amqp091/CH-CLOSE-SOFT-CODE",
@@ -292,10 +318,13 @@ def judge_state(case: Case, method: Method) -> bool:
 def close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
     """channel.close is not answered by the time that its receiver, long after, ends or is heard of last.
 
-    Why it matters: the number stays taken, at the broker and in the client, until the connection ends.
+    Why it matters: The channel number stays taken, in the broker and in the client, until the connection
+    ends.
     Silent when: the receiver itself shows by no frame that it has processed the close, or is heard of last
     soon after it, or octets since the channel was opened were not captured. Possible when only the capture
     ended, or when the capturing clock was set back and may have made the time longer than it was.
+    How to mend it: Answer every received channel.close with channel.close-ok at once, also when the
+    application has stopped using the channel or is blocked in a callback.
     """
     case.report(
         "amqp091/CH-CLOSE-REPLY",
@@ -309,10 +338,13 @@ def close_never_answered(case: Case, channel: Channel, closing: Closing, certain
 def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
     """A peer that has closed a channel itself does not answer the other one's channel.close.
 
-    Why it matters: each of the two closes wants its answer; the number stays taken until the connection ends.
-    Silent when: the peer itself shows by no frame that it has processed the other one's close, or is
-    heard of last soon after it, or octets since the channel was opened were not captured. Possible when only
-    the capture ended, or when the capturing clock was set back and may have made the time longer than it was.
+    Why it matters: When two closes cross, each of them needs its own answer. Without it the channel number
+    stays taken until the connection ends.
+    Silent when: the peer itself shows by no frame that it has processed the other one's close, or is heard of
+    last soon after it, or octets since the channel was opened were not captured. Possible when only the
+    capture ended, or when the capturing clock was set back and may have made the time longer than it was.
+    How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
+    channel.close-ok. Then go on waiting for the answer to the own channel.close.
     """
     case.report(
         "amqp091/CH-CLOSE-CROSS",

@@ -38,11 +38,14 @@ _CLASS_CONNECTION: Final = 10
 def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool) -> None:
     """A peer ends its TCP stream without connection.close, and none was sent to it.
 
-    Why it matters: the other side cannot tell an orderly end from a crash; what was on its way is in doubt.
+    Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
+    acknowledgements in transit is uncertain.
     Silent when: the connection was not open yet, octets were not captured, the other side ended first, was
-    silent for two heartbeat delays, or had broken the framing: then dropping the connection is what is
-    asked for. Possible when the stream is reset; or when the capturing clock went back, so that the other
-    side may have been silent for so long.
+    silent for two heartbeat delays, or had broken the framing: then dropping the connection is what is asked
+    for. Possible when the stream is reset; or when the capturing clock went back, so that the other side may
+    have been silent for so long.
+    How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
+    the socket. Applications should close the connection object before the process exits.
     """
     evidence: dict[str, object] = {"open_channels": int(case.view.open_channels)}
     if clock_in_doubt:
@@ -52,11 +55,14 @@ def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool)
 
 
 def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
-    """A peer ends its TCP stream without answering the other one's close.
+    """A peer ends its TCP stream without answering the other peer's connection.close.
 
-    Why it matters: the other side waits for the answer until a time-out, and cannot know whether it was read.
-    Silent when: octets were not captured, or the other side ended its stream first. Possible when the
-    connection was not open yet, or the stream is reset.
+    Why it matters: The other peer waits for connection.close-ok until a time-out, and cannot know whether its
+    connection.close was read.
+    Silent when: octets were not captured, or the other peer ended its stream first. The finding is only
+    possible, not certain, when the connection was not open yet or the stream is reset.
+    How to mend it: Answer a received connection.close with connection.close-ok, flush it to the socket, and
+    only then close the socket.
     """
     case.report(
         "amqp091/C-CLOSE-REPLY",
@@ -68,11 +74,15 @@ def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
 
 
 def crossing_close_not_answered(case: Case, closing: Closing) -> None:
-    """A peer that has sent close itself ends its TCP stream without answering the other one's.
+    """A peer that has sent connection.close itself ends its TCP stream without answering the other peer's
+    connection.close.
 
-    Why it matters: both wait for an answer when their closes cross; each owes one.
-    Silent when: octets were not captured, or the other side ended its stream first.
-    Only possible because: It may have been about to.
+    Why it matters: When two closes cross, both peers wait for an answer, and each peer owes one
+    connection.close-ok to the other.
+    Silent when: octets were not captured, or the other peer ended its stream first.
+    Only possible because: The {peer} may have been about to send connection.close-ok when its stream ended.
+    How to mend it: While waiting for connection.close-ok, still answer a received connection.close with
+    connection.close-ok before closing the socket.
     """
     case.report(
         "amqp091/C-CLOSE-CROSS",
@@ -84,10 +94,14 @@ def crossing_close_not_answered(case: Case, closing: Closing) -> None:
 
 
 def frame_after_close(case: Case, own: Closing) -> None:
-    """A peer sends something else than close-ok or a heartbeat after its own close.
+    """A peer that has sent connection.close sends something other than connection.close-ok or a heartbeat.
 
-    Why it matters: the other side may be gone already, and discards it.
-    Silent when: the close was not captured. Told once.
+    Why it matters: The other peer may already have ended the connection, and it discards whatever arrives
+    after the close. Such messages and acknowledgements are lost.
+    Silent when: the connection.close was not captured. The rule reports once per connection.
+    How to mend it: Stop all writers of the connection before connection.close is written, and send only
+    connection.close-ok and heartbeats afterwards. Applications must stop their publishing and acknowledging
+    threads before they close the connection.
     """
     case.report_once(
         "amqp091/C-CLOSE-SILENT",
@@ -99,12 +113,14 @@ def frame_after_close(case: Case, own: Closing) -> None:
 
 
 def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
-    """A peer that has sent close acts on a method that came later.
+    """A peer that has sent connection.close acts on a method that it received after its close.
 
-    Why it matters: from its close on it has to discard all but close and close-ok; what it does now, nobody
-    can rely on.
-    Silent when: octets of either peer were not captured, or the method may have come before the close. Told
-    once.
+    Why it matters: After its close the peer has to discard everything except connection.close and
+    connection.close-ok. The other peer cannot rely on what the closing peer still does.
+    Silent when: octets of either peer were not captured, or the method may have arrived before the close. The
+    rule reports once per connection.
+    How to mend it: After sending connection.close, discard every received method except connection.close and
+    connection.close-ok. Neither execute nor answer the discarded methods.
     """
     case.report_once(
         "amqp091/C-CLOSE-DISCARD",
@@ -117,10 +133,13 @@ def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
 
 
 def frame_after_close_ok(case: Case, packet: i64) -> None:
-    """A peer sends something else than a heartbeat after its close-ok.
+    """A peer that has sent connection.close-ok sends something other than a heartbeat.
 
-    Why it matters: close-ok is the last word: the other side closes the socket when it comes.
-    Silent when: the close-ok was not captured. Told once.
+    Why it matters: The other peer closes its socket when connection.close-ok arrives. Whatever follows
+    connection.close-ok is not read.
+    Silent when: the connection.close-ok was not captured. The rule reports once per connection.
+    How to mend it: Make connection.close-ok the last frame of the connection: drop queued frames and stop all
+    writers before it is written, then close the socket.
     """
     case.report_once(
         "amqp091/C-CLOSEOK-LAST",
@@ -132,20 +151,25 @@ def frame_after_close_ok(case: Case, packet: i64) -> None:
 
 
 def close_ok_of_nothing(case: Case) -> None:
-    """A peer sends connection.close-ok, and nobody has sent it a close.
+    """A peer sends connection.close-ok although the other peer has not sent connection.close.
 
-    Why it matters: the other side is not closing, and does not know what is meant.
+    Why it matters: The other peer is not closing the connection, and does not know what the
+    connection.close-ok means.
     Silent when: octets of either peer were not captured.
+    How to mend it: Send connection.close-ok only as the answer to a received connection.close. To end a
+    connection, send connection.close and wait for connection.close-ok.
     """
     case.report("amqp091/C-CLOSEOK-UNSOLICITED", "close-ok, and the peer has not sent close")
 
 
 def socket_kept(case: Case, waited: i64) -> None:
-    """A peer that has been told close-ok keeps its socket open.
+    """A peer that has received connection.close-ok keeps its socket open.
 
-    Why it matters: the connection is over, and takes up a place on both sides.
-    Silent when: octets were not captured, or less than two minutes have passed.
-    Only possible because: It may be a step of the capturing machine's clock.
+    Why it matters: The connection has ended, but its socket still occupies resources on both sides.
+    Silent when: octets were not captured, or less than two minutes have passed since the connection.close-ok.
+    Only possible because: The clock of the capturing machine may have been stepped in the meantime.
+    How to mend it: Close the socket as soon as connection.close-ok arrives. Check that error paths and
+    garbage collection do not keep the socket of a closed connection open.
     """
     case.report(
         "amqp091/C-CLOSEOK-SOCKET",
@@ -156,11 +180,15 @@ def socket_kept(case: Case, waited: i64) -> None:
 
 
 def close_names_a_method_never_said(case: Case, class_id: i64, method_id: i64) -> None:
-    """A close names, as its cause, a method that the other peer has not sent.
+    """A peer sends a close that names, as its cause, a method that the other peer has not sent.
 
-    Why it matters: who looks for the cause looks in the wrong place. Without such a method both are 0.
-    Silent when: octets of either peer were not captured, frames of the other one were broken; or a peer
-    names a method of its own that is about the connection, as RabbitMQ does with connection.tune.
+    Why it matters: A developer who searches for the cause of the close searches in the wrong place. Without a
+    causing method, class-id and method-id are both 0.
+    Silent when: octets of either peer were not captured, or frames of the other peer were broken, or the
+    closing peer names a method of its own that is about the connection, as RabbitMQ does with
+    connection.tune.
+    How to mend it: Set class-id and method-id of the close to those of the received method that caused the
+    error. If no received method caused the close, set both to 0.
     """
     case.report(
         "amqp091/C-CLOSE-METHOD-ID",
@@ -170,10 +198,14 @@ def close_names_a_method_never_said(case: Case, class_id: i64, method_id: i64) -
 
 
 def unknown_reply_code(case: Case, code: i64) -> None:
-    """A reply code is none of the specification's, nor RabbitMQ's 312.
+    """A peer sends a reply-code that is neither defined by the specification nor RabbitMQ's 312.
 
-    Why it matters: what happened only the text says, and programs do not read that.
-    Silent when: the code is 0, or a channel is closed with it: these are faults of their own.
+    Why it matters: Only the reply-text then says what happened. Programs do not evaluate the reply-text, so
+    they cannot react to the error.
+    Silent when: the reply-code is 0 (another rule, T-REPLYCODE-NOTNULL, reports it), or the frame is a
+    channel.close (another rule, CH-CLOSE-SOFT-CODE, reports it).
+    How to mend it: Use the constants of the specification as reply-code. Put details of the implementation
+    into reply-text, and 200 for a normal close.
     """
     case.report(
         "amqp091/C-CLOSE-CODE-KNOWN",
@@ -183,11 +215,13 @@ def unknown_reply_code(case: Case, code: i64) -> None:
 
 
 def connection_closed_by_a_soft_error(case: Case, code: i64) -> None:
-    """A connection is closed with a code of an error that ends a channel only.
+    """A peer closes the connection with the reply-code of an error that should end only a channel.
 
-    Why it matters: all other channels die for it.
-    Silent when: the close names a method of class connection, or the connection is not open yet: such an
-    error has nowhere else to go, as RabbitMQ's 403 for a login.
+    Why it matters: All other channels of the connection end because of an error of one channel.
+    Silent when: the close names a method of the class connection, or the connection is not open yet: such an
+    error cannot be reported on a channel, for example RabbitMQ's 403 for a failed login.
+    How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
+    really has to end, send connection.close with a hard-error code.
     """
     case.report(
         "amqp091/C-CLOSE-HARD-CODE",

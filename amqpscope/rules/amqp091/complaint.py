@@ -42,12 +42,15 @@ _SHORTEST_WAIT: Final = 1_000_000_000
 def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> None:
     """A client leaves a delivery unacknowledged for longer than the server waits.
 
-    Why it matters: RabbitMQ closes the channel after half an hour, unless it is told otherwise; all that is
-    unacknowledged on it is delivered again.
+    Why it matters: RabbitMQ closes the channel after half an hour, unless configured otherwise. It delivers
+    all messages again that were unacknowledged on the channel.
     Silent when: the server's close does not say that the time ran out, or no delivery is known that was
     unacknowledged for a second.
-    Only possible because: How long the server waits is not told, nor which delivery it means; the oldest is
-    shown.
+    Only possible because: The capture shows neither how long the server waits nor which delivery the server
+    means. The finding shows the oldest unacknowledged delivery.
+    How to mend it: Acknowledge or reject each delivery within the server's consumer timeout. Lower
+    prefetch-count so that deliveries do not wait in the client, move long work elsewhere, or raise the
+    timeout of the server.
     """
     record = case.record
     waited = (record.time - oldest.time) // 1_000_000_000
@@ -66,13 +69,15 @@ def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> Non
 
 
 def content_too_large(case: Case, channel: Channel, code: i64) -> None:
-    """A client publishes a message larger than the server takes.
+    """A client publishes a message that is larger than the server accepts.
 
-    Why it matters: the server closes the channel, with 311 or, RabbitMQ, with 406; what was published behind
-    it is lost, too.
-    Silent when: the server's close does not name basic.publish, or does not say that it is for the size.
-    Only possible because: Which of several messages it was the close does not tell; the last is shown that
-    the server can have read.
+    Why it matters: The server closes the channel, with 311 or, at RabbitMQ, with 406. Messages published
+    behind the large message are lost, too.
+    Silent when: the server's close does not name basic.publish, or does not say that the size is the reason.
+    Only possible because: The close does not say which of several messages it refers to. The finding shows
+    the last message that the server can have read.
+    How to mend it: Check the size of the body before basic.publish and keep it below the server's limit.
+    Split or compress large payloads, or store them elsewhere and publish a reference.
     """
     record = case.record
     closing = int(record.packet)
@@ -98,10 +103,13 @@ def content_too_large(case: Case, channel: Channel, code: i64) -> None:
 def consumer_without_acks_refused(case: Case, request: Request) -> None:
     """A server says that it does not implement no-ack, which a basic.consume or basic.get asks for.
 
-    Why it matters: deliveries without acknowledgements have to be there. Streams of RabbitMQ's have none.
-    Silent when: the reply-code is not 540, the close has no word of acknowledgements, or more than one
+    Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
+    of RabbitMQ do not support such deliveries.
+    Silent when: the reply-code is not 540, the close does not mention acknowledgements, or more than one
     request can be meant.
-    Only possible because: The close may mean something else.
+    Only possible because: The close of the server may mean something else.
+    How to mend it: Support basic.consume and basic.get with no-ack: treat each delivery as settled when it is
+    sent. For a RabbitMQ stream, let the client consume without no-ack.
     """
     case.report(
         "amqp091/B-NOACK-SUPPORT",
@@ -114,10 +122,13 @@ def consumer_without_acks_refused(case: Case, request: Request) -> None:
 def consumer_with_acks_refused(case: Case, request: Request) -> None:
     """A server says that it does not implement acknowledgements, which a basic.consume or basic.get asks for.
 
-    Why it matters: without them what a client loses is lost; they have to be there.
-    Silent when: the reply-code is not 540, the close has no word of acknowledgements, or more than one
+    Why it matters: The specification requires servers to support acknowledgements. Without acknowledgements,
+    a message that the client loses is lost for good.
+    Silent when: the reply-code is not 540, the close does not mention acknowledgements, or more than one
     request can be meant.
-    Only possible because: The close may mean something else.
+    Only possible because: The close of the server may mean something else.
+    How to mend it: Support basic.consume and basic.get without no-ack: keep each delivery until the client
+    settles it, and requeue it when the channel ends first.
     """
     case.report(
         "amqp091/B-ACK-SUPPORT",
@@ -128,22 +139,28 @@ def consumer_with_acks_refused(case: Case, request: Request) -> None:
 
 
 def deprecated_recover(case: Case) -> None:
-    """A client sends basic.recover-async.
+    """A client sends basic.recover-async, which the specification has deprecated.
 
-    Why it matters: hardly; it is out of date, and basic.recover does the same and is answered.
-    Silent when: the same was told of the connection before.
+    Why it matters: The fault has hardly any effect. The method basic.recover-async is out of date;
+    basic.recover does the same and gets an answer.
+    Silent when: the rule has already reported basic.recover-async on the same connection.
+    How to mend it: Replace basic.recover-async by basic.recover, and wait for basic.recover-ok before relying
+    on the redelivery.
     """
     case.report_once("amqp091/B-RECOVER-ASYNC-OLD", "basic.recover stands in its place", CERTAIN, {})
 
 
 def small_frame_refused(case: Case, most: i64) -> None:
-    """Before tune-ok a server closes the connection because of the size of a frame that it has to take.
+    """A server closes the connection before connection.tune-ok because of the size of a frame that it has to
+    accept.
 
-    Why it matters: until frame-max is agreed every peer takes frames of 4096 octets; a client with a large
-    token in its start-ok cannot log in.
-    Silent when: the reply-code is not 501, the close does not tell of a size, or the client has sent more
+    Why it matters: Until frame-max is agreed, every peer has to accept frames of up to 4096 octets. A client
+    with a large token in connection.start-ok cannot log in.
+    Silent when: the reply-code is not 501, the close does not mention a size, or the client has sent more
     than 4096 octets in all.
-    Only possible because: The close may mean something else.
+    Only possible because: The close of the server may mean something else.
+    How to mend it: Accept frames of up to 4096 octets from the first frame on, until connection.tune-ok sets
+    frame-max. Check every smaller size limit that applies before authentication.
     """
     case.report(
         "amqp091/F-PRETUNE-ACCEPT",
@@ -154,12 +171,15 @@ def small_frame_refused(case: Case, most: i64) -> None:
 
 
 def heartbeat_refused(case: Case, code: i64) -> None:
-    """A peer closes an open connection because of a heartbeat, which it need only drop.
+    """A peer closes an open connection because of a heartbeat, which the peer only needs to discard.
 
-    Why it matters: who does no heartbeats is to take no notice of them; the connection is lost for nothing.
-    Silent when: heartbeats are agreed on, the reply-code is not that of a frame (501, 503, 505), or the close
-    does not tell of a heartbeat.
-    Only possible because: The close may mean something else.
+    Why it matters: A peer that does not do heartbeats has to ignore heartbeat frames. Here the connection is
+    lost for no reason.
+    Silent when: the peers agreed on heartbeats, the reply-code is not that of a frame (501, 503, 505), or the
+    close does not mention a heartbeat.
+    Only possible because: The close of the {peer} may mean something else.
+    How to mend it: Discard heartbeat frames without an error, even when the heartbeat delay is agreed as 0.
+    Handle the heartbeat frame type before any check of channel or state.
     """
     case.report(
         "amqp091/F-HEARTBEAT-DISCARD",

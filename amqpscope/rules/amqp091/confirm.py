@@ -22,8 +22,11 @@ _LONG: Final = 300 * 10**9
 def confirms_without_capability(case: Case) -> None:
     """A client asks for confirms of a server that does not say that it gives any.
 
-    Why it matters: it is an extension of RabbitMQ's; to others the method is unknown and they close.
+    Why it matters: Publisher confirms are a RabbitMQ extension. Servers without this extension do not know
+    the method and close the connection.
     Silent when: the server's start was not captured, or could not be read. Told once a connection.
+    How to mend it: Read the capabilities in the server-properties of connection.start. Without
+    publisher_confirms, do not send confirm.select; use the class tx or publish without confirms.
     """
     case.report_once(
         "amqp091/CF-SELECT-CAP", "the server has not said that it has publisher_confirms", CERTAIN, {}
@@ -31,10 +34,13 @@ def confirms_without_capability(case: Case) -> None:
 
 
 def confirms_in_transaction(case: Case) -> None:
-    """A confirm.select comes on a channel with a transaction.
+    """A client sends confirm.select on a channel that is in transaction mode.
 
-    Why it matters: the two exclude each other; RabbitMQ closes the channel.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: Confirm mode and transaction mode exclude each other on a channel. RabbitMQ closes the
+    channel.
+    Silent when: something before the confirm.select on the channel was not captured.
+    How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
+    both open one channel for each; do not take a transactional channel from a pool for confirms.
     """
     case.report("amqp091/CF-TX-EXCL", "the channel is transactional")
 
@@ -42,17 +48,24 @@ def confirms_in_transaction(case: Case) -> None:
 def confirm_not_asked_for(case: Case) -> None:
     """A server sends basic.ack or basic.nack on a channel that is not in confirm mode.
 
-    Why it matters: the client does not count its messages; it takes it for a fault and closes.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: Outside confirm mode the client does not count its messages. The client treats the frame
+    as an error and closes the connection.
+    Silent when: something before the frame on the channel was not captured.
+    How to mend it: Keep a confirm mode flag per channel and set it only by confirm.select. Send basic.ack and
+    basic.nack only while the flag is set, and clear it when the channel closes.
     """
     case.report("amqp091/CF-MODE", "the channel is not in confirm mode")
 
 
 def confirm_of_tag_zero(case: Case) -> None:
-    """A confirm has delivery-tag 0.
+    """A server sends a confirm with delivery-tag 0.
 
-    Why it matters: messages are counted from 1; clients that do not know 0 take it for none, or for all.
+    Why it matters: Messages are counted from 1. A client that does not know delivery-tag 0 assigns the
+    confirm to no message, or to all messages.
     Silent when: the channel is not in confirm mode.
+    How to mend it: Number the messages of a channel from 1 with the first basic.publish behind
+    confirm.select. Never send delivery-tag 0; to confirm several messages, send the highest tag with
+    multiple.
     """
     case.report("amqp091/CF-TAG-NONZERO", "delivery-tag 0")
 
@@ -60,9 +73,12 @@ def confirm_of_tag_zero(case: Case) -> None:
 def confirm_of_what_was_not_published(case: Case, tag: int, count: int, certainty: i64) -> None:
     """A confirm names a message that was not published yet.
 
-    Why it matters: the two count differently; each confirm from here on may be of another message.
+    Why it matters: Client and server count messages differently. From this confirm on, each confirm may refer
+    to another message than the client assumes.
     Silent when: something before it on the channel was not captured. Only possible of the next message while
     its content is not all there, by the size that it tells.
+    How to mend it: Count every basic.publish on the channel exactly once, starting with 1 behind
+    confirm.select. Restart the count when the channel is opened again, and do not count other frames.
     """
     case.report(
         "amqp091/CF-SEQ-RANGE",
@@ -73,11 +89,14 @@ def confirm_of_what_was_not_published(case: Case, tag: int, count: int, certaint
 
 
 def confirmed_twice(case: Case, tag: int, certainty: i64) -> None:
-    """A message is confirmed that was before.
+    """A server confirms a message that it has confirmed before.
 
-    Why it matters: a client that counts its confirms takes it for that of another message.
-    Silent when: something before it on the channel was not captured. Only possible with multiple where others
-    before it are open.
+    Why it matters: A client that counts its confirms takes the second confirm for the confirm of another
+    message.
+    Silent when: something before the confirm on the channel was not captured. The finding is only possible,
+    not certain, when the confirm has multiple set and earlier messages are still unconfirmed.
+    How to mend it: Confirm each message exactly once, and remove it from the unconfirmed set when the confirm
+    is sent. After a confirm with multiple, do not confirm the covered messages singly.
     """
     case.report(
         "amqp091/CF-ONCE",
@@ -88,10 +107,14 @@ def confirmed_twice(case: Case, tag: int, certainty: i64) -> None:
 
 
 def confirmed_both_ways(case: Case, tag: int, before: str) -> None:
-    """A message is acked that was nacked, or the other way round.
+    """A server sends basic.ack for a message that it has already confirmed with basic.nack, or the other way
+    round.
 
-    Why it matters: the client cannot know whether the message is safe, and may publish it twice or lose it.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: The client cannot know whether the message is safe. The client may publish the message
+    twice or lose it.
+    Silent when: something before the confirm on the channel was not captured.
+    How to mend it: Decide once per message, after all queues have reported, whether to send basic.ack or
+    basic.nack. Do not let a basic.ack with multiple cover a message that was nacked.
     """
     case.report(
         "amqp091/CF-EXCLUSIVE",
@@ -101,12 +124,17 @@ def confirmed_both_ways(case: Case, tag: int, before: str) -> None:
 
 
 def never_confirmed(case: Case, publish: Publish, count: int, age: i64) -> None:
-    """A channel ends in good order, and a message published long before is not confirmed.
+    """A server lets a channel end in good order without having confirmed a message that was published long
+    before.
 
-    Why it matters: the client does not know whether the message is safe; it may wait for ever.
-    Silent when: the oldest one is younger than five minutes, or something before it on the channel was not
-    captured.
-    Only possible because: None is due by a certain time.
+    Why it matters: The client does not know whether the message is safe, and may wait for the confirm for
+    ever.
+    Silent when: the oldest unconfirmed message is younger than five minutes, or something before it on the
+    channel was not captured.
+    Only possible because: The specification sets no time by which a confirm is due.
+    How to mend it: Send basic.ack or basic.nack for every message published in confirm mode, also for
+    unroutable, rejected and expired messages. Send outstanding confirms before channel.close-ok or
+    connection.close-ok.
     """
     case.report(
         "amqp091/CF-ALL",
@@ -120,10 +148,12 @@ def never_confirmed(case: Case, publish: Publish, count: int, age: i64) -> None:
 def nack_not_coped_with(case: Case) -> None:
     """A client in confirm mode closes because of a basic.nack.
 
-    Why it matters: that a message could not be taken is part of confirm mode; all others on the channel are
-    lost with it.
+    Why it matters: A basic.nack is part of confirm mode: it reports that the server could not accept a
+    message. The close loses all other messages on the channel, too.
     Silent when: the close does not name basic.nack, or has the code of an error in its octets (501, 502,
     505); no message was nacked; or something of the server's was not captured or could not be read.
+    How to mend it: Handle a received basic.nack like basic.ack, with a negative result: remove the covered
+    messages from the unconfirmed set and tell the application to publish them again.
     """
     case.report("amqp091/CF-NACK-HANDLE", "the client closes for a basic.nack")
 

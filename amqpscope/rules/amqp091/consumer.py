@@ -32,10 +32,14 @@ __all__ = [
 
 
 def tag_in_use(case: Case, tag: str, consumer: Consumer) -> None:
-    """A basic.consume has the tag of a consumer that the channel has already.
+    """A client sends basic.consume with the consumer-tag of a consumer that already exists on the channel.
 
-    Why it matters: the server closes the connection; if it did not, nobody could tell their deliveries apart.
-    Silent when: the consumer was cancelled before, whether or not that was answered.
+    Why it matters: The server closes the connection. If the server accepted the basic.consume, the deliveries
+    of the two consumers could not be distinguished.
+    Silent when: the earlier consumer was cancelled before, whether or not the server has answered the
+    basic.cancel.
+    How to mend it: Generate a unique consumer-tag for each basic.consume on a channel, or leave it empty so
+    that the server chooses one. Applications must not register the same fixed tag twice.
     """
     case.report(
         "amqp091/B-CTAG-UNIQUE",
@@ -46,10 +50,12 @@ def tag_in_use(case: Case, tag: str, consumer: Consumer) -> None:
 
 
 def cancel_on_another_channel(case: Case, tag: str, other: Channel) -> None:
-    """A basic.cancel names a consumer that another channel has.
+    """A client sends basic.cancel with the consumer-tag of a consumer that belongs to another channel.
 
-    Why it matters: nothing is cancelled, or the server closes the connection; deliveries go on.
-    Silent when: the channel's beginning was not captured.
+    Why it matters: The server cancels nothing, or it closes the connection. Deliveries to the consumer go on.
+    Silent when: the beginning of the channel was not captured.
+    How to mend it: Store the channel together with each consumer-tag, and send basic.cancel on the channel on
+    which basic.consume was sent.
     """
     case.report(
         "amqp091/B-CTAG-CHANNEL",
@@ -60,22 +66,29 @@ def cancel_on_another_channel(case: Case, tag: str, other: Channel) -> None:
 
 
 def cancel_of_nobody(case: Case, tag: str, certainty: i64) -> None:
-    """A basic.cancel names a consumer that the channel does not have.
+    """A client sends basic.cancel with a consumer-tag that no consumer on the channel has.
 
-    Why it matters: a consumer that was meant goes on, or the program has lost count of its consumers.
-    Silent when: the server has cancelled it or its queue was deleted, a consumer began without being named,
-    or something before it on the channel was not captured. Only possible while anything of the connection is
-    missing: another channel may have it.
+    Why it matters: Either the consumer that the client meant goes on receiving deliveries, or the program has
+    lost track of its consumers.
+    Silent when: the server has cancelled the consumer or its queue was deleted, a consumer was started
+    without a consumer-tag, or something before the basic.cancel on the channel was not captured. The finding
+    is only possible, not certain, while anything of the connection is missing, because another channel may
+    have the consumer.
+    How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
+    client's list when the client sends basic.cancel, or when the channel closes.
     """
     reason = f"no consumer {tag!r} on this channel"
     case.report("amqp091/B-CANCEL-CTAG", reason, certainty, {"consumer_tag": tag})
 
 
 def tag_not_repeated(case: Case, asked: str, tag: str) -> None:
-    """A basic.consume-ok has another tag than the basic.consume that it answers.
+    """A server answers basic.consume with a basic.consume-ok that carries another consumer-tag.
 
-    Why it matters: the client waits for deliveries to a consumer that the server calls otherwise.
-    Silent when: the consume was not captured.
+    Why it matters: The client waits for deliveries to a consumer that the server knows by another
+    consumer-tag.
+    Silent when: the basic.consume was not captured.
+    How to mend it: Copy the consumer-tag of the basic.consume unchanged into basic.consume-ok. Generate a
+    consumer-tag only when the client has left it empty.
     """
     case.report(
         "amqp091/B-CTAG-ECHO",
@@ -85,20 +98,27 @@ def tag_not_repeated(case: Case, asked: str, tag: str) -> None:
 
 
 def tag_not_made_up(case: Case, tag: str) -> None:
-    """For a basic.consume without a tag the server gives none, or one that the channel has in use.
+    """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with one that is
+    in use on the channel.
 
-    Why it matters: the consumer cannot be cancelled, and its deliveries cannot be told from another's.
-    Silent when: the consume was not captured.
+    Why it matters: The client cannot cancel the consumer, and cannot distinguish its deliveries from those of
+    another consumer.
+    Silent when: the basic.consume was not captured.
+    How to mend it: When the consumer-tag of a basic.consume is empty, generate a tag that no consumer on the
+    channel has, and return it in basic.consume-ok.
     """
     reason = f"consumer {tag!r} is active on this channel" if tag else "the new consumer gets no tag"
     case.report("amqp091/B-CTAG-GEN", reason, evidence={"consumer_tag": tag})
 
 
 def other_consumer_cancelled(case: Case, asked: str, tag: str) -> None:
-    """A basic.cancel-ok has another tag than the basic.cancel that it answers.
+    """A server answers basic.cancel with a basic.cancel-ok that carries another consumer-tag.
 
-    Why it matters: the client takes down another consumer than the server does.
-    Silent when: the cancel was not captured.
+    Why it matters: The client removes another consumer than the server does, so client and server no longer
+    agree on which consumers are active.
+    Silent when: the basic.cancel was not captured.
+    How to mend it: Copy the consumer-tag of the basic.cancel unchanged into basic.cancel-ok. When several
+    cancels are outstanding, answer each with its own tag.
     """
     case.report(
         "amqp091/B-CANCELOK-TAG",
@@ -110,8 +130,11 @@ def other_consumer_cancelled(case: Case, asked: str, tag: str) -> None:
 def cancel_not_asked_for(case: Case) -> None:
     """A server sends basic.cancel to a client that does not say that it takes it.
 
-    Why it matters: by the specification only clients cancel; others do not know what to make of it and close.
+    Why it matters: According to the specification, only clients send basic.cancel. A client without the
+    capability does not know what to do with the method and closes.
     Silent when: the client's start-ok was not captured, or could not be read. Told once a connection.
+    How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send basic.cancel
+    only if consumer_cancel_notify is true there; otherwise end the consumer without a notification.
     """
     case.report_once(
         "amqp091/B-CANCEL-NOTIFY-CAP",
@@ -122,10 +145,13 @@ def cancel_not_asked_for(case: Case) -> None:
 
 
 def cancel_answered_needlessly(case: Case, tag: str) -> None:
-    """A client answers a server's basic.cancel that had no-wait.
+    """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
 
-    Why it matters: the server waits for no answer, and may take it for one to something else.
-    Silent when: the server's cancel was not captured.
+    Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
+    something else.
+    Silent when: the server's basic.cancel was not captured.
+    How to mend it: Check the no-wait bit of a received basic.cancel. If it is set, remove the consumer and
+    notify the application, but send no basic.cancel-ok.
     """
     case.report(
         "amqp091/B-CANCEL-NOTIFY-REPLY",
@@ -135,46 +161,60 @@ def cancel_answered_needlessly(case: Case, tag: str) -> None:
 
 
 def consume_without_queue(case: Case) -> None:
-    """A basic.consume names no queue, and none was declared on the channel.
+    """A client sends basic.consume without a queue name, although no queue was declared on the channel.
 
-    Why it matters: an empty name stands for the queue declared last; the server closes the channel.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
+    queue, the server closes the channel.
+    Silent when: something before the basic.consume on the channel was not captured.
+    How to mend it: Send the queue name in basic.consume, or send queue.declare on the same channel first.
+    Typical API misuse: declaring the queue on one channel and consuming on another, or passing an empty name.
     """
     case.report("amqp091/B-CONSUME-QKNOWN", "no queue is named, and none was declared on this channel")
 
 
 def get_without_queue(case: Case) -> None:
-    """A basic.get names no queue, and none was declared on the channel.
+    """A client sends basic.get without a queue name, although no queue was declared on the channel.
 
-    Why it matters: an empty name stands for the queue declared last; the server closes the channel.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
+    queue, the server closes the channel.
+    Silent when: something before the basic.get on the channel was not captured.
+    How to mend it: Send the queue name in basic.get, or send queue.declare on the same channel first. Typical
+    API misuse: declaring the queue on one channel and fetching on another, or passing an empty name.
     """
     case.report("amqp091/B-GET-QKNOWN", "no queue is named, and none was declared on this channel")
 
 
 def priority_no_integer(case: Case, value: object) -> None:
-    """The x-priority of a basic.consume is no integer.
+    """A client sends basic.consume with an argument x-priority that is not an integer.
 
-    Why it matters: RabbitMQ closes the channel.
+    Why it matters: RabbitMQ refuses the basic.consume and closes the channel, so the consumer does not start.
     Silent when: the server is not RabbitMQ or LavinMQ.
+    How to mend it: Encode x-priority as an integer field value. Applications should pass an integer, not a
+    string, a float or a boolean.
     """
     case.report("amqp091/B-CONSUME-PRIO", f"x-priority is {value!r}"[:120], evidence={"path": "x-priority"})
 
 
 def replies_with_acks(case: Case) -> None:
-    """A basic.consume of amq.rabbitmq.reply-to does not have no-ack.
+    """A client sends basic.consume for amq.rabbitmq.reply-to without no-ack.
 
-    Why it matters: replies are not kept anywhere; RabbitMQ closes the channel.
+    Why it matters: RabbitMQ does not keep replies anywhere, so replies cannot be acknowledged. RabbitMQ
+    closes the channel.
     Silent when: the server is not RabbitMQ or LavinMQ.
+    How to mend it: Set no-ack in the basic.consume for amq.rabbitmq.reply-to, and send no basic.ack for the
+    replies. Applications should use their library's automatic acknowledgement mode for this consumer.
     """
     case.report("amqp091/B-REPLYTO-NOACK", f"{REPLIES} is consumed without no-ack")
 
 
 def second_consumer_of_replies(case: Case, consumer: Consumer) -> None:
-    """A channel gets a second consumer of amq.rabbitmq.reply-to.
+    """A client starts a second consumer of amq.rabbitmq.reply-to on a channel.
 
-    Why it matters: RabbitMQ knows one a channel; it closes the channel.
-    Silent when: the server is not RabbitMQ or LavinMQ, or the first was cancelled before.
+    Why it matters: RabbitMQ supports one consumer of amq.rabbitmq.reply-to per channel. For the second one,
+    RabbitMQ closes the channel.
+    Silent when: the server is not RabbitMQ or LavinMQ, or the first consumer was cancelled before.
+    How to mend it: Start one consumer of amq.rabbitmq.reply-to per channel and share it among all requests.
+    Assign each reply to its request by correlation-id.
     """
     case.report(
         "amqp091/B-REPLYTO-ONE",
@@ -184,11 +224,16 @@ def second_consumer_of_replies(case: Case, consumer: Consumer) -> None:
 
 
 def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) -> None:
-    """A basic.consume asks to be the only consumer of a queue that has one.
+    """A client asks with the exclusive bit of basic.consume to be the only consumer of a queue that already
+    has a consumer.
 
-    Why it matters: the server refuses it and closes the channel.
-    Silent when: the queue's consumers are on connections that this one does not show.
-    Only possible because: The queue may be another one of the same name by now.
+    Why it matters: The server refuses the basic.consume and closes the channel. All other consumers of the
+    channel end with it.
+    Silent when: the queue's other consumers are on connections that the capture does not show.
+    Only possible because: The earlier queue may have been replaced by another queue of the same name in the
+    meantime.
+    How to mend it: Set the exclusive bit only when no other consumer of the queue exists, and cancel the own
+    consumer before starting a new one. Expect the refusal, and retry on a new channel.
     """
     case.report(
         "amqp091/B-CONSUME-EXCL",
@@ -200,11 +245,14 @@ def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) ->
 
 
 def granted_beside_exclusive(case: Case, consumer: Consumer, channel: Channel) -> None:
-    """A server lets a consumer begin on a queue that has an exclusive one.
+    """A server lets a consumer start on a queue that has an exclusive consumer.
 
-    Why it matters: the client that asked to be the only one is not; messages go to both.
-    Silent when: the exclusive consumer is on a connection that this one does not show.
-    Only possible because: RabbitMQ's quorum queues do not know exclusive consumers.
+    Why it matters: The client that asked for exclusive access is no longer the only consumer. The server
+    distributes the messages among both consumers.
+    Silent when: the exclusive consumer is on a connection that the capture does not show.
+    Only possible because: RabbitMQ's quorum queues do not support exclusive consumers.
+    How to mend it: While a queue has an exclusive consumer, refuse every other basic.consume for the queue
+    with channel.close 403. Check this across all connections of the virtual host.
     """
     case.report(
         "amqp091/B-CONSUME-EXCL-HELD",
@@ -216,11 +264,13 @@ def granted_beside_exclusive(case: Case, consumer: Consumer, channel: Channel) -
 
 
 def recover_without_requeue(case: Case) -> None:
-    """A client asks RabbitMQ for recover without requeue.
+    """A client sends basic.recover without requeue to RabbitMQ.
 
-    Why it matters: the specification has it send the messages to the same consumers again; RabbitMQ does not
-    know how, and closes the connection with 540.
+    Why it matters: By the specification, the server would send the messages to the same consumers again.
+    RabbitMQ does not implement that, and closes the connection with 540.
     Silent when: the server does not say that it is RabbitMQ.
+    How to mend it: Set requeue in basic.recover when the server is RabbitMQ, or use basic.nack or
+    basic.reject with requeue for single deliveries.
     """
     case.report("amqp091/B-RECOVER-REQUEUE0", "recover without requeue, which RabbitMQ does not have")
 

@@ -15,11 +15,15 @@ __all__ = ["PROBLEMS", "body_of_no_octets"]
 
 
 def content_on_channel_0(case: Case, problem: Problem) -> None:
-    """A content header or a body is sent on channel 0.
+    """A peer sends a content header or a body on channel 0.
 
-    Why it matters: channel 0 has no methods with content; the connection is closed (with 504, RabbitMQ: 505).
-    Silent when: octets before it were not captured; or a method on channel 0 it belongs to, or a frame of
-    content there, was told of before.
+    Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
+    RabbitMQ, with 505.
+    Silent when: octets before the frame were not captured, or another finding already reports the method on
+    channel 0 to which the frame belongs (F-METHOD-CH-NONZERO), or the rule has already reported an earlier
+    content frame on channel 0.
+    How to mend it: Send content header and body on the channel of the method to which they belong. Make one
+    function write the method, header and body frames, with one channel number.
     """
     rule = "amqp091/F-CONTENT-CH-NONZERO"
     if (case.me.peer, rule) not in case.told:
@@ -33,124 +37,163 @@ def _settled(case: Case) -> bool:
 
 
 def no_content_header_behind_the_method(case: Case, problem: Problem) -> None:
-    """Another frame stands on the channel where the content header of a method is due.
+    """A peer sends another frame on the channel where the content header of the preceding method is due.
 
-    Why it matters: the message is lost and the connection with it (505). Mostly two threads use one channel.
-    Silent when: the sender closes the channel, or answers a close of the other peer's; the method, or octets
-    between, were not captured.
+    Why it matters: The message is lost, and the connection with it (505). The usual cause is two threads that
+    use the same channel.
+    Silent when: the sender closes the channel, or answers a close of the other peer, or the method or octets
+    between the method and the frame were not captured.
+    How to mend it: Write the method, content header and body of a message to the channel without other frames
+    of that channel between them, under one lock. Applications must not share a channel between threads
+    without synchronization.
     """
     if not _settled(case) and not isinstance(case.record.frame.body, ChannelCloseOk):
         proved(case, "amqp091/F-CONTENT-HEADER-NEXT", problem)
 
 
 def method_inside_a_content(case: Case, problem: Problem) -> None:
-    """A method stands on the channel while octets of a message's body are due.
+    """A peer sends a method on the channel while octets of a message's body are still due.
 
-    Why it matters: the message is lost and the connection with it (505). Mostly two threads use one channel.
-    Silent when: the sender closes the channel, which gives up the message, or answers a close of the other
-    peer's; a frame of the message, or octets between, were not captured.
+    Why it matters: The message is lost, and the connection with it (505). The usual cause is two threads that
+    use the same channel.
+    Silent when: the sender closes the channel, which abandons the message, or answers a close of the other
+    peer, or a frame of the message or octets between its frames were not captured.
+    How to mend it: Write all frames of a message to the channel under one lock, so that no method comes
+    between content header and last body frame. Applications must not share a channel between threads without
+    synchronization.
     """
     if not _settled(case) and not isinstance(case.record.frame.body, ChannelCloseOk):
         proved(case, "amqp091/F-CONTENT-NO-METHOD", problem)
 
 
 def content_header_inside_a_content(case: Case, problem: Problem) -> None:
-    """A content header stands on the channel while octets of another message's body are due.
+    """A peer sends a content header on the channel while octets of another message's body are still due.
 
-    Why it matters: of which message the next body is a part nobody can say; the connection is lost (505).
-    Silent when: a frame of the message, or octets between, were not captured.
+    Why it matters: The receiver cannot know to which message the next body belongs. The connection is lost
+    (505).
+    Silent when: a frame of the unfinished message, or octets between its frames, were not captured.
+    How to mend it: Send the body of a message completely before the next message begins on the channel. Write
+    all frames of a message under one lock, and do not share a channel between threads without
+    synchronization.
     """
     if not _settled(case):
         proved(case, "amqp091/F-CONTENT-ONE-HEADER", problem)
 
 
 def content_header_without_method(case: Case, problem: Problem) -> None:
-    """A content header stands on the channel without a method before it that has content.
+    """A peer sends a content header on the channel without a preceding method that has content.
 
-    Why it matters: what is to be done with the message nobody has said; the connection is lost (505).
-    Silent when: frames before it on the channel were not captured.
+    Why it matters: The receiver does not know what to do with the message, because the method is missing. The
+    connection is lost (505).
+    Silent when: frames before the content header on the channel were not captured.
+    How to mend it: Send basic.publish (in a server: basic.deliver, basic.get-ok or basic.return) directly
+    before the content header. Write method, content header and body as one unit on the same channel.
     """
     if not _settled(case):
         proved(case, "amqp091/F-HEADER-ORPHAN", problem)
 
 
 def body_without_content_header(case: Case, problem: Problem) -> None:
-    """A body stands on the channel where none is due.
+    """A peer sends a body frame on the channel where no body is due.
 
-    Why it matters: it belongs to no message; the connection is lost (505).
-    Silent when: frames before it on the channel were not captured.
+    Why it matters: The body belongs to no message, so the receiver cannot process it. The connection is lost
+    (505).
+    Silent when: frames before the body on the channel were not captured.
+    How to mend it: Send body frames only after a method and its content header, and stop when body-size
+    octets have been sent. Write all frames of a message on the same channel under one lock.
     """
     if not _settled(case):
         proved(case, "amqp091/F-BODY-ORPHAN", problem)
 
 
 def more_body_than_announced(case: Case, problem: Problem) -> None:
-    """The bodies of a message have more octets than its content header announces.
+    """A peer sends body frames with more octets for a message than the content header announces.
 
-    Why it matters: the message and what stands behind it cannot be told apart; the connection is lost
-    (505, RabbitMQ: 501).
-    Silent when: its header was not captured, or octets since.
+    Why it matters: The receiver cannot separate the message from what follows. The connection is lost (505,
+    RabbitMQ: 501).
+    Silent when: the content header of the message, or octets since the content header, were not captured.
+    How to mend it: Set body-size in the content header to the exact number of octets of the encoded body.
+    Count octets, not characters, and compute the size after encoding or compression.
     """
     if not _settled(case):
         proved(case, "amqp091/F-BODY-OVERRUN", problem)
 
 
 def body_of_an_empty_message(case: Case, problem: Problem) -> None:
-    """A body follows a content header that announces none.
+    """A peer sends a body frame after a content header that announces an empty body.
 
-    Why it matters: the message was complete before it; the connection is lost (505).
-    Silent when: the header was not captured, or octets since.
+    Why it matters: The message was complete before the body frame, so the body frame belongs to no message.
+    The connection is lost (505).
+    Silent when: the content header, or octets since the content header, were not captured.
+    How to mend it: When body-size is 0, send no body frame at all, not even an empty one. When there is a
+    body, announce its exact number of octets in the content header.
     """
     if not _settled(case):
         proved(case, "amqp091/F-BODY-ZERO", problem)
 
 
 def content_header_of_another_class(case: Case, problem: Problem) -> None:
-    """The class of a content header is not basic, that of all methods which have content.
+    """A peer sends a content header whose class-id is not that of basic, the class of all methods that have
+    content.
 
-    Why it matters: its properties cannot be read; the connection is lost (by one section of the
-    specification with 501, by another, and RabbitMQ, with 505).
-    Silent when: octets before it were not captured.
+    Why it matters: The receiver cannot read the properties. The connection is lost: one section of the
+    specification asks for reply-code 501, another one for 505; RabbitMQ uses 505.
+    Silent when: octets before the content header were not captured.
+    How to mend it: Write class-id 60 (basic) into the content header, equal to the class-id of the preceding
+    method. Check the byte order of the field.
     """
     proved(case, "amqp091/F-HEADER-CLASS", problem)
 
 
 def content_header_with_a_weight(case: Case, problem: Problem) -> None:
-    """The weight of a content header is not zero.
+    """A peer sends a content header whose weight is not zero.
 
-    Why it matters: it is left over from a plan for contents in contents; the connection is lost (505).
-    Silent when: octets before it were not captured.
+    Why it matters: The weight field is a remnant of a plan for contents inside contents, and has no use. The
+    connection is lost (505).
+    Silent when: octets before the content header were not captured.
+    How to mend it: Always write 0 into the weight field of the content header. Check that the fields stand in
+    the order class-id, weight, body-size, property flags.
     """
     proved(case, "amqp091/F-HEADER-WEIGHT", problem)
 
 
 def properties_that_do_not_fill_the_header(case: Case, problem: Problem) -> None:
-    """The properties of a content header end before, or behind, where its payload does.
+    """A peer sends a content header whose properties end before or behind the end of its payload.
 
-    Why it matters: flags and values disagree, so that all properties may be read wrong; RabbitMQ closes with
-    541.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once, when
-    the server sends it, which hands on what it received.
+    Why it matters: Property flags and property values disagree, so all properties may be read wrongly.
+    RabbitMQ closes the connection with 541.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. When the
+    server sends the content header, the finding is only possible, not certain, and the rule reports it once,
+    because a server hands on what it received.
+    How to mend it: Set a flag for exactly those properties that are written, and write the properties in the
+    order of the flags. Compute the payload size of the frame from the encoded properties.
     """
     proved_of_properties(case, "amqp091/F-HEADER-DECODE", problem)
 
 
 def flag_of_no_property(case: Case, problem: Problem) -> None:
-    """A content header has a flag that stands for no property, or for a flag word that is not there.
+    """A peer sends a content header with a flag that stands for no property, or that announces a flag word
+    which is not there.
 
-    Why it matters: what belongs to it is read as a part of another property.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once, when
-    the server sends it, which hands on what it received. RabbitMQ takes no notice of the two low flags.
+    Why it matters: The receiver reads the octets that belong to the unknown flag as a part of another
+    property.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. When the
+    server sends the content header, the finding is only possible, not certain, and the rule reports it once,
+    because a server hands on what it received. RabbitMQ ignores the two low flags.
+    How to mend it: Set only the 14 flags of the defined properties, bits 15 to 2 of the flag word. Leave bit
+    1 clear, and set bit 0 only when another flag word follows.
     """
     proved_of_properties(case, "amqp091/F-HEADER-FLAGS", problem)
 
 
 def body_of_no_octets(case: Case) -> None:
-    """A body frame inside a message has no octets.
+    """A peer sends a body frame without any octets inside a message.
 
-    Why it matters: hardly. The specification has it for a server that gives up a message half sent, which
-    nobody is known to do; RabbitMQ takes no notice of it.
-    Silent when: the same was told of the connection before.
+    Why it matters: The fault has hardly any effect: RabbitMQ ignores the frame. The specification uses such a
+    frame for a server that abandons a half-sent message, which no known server does.
+    Silent when: the rule has already reported an empty body frame on the same connection.
+    How to mend it: Send a body frame only when at least one octet of the body is left. Check the loop that
+    splits the body into frames for an empty first or last piece.
     """
     case.report_once("amqp091/F-BODY-EMPTY", "a body frame without octets", CERTAIN, {})
 

@@ -17,20 +17,25 @@ __all__ = ["judge_delivery", "judge_fetched", "judge_size"]
 
 
 def delivery_tag_zero(case: Case) -> None:
-    """A basic.deliver or basic.get-ok has delivery-tag 0.
+    """A server sends basic.deliver or basic.get-ok with delivery-tag 0.
 
-    Why it matters: 0 stands for all of them in an acknowledgement; this delivery cannot be named.
-    Silent when: never, the frame alone shows it.
+    Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client therefore
+    cannot name this delivery in an acknowledgement.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Start the delivery-tag of each channel at 1 and increase it with every basic.deliver and
+    basic.get-ok. Never send delivery-tag 0.
     """
     case.report("amqp091/B-DTAG-NONZERO", "delivery-tag 0")
 
 
 def delivery_tag_not_new(case: Case, tag: int, last: int) -> None:
-    """A delivery-tag is not larger than the last one that was given out on the channel.
+    """A server sends a delivery-tag that is not larger than the last delivery-tag on the channel.
 
-    Why it matters: an acknowledgement with multiple is of all up to a tag; one of two that are alike cannot
-    be named at all.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: An acknowledgement with multiple covers all deliveries up to a tag, so it may cover the
+    wrong ones. Of two deliveries with equal tags, neither can be named.
+    Silent when: something before the delivery on the channel was not captured.
+    How to mend it: Use one counter per channel for basic.deliver and basic.get-ok together, and increase it
+    under the same lock that writes the frame. Do not reset the counter while the channel is open.
     """
     case.report(
         "amqp091/B-DTAG-INCREASING",
@@ -40,11 +45,14 @@ def delivery_tag_not_new(case: Case, tag: int, last: int) -> None:
 
 
 def delivery_to_nobody(case: Case, tag: str) -> None:
-    """A basic.deliver names a consumer that the channel never had.
+    """A server sends a basic.deliver with a consumer-tag that no consumer on the channel ever had.
 
-    Why it matters: the client has nobody to give the message to; it is lost or waits for ever.
-    Silent when: something before it on the channel was not captured, or a consume without a name and with
-    no-wait may have begun this consumer.
+    Why it matters: The client has no consumer to which it can give the message. The message is lost or waits
+    for ever.
+    Silent when: something before the basic.deliver on the channel was not captured, or a basic.consume
+    without a consumer-tag and with no-wait may have started this consumer.
+    How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
+    basic.consume or basic.consume-ok. Copy the tag unchanged.
     """
     case.report(
         "amqp091/B-DELIVER-CTAG", f"no consumer {tag!r} on this channel", evidence={"consumer_tag": tag}
@@ -52,11 +60,14 @@ def delivery_to_nobody(case: Case, tag: str) -> None:
 
 
 def delivery_before_consume_ok(case: Case, tag: str) -> None:
-    """A basic.deliver comes before the consume-ok of its consumer.
+    """A server sends a basic.deliver before the basic.consume-ok of its consumer.
 
-    Why it matters: clients set a consumer up when its consume-ok comes; until then they do not know it.
-    Silent when: the consume had no-wait, a consumer had the tag before, or something before it on the channel
-    was not captured.
+    Why it matters: Clients set up a consumer when its basic.consume-ok arrives. Until then the client does
+    not know the consumer and cannot handle the delivery.
+    Silent when: the basic.consume had no-wait, an earlier consumer had the same consumer-tag, or something
+    before the basic.deliver on the channel was not captured.
+    How to mend it: Write basic.consume-ok to the channel before the consumer becomes able to receive messages
+    from the queue, and make sure that no other thread writes a delivery first.
     """
     case.report(
         "amqp091/B-DELIVER-EARLY",
@@ -66,21 +77,28 @@ def delivery_before_consume_ok(case: Case, tag: str) -> None:
 
 
 def delivery_after_cancel_ok(case: Case, tag: str) -> None:
-    """A basic.deliver comes after the cancel-ok of its consumer.
+    """A server sends a basic.deliver after the basic.cancel-ok of its consumer.
 
-    Why it matters: the client took the consumer down with the cancel-ok; what comes later is lost or waits
-    for ever.
-    Silent when: the cancel had no-wait, or something before it on the channel was not captured.
+    Why it matters: The client has removed the consumer when basic.cancel-ok arrived. A later delivery is lost
+    or waits for ever.
+    Silent when: the basic.cancel had no-wait, or something before the basic.deliver on the channel was not
+    captured.
+    How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Only
+    then send basic.cancel-ok, and send nothing for this consumer afterwards.
     """
     case.report("amqp091/B-DELIVER-LATE", f"consumer {tag!r} was cancelled", evidence={"consumer_tag": tag})
 
 
 def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
-    """A basic.deliver comes after the server itself has cancelled its consumer.
+    """A server sends a basic.deliver after the server itself has cancelled the consumer.
 
-    Why it matters: the client was told that there is nothing more to come, and took the consumer down.
-    Silent when: something before it on the channel was not captured. Only possible from RabbitMQ 4.3 on,
-    which may cancel for an acknowledgement that is late.
+    Why it matters: By its basic.cancel the server has announced that no more deliveries follow. The client
+    has removed the consumer and cannot handle the delivery.
+    Silent when: something before the basic.deliver on the channel was not captured. The finding is only
+    possible, not certain, from RabbitMQ 4.3 on, because this server may cancel a consumer for a late
+    acknowledgement.
+    How to mend it: Stop all deliveries to the consumer and requeue its pending ones before sending
+    basic.cancel. Send no basic.deliver with its consumer-tag afterwards.
     """
     case.report(
         "amqp091/B-CANCEL-NOTIFY-LAST",
@@ -93,16 +111,20 @@ def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
 def more_than_the_window(
     case: Case, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer
 ) -> None:
-    """More messages are outstanding than the prefetch-count allows.
+    """A server sends a delivery although as many messages are already unacknowledged as the prefetch-count
+    allows.
 
-    Why it matters: the client gets more than it asked for; it may run out of memory, and other consumers get
-    less than their share.
-    Silent when: something before it on the channel was not captured. Deliveries that need no acknowledgement
-    and what basic.get fetched do not count, nor does a stream's consumer, which gets whole chunks. In
-    RabbitMQ's sense of `global` (false: each new consumer, true: the channel) at RabbitMQ; elsewhere only
-    where it is broken in the specification's, too (false: the channel, true: the connection). Nothing
-    is said of consumers that were there before a window with `global`: RabbitMQ still sends what its queues
-    had handed out.
+    Why it matters: The client receives more messages than it asked for. The client may run out of memory, and
+    other consumers receive less than their share.
+    Silent when: something before the delivery on the channel was not captured. Deliveries that need no
+    acknowledgement and messages fetched by basic.get do not count. Deliveries to a consumer of a stream do
+    not count either, because a stream sends whole chunks. At RabbitMQ, the rule applies RabbitMQ's meaning of
+    `global` (false: each new consumer, true: the channel). At other servers, the rule reports only what
+    breaks the specification's meaning, too (false: the channel, true: the connection). The rule reports
+    nothing for consumers that existed before a basic.qos with `global`, because RabbitMQ still sends what its
+    queues had already handed out.
+    How to mend it: Count the unacknowledged deliveries for each prefetch-count window, and reduce the count
+    only when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
     reason = f"{held} unacknowledged of {whose} before it, prefetch-count {bound}"
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
@@ -110,11 +132,14 @@ def more_than_the_window(
 
 
 def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> None:
-    """A message does not fit into what is left of the prefetch-size, while others are unacknowledged.
+    """A server sends a message that does not fit into what is left of the prefetch-size while other
+    messages are unacknowledged.
 
-    Why it matters: the client gets more octets at a time than it asked for.
-    Silent when: something before it on the channel was not captured, the window was set with `global`, or the
-    server is RabbitMQ or LavinMQ, which know no such window.
+    Why it matters: The client receives more octets at a time than it asked for.
+    Silent when: something before the message on the channel was not captured, the prefetch-size was set with
+    `global`, or the server is RabbitMQ or LavinMQ, which support no prefetch-size.
+    How to mend it: Sum the body octets of all unacknowledged deliveries. While this sum is above zero, send a
+    message only if sum plus body-size does not exceed prefetch-size.
     """
     case.report(
         "amqp091/B-QOS-SIZE",

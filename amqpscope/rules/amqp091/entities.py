@@ -56,13 +56,17 @@ def _named(operation: TopologyOperation) -> str:
 def exchange_declared_with_another_type(
     operation: TopologyOperation, kind: str, made: TopologyOperation | None
 ) -> Finding:
-    """An exchange that exists is declared with another type.
+    """A client declares an existing exchange with another type than the exchange has.
 
-    Why it matters: the two programs do not mean the same exchange; the later one is refused.
-    Silent when: octets of the connections to this server were not captured, it is declared or deleted at the
-    time, or the server accepts it (which is then its own fault). Certain only of exchanges that are there
-    from the start, `amq.direct` for one: their names give their types. Possible because: Others may have
-    deleted it meanwhile.
+    Why it matters: The two programs do not mean the same exchange. The server refuses the later declaration,
+    so the later program fails.
+    Silent when: octets of the connections to this server were not captured, the exchange is declared or
+    deleted at the same time, or the server accepts the declaration (which is then a fault of the server, see
+    X-DECL-EQUIV). The finding is certain only for exchanges that exist from the start, for example
+    `amq.direct`, because their names define their types.
+    Possible because: Another client may have deleted the exchange in the meantime.
+    How to mend it: Declare an exchange with the same type in all programs. To change the type, delete the
+    exchange first or use a new name. To only check that an exchange exists, set passive in exchange.declare.
     """
     message = f"{_named(operation)} is declared with type {shown(operation.kind)}; it has {shown(kind)}"
     certainty: i64 = CERTAIN if made is None else POSSIBLE
@@ -72,24 +76,31 @@ def exchange_declared_with_another_type(
 def unlike_exchange_accepted(
     operation: TopologyOperation, made: TopologyOperation, what: list[str]
 ) -> Finding:
-    """A server accepts the declaration of an exchange that exists otherwise.
+    """A server accepts the declaration of an existing exchange although the declared properties differ from
+    those of the exchange.
 
-    Why it matters: the client goes on as if the exchange were what it asked for.
-    Silent when: octets of the connections to this server were not captured, or it is declared or deleted at
-    the time; arguments are not compared.
-    Only possible because: Somebody else may have deleted it.
+    Why it matters: The client goes on as if the exchange had the properties that it asked for.
+    Silent when: octets of the connections to this server were not captured, or the exchange is declared or
+    deleted at the same time. The rule does not compare arguments.
+    Only possible because: Another client may have deleted the exchange in the meantime.
+    How to mend it: On exchange.declare without passive, compare type, durable and arguments with those of the
+    existing exchange. If they differ, send channel.close instead of exchange.declare-ok.
     """
     message = f"{_named(operation)} is declared with another {' and '.join(what)}, and that is accepted"
     return about_answer("amqp091/X-DECL-EQUIV", POSSIBLE, message, operation, made)
 
 
 def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation, what: list[str]) -> Finding:
-    """A server accepts the declaration of a queue that exists otherwise.
+    """A server accepts the declaration of an existing queue although the declared properties differ from
+    those of the queue.
 
-    Why it matters: the client goes on as if the queue were what it asked for.
-    Silent when: octets of the connections to this server were not captured, it is declared or deleted at the
-    time, or it was to be deleted by itself; arguments are not compared.
-    Only possible because: No capture can prove it.
+    Why it matters: The client goes on as if the queue had the properties that it asked for.
+    Silent when: octets of the connections to this server were not captured, the queue is declared or deleted
+    at the same time, or the queue was declared to delete itself. The rule does not compare arguments.
+    Only possible because: No capture can prove this fault, because a client outside the capture may have
+    deleted the queue.
+    How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of
+    the existing queue. If they differ, send channel.close instead of queue.declare-ok.
     """
     message = f"{_named(operation)} is declared with another {' and '.join(what)}, and that is accepted"
     return about_answer("amqp091/Q-DECL-EQUIV", POSSIBLE, message, operation, made)
@@ -98,11 +109,17 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
 def queue_declared_otherwise(
     operation: TopologyOperation, made: TopologyOperation | None, what: list[str]
 ) -> Finding:
-    """A queue that exists is declared with other properties, and the server refuses it.
+    """A client declares an existing queue with properties that differ from those of the queue, and the server
+    refuses the declaration.
 
-    Why it matters: two programs, or two versions of one, do not agree on the queue; the later one fails.
-    Silent when: octets of the connection were not captured. Possible only if it was not this connection
-    that declared it otherwise: the server may have refused something else.
+    Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
+    The program that declares later fails.
+    Silent when: octets of the connection were not captured. The finding is only possible, not certain, unless
+    this connection itself declared the queue with the other properties, because the server may have refused
+    something else.
+    How to mend it: Declare the queue with the same durable, exclusive, auto-delete and arguments in all
+    programs. To change properties, delete the queue first or use a new name. To only check the queue, set
+    passive.
     """
     certainty: i64 = POSSIBLE
     message = f"{_named(operation)} is declared with properties that are refused with {int(operation.code)}"
@@ -117,12 +134,17 @@ def queue_declared_otherwise(
 
 
 def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperation) -> Finding:
-    """A server refuses the declaration of a queue that exists, for nothing but its auto-delete bit.
+    """A server refuses the declaration of an existing queue only because its auto-delete bit differs.
 
-    Why it matters: a rule of queue.declare has that bit ignored for a queue that exists. Another one lists
-    it among what is compared, and RabbitMQ compares it.
+    Why it matters: The client cannot use the queue, although one rule of queue.declare says that the server
+    ignores auto-delete for an existing queue. Another rule lists auto-delete among the compared fields, and
+    RabbitMQ compares it.
     Silent when: octets of the connections to this server were not captured.
-    Only possible because: No capture can prove it.
+    Only possible because: No capture can prove this fault, because a client outside the capture may have
+    changed the queue, or the server may have had another reason.
+    How to mend it: Ignore the auto-delete bit of queue.declare when the queue already exists. Applications
+    avoid the refusal if all clients declare the queue with the same auto-delete value, or declare it
+    passively.
     """
     message = f"{_named(operation)} exists; its declaration is refused for another auto-delete"
     return about_answer("amqp091/Q-DECL-AUTODEL-IGNORE", POSSIBLE, message, operation, made)
@@ -132,48 +154,59 @@ def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperat
 
 
 def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
-    """A server says of an exchange that does not exist that it does.
+    """A server answers a passive exchange.declare with declare-ok although the exchange does not exist.
 
-    Why it matters: who asks by a passive declaration relies on the answer, and publishes into nothing.
-    Silent when: octets of the connections to this server were not captured, or somebody declares it at the
-    time.
-    Only possible because: Somebody else may have declared it.
+    Why it matters: A client that relies on this answer publishes to an exchange that does not exist, and its
+    messages are lost.
+    Silent when: octets of the connections to this server were not captured, or another client declares the
+    exchange at the same time.
+    Only possible because: Another client may have declared the exchange again.
+    How to mend it: Look the exchange up when a passive exchange.declare arrives. If the exchange does not
+    exist, close the channel with 404 and do not send exchange.declare-ok.
     """
     message = f"{_named(operation)} is said to exist, though it was deleted"
     return about_answer("amqp091/X-DECL-PASSIVE-404", POSSIBLE, message, operation, gone)
 
 
 def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
-    """A server says of a queue that does not exist that it does.
+    """A server answers a passive queue.declare with declare-ok although the queue does not exist.
 
-    Why it matters: who asks by a passive declaration relies on the answer, and waits for messages in vain.
-    Silent when: octets of the connections to this server were not captured, or somebody declares it at the
-    time.
-    Only possible because: Somebody else may have declared it.
+    Why it matters: A client that relies on this answer waits for messages from a queue that does not exist.
+    Silent when: octets of the connections to this server were not captured, or another client declares the
+    queue at the same time.
+    Only possible because: Another client may have declared the queue again.
+    How to mend it: Look the queue up when a passive queue.declare arrives. If the queue does not exist, close
+    the channel with 404 and do not send queue.declare-ok.
     """
     message = f"{_named(operation)} is said to exist, though it was deleted"
     return about_answer("amqp091/Q-DECL-PASSIVE-404", POSSIBLE, message, operation, gone)
 
 
 def passive_exchange_compared(operation: TopologyOperation) -> Finding:
-    """A server refuses a passive declaration of an exchange for something else than its absence.
+    """A server refuses a passive exchange.declare for another reason than that the exchange does not exist.
 
-    Why it matters: a passive declaration only asks whether there is one; its other fields mean nothing.
-    Silent when: the answer is 404 (there is none) or 403 (it is not allowed), or octets of the connection
-    were not captured.
-    Only possible because: Why the server refused is only guessed from the code.
+    Why it matters: A passive declaration only asks whether the exchange exists. A client that sends arbitrary
+    values in the other fields loses its channel although the exchange exists.
+    Silent when: the answer is 404 (the exchange does not exist) or 403 (access is not allowed), or octets of
+    the connection were not captured.
+    Only possible because: The reply-code is the only hint why the server refused the declaration.
+    How to mend it: Read only exchange and no-wait when the passive bit of exchange.declare is set. Do not
+    compare type, durable or arguments with the existing exchange.
     """
     message = f"a passive declaration of {_named(operation)} is refused with {int(operation.code)}"
     return about_answer("amqp091/X-DECL-PASSIVE-IGNORE", POSSIBLE, message, operation)
 
 
 def passive_queue_compared(operation: TopologyOperation) -> Finding:
-    """A server refuses a passive declaration of a queue for its other fields.
+    """A server refuses a passive queue.declare because of its other fields.
 
-    Why it matters: a passive declaration only asks whether there is one; its other fields mean nothing.
-    Silent when: the answer is 404, 403 or 405 (it is another connection's own), or octets of the connection
-    were not captured.
-    Only possible because: Why the server refused is only guessed from the code.
+    Why it matters: A passive declaration only asks whether the queue exists. A client that sends arbitrary
+    values in the other fields loses its channel although the queue exists.
+    Silent when: the answer is 404, 403 or 405 (the queue belongs exclusively to another connection), or
+    octets of the connection were not captured.
+    Only possible because: The reply-code is the only hint why the server refused the declaration.
+    How to mend it: Read only queue and no-wait when the passive bit of queue.declare is set. Do not compare
+    durable, exclusive, auto-delete or arguments with the existing queue.
     """
     message = f"a passive declaration of {_named(operation)} is refused with {int(operation.code)}"
     return about_answer("amqp091/Q-DECL-PASSIVE-IGNORE", POSSIBLE, message, operation)
@@ -183,12 +216,17 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
 
 
 def change_not_seen(operation: TopologyOperation, what: str, name: str, known: TopologyOperation) -> Finding:
-    """A server says 404 of what it has told another client that it is there.
+    """A server answers 404 for a queue or exchange whose existence it has confirmed to another client.
 
-    Why it matters: once a client has its answer, all others of the virtual host are to see what it changed.
-    Silent when: octets of the connections to this server were not captured, somebody deletes it at the time,
-    it deletes itself (auto-delete, exclusive, x-expires), or how it was declared is not known.
-    Only possible because: No capture can prove it.
+    Why it matters: One client relies on a queue or exchange that another client has created, and its channel
+    is closed. After the confirmation, every client of the virtual host must see the change.
+    Silent when: octets of the connections to this server were not captured, another client deletes the queue
+    or exchange at the same time, the queue or exchange deletes itself (auto-delete, exclusive, x-expires), or
+    its declaration is not known.
+    Only possible because: No capture can prove this fault, because a client outside the capture or the server
+    itself may have deleted the queue or exchange.
+    How to mend it: Make a declaration visible to all connections of the virtual host before sending
+    declare-ok. In a cluster, wait until the node that answers and all other nodes know the change.
     """
     message = f"{what} {shown(name)} is not found, which {known.connection.id} was told to be there"
     return about_answer("amqp091/CH-VISIBLE", POSSIBLE, message, operation, known)
@@ -197,22 +235,30 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
 def not_done_and_not_said(
     operation: TopologyOperation, what: str, name: str, known: TopologyOperation
 ) -> Finding:
-    """A server has not done what it was asked to do without an answer, and has not said so.
+    """A server does not carry out a request with no-wait, and raises no exception.
 
-    Why it matters: with no-wait an exception is the only answer there is; without it the client goes on.
-    Silent when: octets of the connections to this server were not captured, somebody deletes it at the time,
-    or it deletes itself.
-    Only possible because: No capture can prove it.
+    Why it matters: With no-wait, an exception is the only way to report a failure. Without an exception the
+    client goes on and uses a queue or exchange that does not exist.
+    Silent when: octets of the connections to this server were not captured, another client deletes the queue
+    or exchange at the same time, or the queue or exchange deletes itself.
+    Only possible because: No capture can prove this fault, because a client outside the capture or the server
+    itself may have deleted the queue or exchange.
+    How to mend it: Suppress only the -ok method when no-wait is set, never the error. If the request fails,
+    close the channel or the connection with the reply-code of the failure.
     """
     message = f"{what} {shown(name)} is not found, though {known.method} with no-wait was not refused"
     return about_answer("amqp091/CH-NOWAIT-FAIL", POSSIBLE, message, operation, known)
 
 
 def standard_exchange_missing(operation: TopologyOperation, name: str) -> Finding:
-    """A server says that an exchange does not exist which every virtual host has.
+    """A server reports that an exchange does not exist although every virtual host must have it.
 
-    Why it matters: clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring them.
-    Silent when: octets of the connection were not captured, or the answer may be about the queue.
+    Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring them, so
+    their binds and publishes fail and their channels are closed.
+    Silent when: octets of the connection were not captured, or the answer may refer to the queue.
+    How to mend it: Create `amq.direct`, `amq.fanout` and the amq exchange of every other standard type the
+    server supports when a virtual host is created. Recreate missing ones when the server starts, and do not
+    allow their deletion.
     """
     certainty = POSSIBLE if name in ("amq.headers", "amq.match") else CERTAIN
     message = f"exchange {shown(name)} is not found"
@@ -225,10 +271,14 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
 def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A client uses a queue that another connection, which is still open, has declared exclusive.
 
-    Why it matters: the queue is that connection's own, and goes with it; the server refuses with 405.
-    Silent when: octets of the connections to this server were not captured, or the other connection may be
-    over. Only possible if the server does not refuse it.
-    Possible because: The other connection may have been over.
+    Why it matters: An exclusive queue belongs to the connection that declared it, and is deleted with that
+    connection. The server refuses every other connection and closes its channel with 405.
+    Silent when: octets of the connections to this server were not captured, or the other connection may have
+    ended. The finding is only possible if the server does not refuse the use with 405.
+    Possible because: The other connection may have ended before the use.
+    How to mend it: Use an exclusive queue only on the connection that declared it. Declare the queue without
+    exclusive if several connections share it. After a reconnect, wait until the server has ended the old
+    connection, or use a server-named queue.
     """
     refused = operation.outcome == "closed" and operation.code == 405
     message = f"queue {shown(operation.queue)} is exclusive to {made.connection.id}"
@@ -236,13 +286,15 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
 
 
 def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperation, seconds: int) -> Finding:
-    """An exclusive queue is still there after its connection is over.
+    """A server keeps an exclusive queue after the connection that declared the queue has ended.
 
-    Why it matters: messages gather in a queue that nobody knows of, or that a later client takes for its
-    own.
-    Silent when: octets of the connections to this server were not captured, it is less than ten seconds, or
-    somebody declares it again.
-    Only possible because: Somebody else may have.
+    Why it matters: Messages accumulate in a queue that has no user any more, or a later client mistakes the
+    queue for its own.
+    Silent when: octets of the connections to this server were not captured, fewer than ten seconds have
+    passed since the connection ended, or another client declares the queue again.
+    Only possible because: Another client may have declared the queue again.
+    How to mend it: Delete all exclusive queues of a connection when the connection ends, also when the socket
+    breaks without connection.close.
     """
     message = (
         f"queue {shown(operation.queue)} is there {seconds} s after {made.connection.id}, which it was of"
@@ -254,11 +306,16 @@ def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperati
 
 
 def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
-    """With if-unused set an exchange is deleted that has bindings.
+    """A server deletes an exchange that has bindings, although the client set if-unused.
 
-    Why it matters: the client asked for it only if nobody needs it; what is published there is lost.
-    Silent when: octets of the connections to this server were not captured, or the binding may be gone.
-    Only possible because: No capture can prove it.
+    Why it matters: The client wanted the exchange deleted only if it is unused. Messages that other clients
+    publish to the deleted exchange are lost.
+    Silent when: octets of the connections to this server were not captured, or the binding may have been
+    removed.
+    Only possible because: No capture can prove this fault, because a client outside the capture may have
+    removed the binding, its queue or its exchange.
+    How to mend it: Check for bindings whose source is the exchange before carrying out exchange.delete with
+    if-unused. If bindings exist, keep the exchange and close the channel with 406.
     """
     target = binding.queue or binding.destination
     message = f"exchange {shown(operation.exchange)} is deleted as unused, and {shown(target)} is bound to it"
@@ -277,24 +334,30 @@ def queue_in_use_deleted(operation: TopologyOperation, consumer: TopologyOperati
 
 
 def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
-    """A server refuses a binding of a queue that is there already.
+    """A server refuses a queue.bind for a binding that already exists.
 
-    Why it matters: programs bind again whenever they begin; that is to change nothing.
-    Silent when: octets of the connections to this server were not captured, the answer is about access or
-    absence, or the binding may be gone.
-    Only possible because: Why it refused is not known.
+    Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
+    nothing. Here the client loses its channel and cannot start.
+    Silent when: octets of the connections to this server were not captured, the answer is about access or a
+    missing entity, or the binding may have been removed.
+    Only possible because: The capture does not show why the server refused the binding.
+    How to mend it: Compare queue, exchange, routing key and arguments with the existing bindings. If an
+    identical binding exists, answer queue.bind-ok and change nothing.
     """
     message = f"the binding of {shown(operation.queue)} to {shown(operation.exchange)} is there, and refused"
     return about_answer("amqp091/Q-BIND-DUP", POSSIBLE, message, operation, binding)
 
 
 def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
-    """A server refuses a binding of an exchange that is there already.
+    """A server refuses an exchange.bind for a binding that already exists.
 
-    Why it matters: programs bind again whenever they begin; that is to change nothing.
-    Silent when: octets of the connections to this server were not captured, the answer is about access or
-    absence, or the binding may be gone.
-    Only possible because: Why it refused is not known.
+    Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
+    nothing. Here the client loses its channel and cannot start.
+    Silent when: octets of the connections to this server were not captured, the answer is about access or a
+    missing entity, or the binding may have been removed.
+    Only possible because: The capture does not show why the server refused the binding.
+    How to mend it: Compare destination, source, routing key and arguments with the existing bindings. If an
+    identical binding exists, answer exchange.bind-ok and change nothing.
     """
     message = (
         f"the binding of {shown(operation.destination)} to {shown(operation.exchange)} is there, and refused"
@@ -305,9 +368,13 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
 def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     """A server refuses to bind an exchange to itself.
 
-    Why it matters: cycles of bindings are legal, and messages pass them once.
-    Silent when: the answer is about access or absence, or octets of the connection were not captured.
-    Only possible because: Why it refused is not known.
+    Why it matters: Cyclic bindings are legal, and each message passes them only once. A topology that relies
+    on cyclic bindings cannot be created, and the channel is closed.
+    Silent when: the answer is about access or a missing entity, or octets of the connection were not
+    captured.
+    Only possible because: The capture does not show why the server refused the binding.
+    How to mend it: Accept exchange bindings that form a cycle, including a binding of an exchange to itself.
+    Prevent endless routing by visiting each exchange only once per message.
     """
     message = f"the binding of {shown(operation.exchange)} to itself is refused with {int(operation.code)}"
     return about_answer("amqp091/X-BIND-CYCLE", POSSIBLE, message, operation)
@@ -316,9 +383,13 @@ def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
 def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server refuses to bind a durable queue to a transient exchange.
 
-    Why it matters: the specification allows it; the binding goes with the exchange.
-    Silent when: how either was declared is not known, or the answer is about access or absence.
-    Only possible because: Why it refused is not known.
+    Why it matters: The specification allows this binding, which disappears together with the exchange. The
+    client loses its channel and cannot set up its topology.
+    Silent when: the declaration of the queue or the exchange is not known, or the answer is about access or a
+    missing entity.
+    Only possible because: The capture does not show why the server refused the binding.
+    How to mend it: Accept queue.bind from a durable queue to a transient exchange. Treat the binding as
+    transient and remove it when the exchange disappears.
     """
     message = (
         f"durable queue {shown(operation.queue)} is not bound to transient exchange "
@@ -331,44 +402,58 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
 
 
 def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
-    """A server has no room for the fourth binding of a queue.
+    """A server refuses a binding for lack of resources although fewer than four bindings of the queue are
+    known.
 
-    Why it matters: the specification asks for four at least.
-    Silent when: the answer is not 506, or four are known.
-    Only possible because: There may be others.
+    Why it matters: The specification asks for at least four bindings per queue. The client loses its channel,
+    and its queue misses messages.
+    Silent when: the answer is not 506, or four bindings of the queue are known.
+    Only possible because: The queue may have other bindings that the capture does not show.
+    How to mend it: Allow at least four bindings per queue before answering queue.bind with 506. Raise the
+    server's limit on bindings per queue if a limit is configured.
     """
     message = f"no room for a binding of {shown(operation.queue)}, of which {known} are known"
     return about_answer("amqp091/Q-BIND-MIN-4", POSSIBLE, message, operation)
 
 
 def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
-    """A server has no room for sixteen exchanges.
+    """A server refuses a new exchange for lack of resources although fewer than sixteen exchanges are known.
 
-    Why it matters: the specification asks for sixteen at least in a virtual host.
-    Silent when: the answer is not 506, or sixteen are known.
-    Only possible because: There may be others.
+    Why it matters: The specification asks for room for at least sixteen exchanges per virtual host. The
+    client loses its channel and cannot set up its topology.
+    Silent when: the answer is not 506, or sixteen exchanges are known.
+    Only possible because: The virtual host may have other exchanges that the capture does not show.
+    How to mend it: Allow at least sixteen exchanges per virtual host before answering exchange.declare with
+    506. Raise the server's limit on exchanges if a limit is configured.
     """
     message = f"no room for exchange {shown(operation.exchange)}, while {known} are known"
     return about_answer("amqp091/X-MIN-16", POSSIBLE, message, operation)
 
 
 def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
-    """A server has no room for 256 queues.
+    """A server refuses a new queue for lack of resources although fewer than 256 queues are known.
 
-    Why it matters: the specification asks for 256 at least in a virtual host.
-    Silent when: the answer is not 506, or 256 are known.
-    Only possible because: There may be others.
+    Why it matters: The specification asks for room for at least 256 queues per virtual host. The client loses
+    its channel and has no queue.
+    Silent when: the answer is not 506, or 256 queues are known.
+    Only possible because: The virtual host may have other queues that the capture does not show.
+    How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with 506. Raise
+    the server's limit on queues if a limit is configured.
     """
     message = f"no room for queue {shown(operation.queue)}, while {known} are known"
     return about_answer("amqp091/Q-MIN-256", POSSIBLE, message, operation)
 
 
 def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
-    """A server has no room for sixteen consumers of a queue.
+    """A server refuses a consumer for lack of resources although fewer than sixteen consumers of the queue
+    are known.
 
-    Why it matters: the specification asks for sixteen at least.
-    Silent when: the answer is not 506, or sixteen are known.
-    Only possible because: There may be others.
+    Why it matters: The specification asks for at least sixteen consumers per queue. The client loses its
+    channel and receives no messages.
+    Silent when: the answer is not 506, or sixteen consumers of the queue are known.
+    Only possible because: The queue may have other consumers that the capture does not show.
+    How to mend it: Allow at least sixteen consumers per queue before answering basic.consume with 506. Raise
+    the server's limit on consumers per queue if a limit is configured.
     """
     message = f"no room for a consumer of {shown(operation.queue)}, of which {known} are known"
     return about_answer("amqp091/B-CONSUME-MIN-16", POSSIBLE, message, operation)
@@ -392,11 +477,15 @@ def exclusive_consumer_not_alone(operation: TopologyOperation, consumer: Topolog
 
 
 def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
-    """A server refuses to cancel a consumer whose queue is gone.
+    """A server refuses a basic.cancel because the queue of the consumer has been deleted.
 
-    Why it matters: cancelling is to be safe at any time, whatever became of the queue.
+    Why it matters: A client must be able to cancel a consumer safely at any time, whatever happened to its
+    queue. Here the cancel closes the channel and requeues its unacknowledged deliveries.
     Silent when: octets of the connections to this server were not captured.
-    Only possible because: No capture can prove it.
+    Only possible because: No capture can prove this fault, because the server may have closed the channel for
+    a reason that the capture does not show.
+    How to mend it: Answer basic.cancel with basic.cancel-ok even when the queue of the consumer is gone or
+    the consumer has already ended. Never close the channel for such a basic.cancel.
     """
     message = f"consumer {shown(operation.tag)} of a deleted queue is not cancelled: {int(operation.code)}"
     return about_answer("amqp091/B-CANCEL-NOQUEUE", POSSIBLE, message, operation, gone)
@@ -406,12 +495,17 @@ def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOpe
 
 
 def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOperation) -> Finding:
-    """A message published to the default exchange comes back, though a queue has that name.
+    """A server returns a message that was published to the default exchange, although a queue with the
+    routing key as its name exists.
 
-    Why it matters: each queue is bound to the default exchange by its name; the simplest way of all fails.
-    Silent when: octets of the connections to this server were not captured, the queue may be gone, or it
-    deletes itself.
-    Only possible because: No capture can prove it.
+    Why it matters: Every queue must be bound to the default exchange by its name. Here the simplest way to
+    send to a queue fails, and the message does not reach the queue.
+    Silent when: octets of the connections to this server were not captured, the queue may have been deleted,
+    or the queue deletes itself.
+    Only possible because: No capture can prove this fault, because a client outside the capture or the server
+    itself may have deleted the queue.
+    How to mend it: Bind each new queue to the default exchange with the queue name as the routing key before
+    sending queue.declare-ok. Keep this binding until the queue is deleted.
     """
     message = (
         f"a message for queue {shown(operation.key)} is returned with {int(operation.code)}, "
@@ -421,12 +515,17 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
 
 
 def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
-    """A message published to a direct exchange comes back, though a queue is bound with just its routing key.
+    """A server returns a message that was published to a direct exchange, although a queue is bound with
+    exactly the routing key of the message.
 
-    Why it matters: the message is lost for the queue that was to have it.
+    Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
+    returned message.
     Silent when: octets of the connections to this server were not captured, or the binding, the queue or the
     exchange may be gone.
-    Only possible because: No capture can prove it.
+    Only possible because: No capture can prove this fault, because a client outside the capture may have
+    removed the binding, the queue or the exchange.
+    How to mend it: Compare the routing key with the binding keys of the direct exchange octet by octet, and
+    make a binding effective before sending queue.bind-ok.
     """
     message = (
         f"a message with key {shown(operation.key)} is returned by {shown(operation.exchange)},"
@@ -436,12 +535,16 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
 
 
 def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperation) -> Finding:
-    """A server takes a message for an exchange that was declared internal.
+    """A server accepts a message from a client for an exchange that was declared internal.
 
-    Why it matters: such an exchange is only for other exchanges; clients are to be refused with 403.
-    Silent when: nothing shows that the server had dealt with the publish, another connection declared the
-    exchange, or octets of the connections to this server were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Only other exchanges may route messages to an internal exchange. The server has to refuse
+    a client's basic.publish with reply-code 403.
+    Silent when: nothing shows that the server had processed the basic.publish, another connection declared
+    the exchange, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because a client outside the capture may have
+    changed the exchange.
+    How to mend it: On each basic.publish, check whether the exchange is internal. If it is, discard the
+    message and send channel.close with reply-code 403.
     """
     message = f"a message for internal exchange {shown(operation.exchange)} was taken"
     return about_answer("amqp091/B-PUBLISH-INTERNAL", POSSIBLE, message, operation, made)

@@ -39,20 +39,28 @@ def odd_character(name: str) -> str:
 
 
 def default_exchange_declared(case: Case) -> None:
-    """exchange.declare or exchange.delete has an empty name, which stands for the default exchange.
+    """A client sends exchange.declare or exchange.delete with an empty name, which stands for the default
+    exchange.
 
-    Why it matters: the default exchange is always there and can be neither made nor deleted; the broker
+    Why it matters: The default exchange always exists, and no client can create or delete it. The broker
     closes the channel or the connection.
-    Silent when: never.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Remove the exchange.declare or exchange.delete for the empty name, because the default
+    exchange always exists. Check whether a configuration value for the exchange name is missing, and skip the
+    declaration if the name is empty.
     """
     case.report("amqp091/X-DEFAULT-DECL", f"{case.name} names no exchange", CERTAIN)
 
 
 def name_of_odd_characters(case: Case, character: str) -> None:
-    """The name of an exchange has a character that is no letter, digit, hyphen, underscore, period or colon.
+    """A client declares an exchange whose name contains a character other than a letter, digit, hyphen,
+    underscore, period or colon.
 
-    Why it matters: another broker may refuse the name with 406. RabbitMQ and others take any name.
-    Silent when: the name was told of on this connection before.
+    Why it matters: Another broker may refuse the name with 406, so the application does not work there.
+    RabbitMQ and other brokers accept any name.
+    Silent when: the rule has already reported such a name on this connection.
+    How to mend it: Use only letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace other
+    characters, for example spaces or slashes, before declaring the exchange.
     """
     case.report_once(
         "amqp091/X-DECL-SYNTAX",
@@ -63,11 +71,14 @@ def name_of_odd_characters(case: Case, character: str) -> None:
 
 
 def type_without_prefix(case: Case, kind: str) -> None:
-    """An exchange is declared of a type that is none of the specification's, and does not begin with `x-`.
+    """A client declares an exchange with a type that the specification does not define and that does not
+    begin with `x-`.
 
-    Why it matters: such names are kept for later editions; mostly it is a misspelt direct, fanout, topic or
-    headers, and the broker refuses it.
-    Silent when: the declaration is passive, where the type means nothing.
+    Why it matters: The specification reserves such names for later editions. Usually the type is a misspelt
+    direct, fanout, topic or headers, and the broker refuses the declaration.
+    Silent when: the declaration is passive, because the type has no meaning there.
+    How to mend it: Check the spelling of the type: `direct`, `fanout`, `topic` or `headers`, in lower case.
+    Give exchange types of your own or of a plugin a name that begins with `x-`.
     """
     case.report(
         "amqp091/X-DECL-TYPE-PREFIX",
@@ -78,10 +89,13 @@ def type_without_prefix(case: Case, kind: str) -> None:
 
 
 def predeclared_exchange_deleted(case: Case, name: str) -> None:
-    """An exchange whose name begins with `amq.` is deleted.
+    """A client deletes an exchange whose name begins with `amq.`.
 
-    Why it matters: every virtual host has these for everybody; RabbitMQ and others refuse with 403.
-    Silent when: never.
+    Why it matters: Every virtual host has these exchanges for all clients. RabbitMQ and other brokers refuse
+    the deletion with 403 and close the channel.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Remove the exchange.delete. In cleanup code, skip every exchange whose name begins with
+    `amq.`, and delete only exchanges that the application has declared itself.
     """
     case.report(
         "amqp091/X-DELETE-PREDECL", f"exchange.delete names {name!a}", CERTAIN, {"exchange": ascii(name)}
@@ -89,10 +103,15 @@ def predeclared_exchange_deleted(case: Case, name: str) -> None:
 
 
 def exchanges_bound_unasked(case: Case) -> None:
-    """exchange.bind or exchange.unbind is sent to a server that has not announced that it can do that.
+    """A client sends exchange.bind or exchange.unbind although the server has not announced the capability
+    exchange_exchange_bindings.
 
-    Why it matters: these methods are RabbitMQ's; another server does not know them and closes the connection.
-    Silent when: what the server announced was not captured whole.
+    Why it matters: The methods exchange.bind and exchange.unbind are extensions of RabbitMQ. A server without
+    these extensions closes the connection.
+    Silent when: the capabilities that the server announced were not captured completely.
+    How to mend it: Check the server-properties of connection.start for the capability
+    `exchange_exchange_bindings` before sending exchange.bind or exchange.unbind. Without the capability, bind
+    the queues directly to the source exchange.
     """
     case.report(
         "amqp091/X-BIND-CAP",
@@ -102,20 +121,27 @@ def exchanges_bound_unasked(case: Case) -> None:
 
 
 def default_exchange_bound(case: Case) -> None:
-    """The default exchange is the source or the destination of a binding of exchanges.
+    """A client names the default exchange as the source or the destination in exchange.bind or
+    exchange.unbind.
 
-    Why it matters: RabbitMQ's description of the method lets it be, its errata and its brokers refuse it
-    with 403.
-    Silent when: never.
+    Why it matters: RabbitMQ's description of the method allows the default exchange there, but RabbitMQ's
+    errata do not, and its brokers refuse it with 403.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Name two declared exchanges in exchange.bind and exchange.unbind, and check that neither
+    name is empty. To reach a queue by name, publish to the default exchange instead of binding it.
     """
     case.report("amqp091/X-BIND-DEFAULT", f"{case.name} names the default exchange", CERTAIN)
 
 
 def default_exchange_reached(case: Case, request: Request) -> None:
-    """A server carries out a method on the default exchange that no client may use with it.
+    """A server carries out a method on the default exchange that clients are not allowed to use on the
+    default exchange.
 
-    Why it matters: all publishes to queues by their names go by this exchange.
-    Silent when: the request was not captured, or one before it is not answered.
+    Why it matters: All publishes to queues by queue name go through the default exchange, so a client that
+    changes it can affect every other client.
+    Silent when: the request was not captured, or an earlier request on the channel is still unanswered.
+    How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind that carry an
+    empty exchange name. Close the channel with 403 and leave the default exchange unchanged.
     """
     case.report(
         "amqp091/X-DEFAULT-ACCESS",

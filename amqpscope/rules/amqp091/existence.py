@@ -36,13 +36,19 @@ def _missing(
 def exchange_deleted_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """An exchange is deleted that does not exist.
+    """A client deletes an exchange that does not exist.
 
-    Why it matters: one of the two has a wrong picture of what there is; most servers refuse it.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
-    done and do not refuse it. Only possible if it was not this client that was told so: others may have
-    deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse the
+    deletion and close the channel.
+    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
+    missing exchange as done and do not refuse it. The finding is certain only if the server refuses the
+    request with 404 and the same connection had deleted the exchange or received a 404 for the exchange
+    before. Otherwise other clients may have deleted the exchange.
+    Possible because: Another client may have deleted the exchange in the meantime.
+    How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Skip
+    exchanges that are already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts no
+    other work.
     """
     return _missing("amqp091/X-DELETE-EXISTS", operation, "exchange", name, gone)
 
@@ -50,12 +56,16 @@ def exchange_deleted_that_is_not_there(
 def bound_exchange_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """An exchange is bound to another one, and one of them does not exist.
+    """A client binds an exchange to another exchange although one of the two does not exist.
 
-    Why it matters: nothing is routed there, and the channel is closed.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
-    client that was told so: others may have deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The server creates no binding, so no messages are routed along it, and the server closes
+    the channel.
+    Silent when: the answer is not 404, or the answer does not show which exchange is missing. The finding is
+    certain only if the same connection had deleted the exchange or received a 404 for the exchange before.
+    Otherwise other clients may have deleted the exchange.
+    Possible because: Another client may have deleted the exchange in the meantime.
+    How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending
+    exchange.bind. Check the spelling of both names and the virtual host.
     """
     return _missing("amqp091/X-BIND-EXIST", operation, "exchange", name, gone)
 
@@ -63,13 +73,18 @@ def bound_exchange_that_is_not_there(
 def unbound_exchange_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A binding between exchanges is taken away, and one of them does not exist.
+    """A client removes a binding between two exchanges although one of the two does not exist.
 
-    Why it matters: the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
-    done and do not refuse it. Only possible if it was not this client that was told so: others may have
-    deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
+    request closes the channel.
+    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+    binding as done and do not refuse it. The finding is certain only if the server refuses the request with
+    404 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
+    other clients may have deleted the exchange.
+    Possible because: Another client may have deleted the exchange in the meantime.
+    How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after
+    an exchange.delete, because deleting an exchange removes its bindings.
     """
     return _missing("amqp091/X-UNBIND-EXIST", operation, "exchange", name, gone)
 
@@ -77,12 +92,17 @@ def unbound_exchange_that_is_not_there(
 def bound_queue_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A queue is bound that does not exist.
+    """A client binds a queue that does not exist.
 
-    Why it matters: the channel is closed, and what was to be routed there is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
-    client that was told so: others may have deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The server closes the channel, and the messages that the binding should have routed to the
+    queue are lost.
+    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
+    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
+    clients may have deleted the queue.
+    Possible because: Another client may have deleted the queue in the meantime.
+    How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue
+    name of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again
+    after a reconnect.
     """
     return _missing("amqp091/Q-BIND-QEXIST", operation, "queue", name, gone)
 
@@ -90,12 +110,17 @@ def bound_queue_that_is_not_there(
 def queue_bound_to_nothing(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A queue is bound to an exchange that does not exist.
+    """A client binds a queue to an exchange that does not exist.
 
-    Why it matters: the channel is closed, and what was to be routed is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
-    client that was told so: others may have deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The server closes the channel, and the messages that the binding should have routed to the
+    queue are lost.
+    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
+    only if the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
+    other clients may have deleted the exchange.
+    Possible because: Another client may have deleted the exchange in the meantime.
+    How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
+    spelling of the exchange name and the virtual host. If another application declares the exchange, start
+    that application first.
     """
     return _missing("amqp091/Q-BIND-XEXIST", operation, "exchange", name, gone)
 
@@ -103,13 +128,18 @@ def queue_bound_to_nothing(
 def unbound_queue_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A binding of a queue is taken away that does not exist.
+    """A client removes a binding of a queue that does not exist.
 
-    Why it matters: the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
-    done and do not refuse it. Only possible if it was not this client that was told so: others may have
-    deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The client and the server disagree about which queues exist. A server that refuses the
+    request closes the channel.
+    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+    binding as done and do not refuse it. The finding is certain only if the server refuses the request with
+    404 and the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
+    clients may have deleted the queue.
+    Possible because: Another client may have deleted the queue in the meantime.
+    How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a
+    queue.delete, because deleting a queue removes its bindings.
     """
     return _missing("amqp091/Q-UNBIND-QEXIST", operation, "queue", name, gone)
 
@@ -117,13 +147,18 @@ def unbound_queue_that_is_not_there(
 def queue_unbound_from_nothing(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A binding to an exchange that does not exist is taken away.
+    """A client removes a binding to an exchange that does not exist.
 
-    Why it matters: the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
-    done and do not refuse it. Only possible if it was not this client that was told so: others may have
-    deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
+    request closes the channel.
+    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+    binding as done and do not refuse it. The finding is certain only if the server refuses the request with
+    404 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
+    other clients may have deleted the exchange.
+    Possible because: Another client may have deleted the exchange in the meantime.
+    How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
+    exchange.delete, because deleting an exchange removes its bindings.
     """
     return _missing("amqp091/Q-UNBIND-XEXIST", operation, "exchange", name, gone)
 
@@ -131,12 +166,16 @@ def queue_unbound_from_nothing(
 def purged_queue_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A queue is purged that does not exist.
+    """A client purges a queue that does not exist.
 
-    Why it matters: the channel is closed; the client has a wrong picture of what there is.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
-    client that was told so: others may have deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The server closes the channel. The client and the server disagree about which queues
+    exist.
+    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
+    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
+    clients may have deleted the queue.
+    Possible because: Another client may have deleted the queue in the meantime.
+    How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the
+    spelling of the queue name and the virtual host.
     """
     return _missing("amqp091/Q-PURGE-QEXIST", operation, "queue", name, gone)
 
@@ -144,14 +183,19 @@ def purged_queue_that_is_not_there(
 def deleted_queue_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A queue is deleted that does not exist.
+    """A client deletes a queue that does not exist.
 
-    Why it matters: one of the two has a wrong picture of what there is; some servers close the channel for
-    it.
-    Silent when: the answer is not 404, or does not tell what is not there; RabbitMQ and LavinMQ take that for
-    done and do not refuse it. Only possible if it was not this client that was told so: others may have
-    deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The client and the server disagree about which queues exist. Some servers close the
+    channel when a client deletes a missing queue.
+    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
+    missing queue as done and do not refuse it. The finding is certain only if the server refuses the request
+    with 404 and the same connection had deleted the queue or received a 404 for the queue before. Otherwise
+    other clients may have deleted the queue.
+    Possible because: Another client may have deleted the queue in the meantime.
+    How to mend it: Delete each queue once, and let only one part of the application own the deletion. Skip
+    queues that are already deleted or delete themselves (auto-delete, exclusive). Run cleanup code on a
+    channel of its own, so that a 404 interrupts no other work.
     """
     return _missing("amqp091/Q-DELETE-QEXIST", operation, "queue", name, gone)
 
@@ -159,12 +203,15 @@ def deleted_queue_that_is_not_there(
 def consumer_of_a_queue_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A consumer is begun for a queue that does not exist.
+    """A client starts a consumer on a queue that does not exist.
 
-    Why it matters: the channel is closed, and nothing is delivered.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
-    client that was told so: others may have deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The server closes the channel, and the consumer receives no messages.
+    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
+    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
+    clients may have deleted the queue.
+    Possible because: Another client may have deleted the queue in the meantime.
+    How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
+    reconnect, declare auto-delete and exclusive queues again before consuming.
     """
     return _missing("amqp091/B-CONSUME-QEXIST", operation, "queue", name, gone)
 
@@ -172,12 +219,16 @@ def consumer_of_a_queue_that_is_not_there(
 def got_from_a_queue_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
-    """A message is asked for from a queue that does not exist.
+    """A client sends basic.get for a queue that does not exist.
 
-    Why it matters: the channel is closed, and what else it did is lost.
-    Silent when: the answer is not 404, or does not tell what is not there. Only possible if it was not this
-    client that was told so: others may have deleted it.
-    Possible because: Others may have deleted it meanwhile.
+    Why it matters: The server closes the channel, and the other work on the channel, such as its consumers,
+    is lost.
+    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
+    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
+    clients may have deleted the queue.
+    Possible because: Another client may have deleted the queue in the meantime.
+    How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the
+    spelling of the queue name and the virtual host, and stop polling when the queue is deleted.
     """
     return _missing("amqp091/B-GET-QEXIST", operation, "queue", name, gone)
 

@@ -11,11 +11,16 @@ __all__ = ["judge_content", "judge_flow_ok", "judge_promptness"]
 
 
 def content_while_stopped(case: Case) -> None:
-    """A peer has confirmed that it sends no content on a channel for now, and begins one.
+    """A peer starts to send content on a channel although it has confirmed with channel.flow-ok that it
+    sends no content there.
 
-    Why it matters: the other one has no room for it, and may disconnect.
-    Silent when: channel.flow that lets content go again could be known to it, or octets since the channel was
-    opened were not captured. What a client asks for by basic.get comes all the same, and what is returned.
+    Why it matters: The other peer has no room for the content and may close the connection.
+    Silent when: the peer may already know of a channel.flow that allows content again, or octets since the
+    channel was opened were not captured. The rule does not report content that a client requests with
+    basic.get, or returned messages.
+    How to mend it: Store the active value of each channel.flow per channel. After channel.flow-ok with
+    active=0, queue new content and start none until a channel.flow with active=1 arrives. Check the state in
+    every thread that publishes on the channel.
     """
     case.report(
         "amqp091/CH-FLOW-STOP",
@@ -26,10 +31,13 @@ def content_while_stopped(case: Case) -> None:
 
 
 def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
-    """channel.flow-ok confirms the opposite of what channel.flow asked for.
+    """A peer confirms in channel.flow-ok the opposite of what channel.flow requested.
 
-    Why it matters: the two disagree whether content may be sent on the channel.
+    Why it matters: The two peers disagree whether content may be sent on the channel, so messages stall, or
+    arrive where the receiver has no room for them.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Copy the active value of the received channel.flow into channel.flow-ok, and answer
+    several channel.flow in their order.
     """
     case.report(
         "amqp091/CH-FLOW-OK-VALUE",
@@ -41,13 +49,16 @@ def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
 
 
 def flow_not_noticed(case: Case, request: Request) -> None:
-    """A peer goes on with contents on a channel and has not answered channel.flow for long.
+    """A peer keeps sending content on a channel although it has left a channel.flow unanswered for more
+    than 30 seconds.
 
-    Why it matters: who asks for a stop has no room for more; a peer that only reads between its own
-    contents comes too late.
-    Silent when: the same was told of the connection before, or octets since the channel was opened were not
-    captured.
-    Only possible because: Its program may not have got to read it yet.
+    Why it matters: The peer that sent channel.flow to stop content has no room for more. A peer that reads
+    only between its own contents stops too late.
+    Silent when: the rule has already reported on this connection, or octets since the channel was opened were
+    not captured.
+    Only possible because: The application of the accused peer may not have read the channel.flow yet.
+    How to mend it: Read incoming frames while sending content, for example in a separate thread. Handle
+    channel.flow and send channel.flow-ok before starting the next content.
     """
     seconds = (case.record.time - request.time) // 1_000_000_000
     case.report_once(

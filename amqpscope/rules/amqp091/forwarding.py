@@ -30,36 +30,50 @@ def _finding(rule: str, message: str, content: Content, earlier: Content) -> Fin
 
 
 def body_altered(content: Content, came: Content) -> Finding:
-    """A broker delivers a message with another body than it was published with.
+    """A broker delivers a message with another body than the body with which the message was published.
 
-    Why it matters: the consumer works on what nobody has sent.
-    Silent when: the message has no message-id, or shares it with another one, or octets of the connections to
-    this server were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: The consumer processes data that no publisher has sent, so its results are wrong.
+    Silent when: the message has no message-id, the message shares its message-id with another message, or
+    octets of the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Store and forward the octets of all body frames unchanged, in their order and with the
+    body-size of the content header. Check plugins and middleware that rewrite, compress or truncate message
+    bodies.
     """
     message = f"the body has {content.size} octets and is another than was published, of {came.size}"
     return _finding("amqp091/B-CONTENT-INTACT", message, content, came)
 
 
 def property_altered(content: Content, came: Content, name: str) -> Finding:
-    """A broker delivers a message without a property that the publisher set, or with another value.
+    """A broker delivers a message without a property that the publisher set, or with another value of the
+    property.
 
-    Why it matters: consumers tell by the properties what a message is, and whom to answer.
-    Silent when: it is one that brokers change (BCC, expiration, a direct reply-to, x-headers), the message
-    was dead-lettered, or octets of the connections to this server were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Consumers use the properties to see what kind of message arrives and to which queue they
+    reply, so they misinterpret messages or send replies to the wrong place.
+    Silent when: the property is one that brokers change (BCC, expiration, a direct reply-to, x-headers), the
+    message was dead-lettered, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Forward the property flags and all property values as the publisher sent them. Add headers
+    where needed, but neither remove nor overwrite headers or properties of the publisher.
     """
     message = f"the property {name} is not as it was published"
     return _finding("amqp091/B-PROPS-INTACT", message, content, came)
 
 
 def way_altered(content: Content, came: Content) -> Finding:
-    """A delivery tells another exchange or routing key than the message was published with.
+    """A server delivers a message with another exchange or routing key than the message was published with.
 
-    Why it matters: consumers choose by the routing key what to do with a message.
-    Silent when: the message was dead-lettered, has CC or BCC or answers a direct reply-to, or octets of the
-    connections to this server were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Consumers use the routing key to decide how to process a message, so they process it in
+    the wrong way.
+    Silent when: the message was dead-lettered, the message has CC or BCC, the message answers a direct
+    reply-to, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy both
+    into basic.deliver and basic.get-ok. Do not replace them with those of a binding or an intermediate
+    exchange.
     """
     message = (
         f"delivered as of exchange {content.exchange[:60]!r} with key {content.key[:60]!r},"
@@ -69,12 +83,16 @@ def way_altered(content: Content, came: Content) -> Finding:
 
 
 def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
-    """A message that was published in one virtual host is delivered in another one.
+    """A server delivers a message in another virtual host than the virtual host in which the message was
+    published.
 
-    Why it matters: virtual hosts are to keep their users apart.
-    Silent when: somebody published it there, too, it has no message-id, or octets of the connections to this
-    server were not captured.
-    Only possible because: Federation and shovels move messages lawfully.
+    Why it matters: Virtual hosts must isolate their users from each other. Here users of one virtual host
+    receive messages of another one.
+    Silent when: the message was published in that virtual host, too, the message has no message-id, or octets
+    of the connections to this server were not captured.
+    Only possible because: Federation and shovels move messages between virtual hosts legitimately.
+    How to mend it: Include the virtual host in every lookup of exchanges, queues and bindings. Make sure that
+    entities with the same name in two virtual hosts never share storage.
     """
     message = f"the message was published in another virtual host, on {came.connection.id}"
     return _finding("amqp091/C-OPEN-VHOST-SEPARATION", message, content, came)
@@ -84,12 +102,18 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
 
 
 def out_of_order(content: Content, before: Content, came: Content) -> Finding:
-    """Messages of one publisher that go the same way reach a consumer in another order.
+    """A server delivers messages of one publisher that take the same path to a consumer in another order than
+    they were published in.
 
-    Why it matters: what rests on their order, the state after the last one, is wrong.
-    Silent when: they differ in channel, exchange, routing key or priority, are delivered again, delayed or
-    dead-lettered, or octets of the connections to this server were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Results that depend on the order are wrong, for example a state that the last message
+    should have set.
+    Silent when: the messages differ in channel, exchange, routing key or priority, are delivered again, were
+    delayed or dead-lettered, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Deliver messages of one channel, exchange, routing key and priority in the order in which
+    they arrived. Do not dispatch messages of one queue to a channel through parallel threads without
+    ordering.
     """
     message = f"delivered after one that was published behind it, in packet {int(before.spot.packet)}"
     finding = _finding("amqp091/B-ORDER", message, content, came)
@@ -98,24 +122,34 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
 
 
 def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
-    """A consumer with no-local gets what its own connection has published.
+    """A server delivers messages to a consumer with no-local although its own connection published them.
 
-    Why it matters: the client answers itself. RabbitMQ does not know no-local, and ignores it.
+    Why it matters: The client processes its own messages and may answer itself. RabbitMQ does not support
+    no-local and ignores it.
     Silent when: the message was published more than once, or octets of the connections to this server were
     not captured.
-    Only possible because: No capture can prove it.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Store the publishing connection with each message, and skip consumers with no-local on
+    this connection. Clients of a broker without no-local should mark their own messages in a header and
+    discard them on receipt.
     """
     message = "the consumer asked for no-local, and this connection has published the message"
     return _finding("amqp091/B-NOLOCAL", message, content, came)
 
 
 def delivered_before_its_commit(content: Content, came: Content) -> Finding:
-    """A message that was published in a transaction is delivered before that is committed, or without.
+    """A server delivers a message that was published in a transaction before the transaction is committed, or
+    without a commit.
 
-    Why it matters: a transaction that fails, or is taken back, has had an effect.
+    Why it matters: A transaction that fails or is rolled back nevertheless has an effect, because consumers
+    process a message that should not exist.
     Silent when: the message was published more than once, or octets of the connections to this server were
     not captured.
-    Only possible because: No capture can prove it.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Keep the publishes of a transacted channel aside until tx.commit arrives, and only then
+    route them to queues. Discard them on tx.rollback and when the channel or connection closes.
     """
     how = "was taken back" if came.fate == "rollback" else "was not committed by then"
     return _finding("amqp091/TX-DEFER", f"the transaction it was published in {how}", content, came)
@@ -125,122 +159,166 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
 
 
 def delivered_to_two(content: Content, before: Content) -> Finding:
-    """A message of a queue is delivered while another client still has it.
+    """A server delivers a message from a queue while another client still holds an unsettled delivery of the
+    same message.
 
-    Why it matters: a piece of work is done twice.
-    Silent when: it was given back, or its channel or connection may be over; of streams; when it was
-    published more than once, or octets of the connections to this server were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Two clients process the same message, so its work is done twice.
+    Silent when: the message was returned to the queue, its channel or connection may have ended, the queue is
+    a stream, the message was published more than once, or octets of the connections to this server were not
+    captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Lock a message when it is delivered, and offer it to another consumer only after a
+    basic.reject, basic.nack or basic.recover, or after the end of its channel or connection.
     """
     message = f"the message is delivered, and not settled yet, in packet {int(before.spot.packet)}"
     return _finding("amqp091/B-DELIVER-ONE-CLIENT", message, content, before)
 
 
 def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
-    """A message is on a queue twice.
+    """A server puts a message on a queue twice.
 
-    Why it matters: however many bindings lead there a message is to be put on a queue once; work is done
-    twice.
-    Silent when: it was given back, or published more than once, or octets of the connections to this server
-    were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: A message must be put on a queue once, however many bindings lead to the queue. Consumers
+    do the same work twice.
+    Silent when: the message was returned to the queue, the message was published more than once, or octets of
+    the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Collect the destination queues of a message in a set before storing it, so that each queue
+    receives the message once even if several bindings match.
     """
     message = f"the message was delivered from the queue in packet {int(before.spot.packet)}, and settled"
     return _finding("amqp091/Q-BIND-UNIQUE", message, content, before)
 
 
 def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
-    """A message is on a queue twice, where exchanges are bound to exchanges.
+    """A server puts a message on a queue twice where exchanges are bound to exchanges.
 
-    Why it matters: however many ways lead there a message is to reach an exchange once; work is done twice.
-    Silent when: it was given back, or published more than once, or octets of the connections to this server
-    were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: A message must reach an exchange once, however many paths lead to the exchange. Consumers
+    do the same work twice.
+    Silent when: the message was returned to the queue, the message was published more than once, or octets of
+    the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Remember the exchanges that a message has already visited while routing it through
+    exchange bindings, visit each one only once, and collect the destination queues in a set.
     """
     message = f"the message was delivered from the queue in packet {int(before.spot.packet)}, and settled"
     return _finding("amqp091/X-BIND-UNIQUE", message, content, before)
 
 
 def not_said_to_come_again(content: Content, before: Content) -> Finding:
-    """A message that was delivered before, and given back, comes again as if for the first time.
+    """A server delivers a message again that was delivered before and returned to the queue, without
+    setting the redelivered bit.
 
-    Why it matters: only by the redelivered bit a consumer knows that it may have dealt with it already.
-    Silent when: it may have been published again, or octets of the connections to this server were not
-    captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
+    Without the bit, the work may be done twice.
+    Silent when: the message may have been published again, or octets of the connections to this server were
+    not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Mark a message as delivered at its first delivery. Set the redelivered bit on every later
+    delivery, also after a basic.reject or basic.nack with requeue and after a channel or connection has
+    ended.
     """
     message = f"the message was delivered in packet {int(before.spot.packet)}, and is not marked redelivered"
     return _finding("amqp091/B-REDELIV-SIGNAL", message, content, before)
 
 
 def recovered_and_not_said(content: Content, before: Content) -> Finding:
-    """A message that comes again because of basic.recover is not marked redelivered.
+    """A server resends a message because of basic.recover without setting the redelivered bit.
 
-    Why it matters: only by the redelivered bit a consumer knows that it may have dealt with it already.
-    Silent when: it may have been published again, or octets of the connections to this server were not
-    captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
+    Without the bit, the work may be done twice.
+    Silent when: the message may have been published again, or octets of the connections to this server were
+    not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Set the redelivered bit on every unacknowledged message that is resent because of
+    basic.recover, whatever the value of requeue and whichever consumer receives the message.
     """
     message = f"the message of packet {int(before.spot.packet)} comes again after recover, not marked so"
     return _finding("amqp091/B-RECOVER-FLAG", message, content, before)
 
 
 def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
-    """A message that comes again because of basic.recover-async is not marked redelivered.
+    """A server resends a message because of basic.recover-async without setting the redelivered bit.
 
-    Why it matters: only by the redelivered bit a consumer knows that it may have dealt with it already.
-    Silent when: it may have been published again, or octets of the connections to this server were not
-    captured.
-    Only possible because: No capture can prove it.
+    Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
+    Without the bit, the work may be done twice.
+    Silent when: the message may have been published again, or octets of the connections to this server were
+    not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Set the redelivered bit on every unacknowledged message that is resent because of
+    basic.recover-async, whatever the value of requeue and whichever consumer receives the message.
     """
     message = f"the message of packet {int(before.spot.packet)} comes again after recover, not marked so"
     return _finding("amqp091/B-RECOVER-ASYNC-FLAG", message, content, before)
 
 
 def again_and_again(content: Content, first: Content, times: int) -> Finding:
-    """A message is delivered again and again.
+    """A server delivers the same message more than twenty times without moving it to a dead-letter queue.
 
-    Why it matters: no consumer can deal with it, and it keeps them from all the others.
-    Silent when: it is not more than twenty times, or octets of the connections to this server were not
-    captured.
-    Only possible because: It may have been published again.
+    Why it matters: No consumer can process the message, and its repeated delivery keeps consumers from
+    processing other messages.
+    Silent when: the message is delivered at most twenty times, or octets of the connections to this server
+    were not captured.
+    Only possible because: The message may have been published again.
+    How to mend it: Count the deliveries of each message, and move a message to a dead-letter queue at a
+    limit. In the consumer application, reject messages that cannot be processed without requeue.
     """
     message = f"delivered {times} times by now, first in packet {int(first.spot.packet)}"
     return _finding("amqp091/B-REDELIV-LIMIT", message, content, first)
 
 
 def requeued_to_the_same(content: Content, before: Content) -> Finding:
-    """A message that a client gave back to be requeued is delivered to it on the same channel again.
+    """A server delivers a message that a client rejected with requeue to the same client on the same channel
+    again.
 
-    Why it matters: one passage forbids it, another one recommends it, and RabbitMQ does it; a consumer that
-    gives back what it cannot do may so go round for ever.
-    Silent when: it was told of the connection before, or octets of the connections to this server were not
-    captured.
-    Only possible because: No capture can prove it.
+    Why it matters: A consumer that requeues a message it cannot process may receive the message in an endless
+    loop. One passage of the specification forbids this delivery, another one recommends it, and RabbitMQ does
+    it.
+    Silent when: the rule has already reported on this connection, or octets of the connections to this server
+    were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Offer a requeued message to other consumers first, and exclude the channel that rejected
+    it. Consumer applications should not requeue messages that they can never process: reject these without
+    requeue.
     """
     message = f"the message of packet {int(before.spot.packet)}, which it gave back, comes again"
     return _finding("amqp091/B-REJECT-SAMECLIENT", message, content, before)
 
 
 def delivered_again_after_rollback(content: Content, before: Content) -> Finding:
-    """A message whose acknowledgement was rolled back is delivered again.
+    """A server delivers a message again after the client rolled back its acknowledgement.
 
-    Why it matters: after a rollback the client still has it, and may acknowledge it; now it has it twice.
-    Silent when: its channel or connection may be over, or octets of the connections to this server were not
-    captured.
-    Only possible because: No capture can prove it.
+    Why it matters: After tx.rollback the client still holds the delivery and may acknowledge it. Now the
+    client has the same message twice and may process it twice.
+    Silent when: the channel or connection of the delivery may have ended, or octets of the connections to
+    this server were not captured.
+    Only possible because: No capture can prove this fault, because a program outside the capture may have
+    published a message with the same message-id or body.
+    How to mend it: Restore rolled back acknowledgements to the unacknowledged state on tx.rollback, and
+    neither requeue nor redeliver these messages. Redeliver them only after basic.recover, a rejection with
+    requeue, or the end of the channel.
     """
     message = f"the message of packet {int(before.spot.packet)} comes again after its ack was rolled back"
     return _finding("amqp091/TX-ROLLBACK-QUIET", message, content, before)
 
 
 def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
-    """A server knows nothing of a delivery after a purge of its queue.
+    """A server no longer knows an unacknowledged delivery after a purge of its queue.
 
-    Why it matters: a purge is to spare what was delivered; the consumer that settles it loses its channel.
-    Silent when: more was settled after it, the queue was not purged meanwhile, or octets of the connections
-    to this server were not captured.
-    Only possible because: No capture can prove it.
+    Why it matters: A purge must spare messages that were delivered and not yet acknowledged. The server
+    closes the channel of the consumer that settles such a delivery.
+    Silent when: the client settled further deliveries afterwards, the queue was not purged between the
+    delivery and its settlement, or octets of the connections to this server were not captured.
+    Only possible because: No capture can prove this fault, because the server may have discarded the delivery
+    for another reason.
+    How to mend it: Remove only messages from the queue that await delivery when queue.purge arrives. Keep
+    unacknowledged deliveries and their delivery-tags until the client settles them or the channel closes.
     """
     message = f"the delivery is not known any more; its queue was purged in packet {int(purge.spot.packet)}"
     finding = _finding("amqp091/Q-PURGE-UNACKED", message, content, content)

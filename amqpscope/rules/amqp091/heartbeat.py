@@ -35,12 +35,16 @@ _GIVEN_UP: Final = 3
 def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
     """A peer was silent for longer than the heartbeat delay that was agreed.
 
-    Why it matters: after two delays the other side takes it for dead, and drops the connection.
+    Why it matters: After two heartbeat delays without octets the other peer considers this peer dead and
+    drops the connection.
     Silent when: tune-ok was not captured, says 0, or octets may be missing; or it could not write for so long
     in one stretch: the other side's TCP window was closed, or octets were sent again and not acknowledged. A
     tenth of the delay, at least 100 ms, is allowed for the way between the peer and the capture. Possible
     when nobody attests the silence: it may be a step of the capturing machine's clock; frames of the other
     side attest it, as far as it is too long even without the longest stretch between two frames.
+    How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
+    Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
+    delay.
     """
     case.report(
         "amqp091/C-HB-SEND",
@@ -53,11 +57,14 @@ def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) ->
 
 
 def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
-    """A peer sends no heartbeats while it waits for the answer to its close.
+    """A peer is silent for longer than the heartbeat delay during the close handshake of the connection.
 
-    Why it matters: the other side may drop the connection before it has answered.
-    Silent when: tune-ok was not captured, says 0, or octets may be missing; allowance and certainty are
-    those of any silence.
+    Why it matters: The other peer may consider the connection dead and drop it before the close handshake is
+    complete.
+    Silent when: tune-ok was not captured, tune-ok has heartbeat 0, or octets may be missing from the capture.
+    The tolerance and the certainty are those of the rule C-HB-SEND.
+    How to mend it: Keep the heartbeat timer running after connection.close until the socket is closed. Do not
+    stop the timer thread at the start of the shutdown.
     """
     case.report(
         "amqp091/C-HB-CLOSING",
@@ -70,10 +77,14 @@ def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -
 
 
 def heartbeat_too_early(case: Case) -> None:
-    """A heartbeat before the delay is agreed: of the client before tune came, of the server before tune-ok.
+    """A peer sends a heartbeat before the heartbeat delay is agreed: a client before tune arrives, a server
+    before tune-ok arrives.
 
-    Why it matters: the other side may not expect any frame but the next one of the set-up.
+    Why it matters: The other peer may accept only the next method of the connection set-up, and may close the
+    connection.
     Silent when: octets of either peer were not captured.
+    How to mend it: Start the heartbeat timer of a client after tune arrives, and the timer of a server after
+    tune-ok arrives. Use the agreed delay, not a default value.
     """
     case.report(
         "amqp091/C-HB-EARLY",
@@ -83,11 +94,16 @@ def heartbeat_too_early(case: Case) -> None:
 
 
 def silence_put_up_with(case: Case, silence: i64, delay: i64) -> None:
-    """A peer goes on talking to one that has been silent for more than three heartbeat delays.
+    """A peer keeps sending to another peer that has been silent for more than three heartbeat delays.
 
-    Why it matters: heartbeats are there to find out that the other side is gone; this peer does not notice.
-    Silent when: as for the silence itself, and when nobody attests it; while the server has blocked the
-    client, when it reads nothing. Told once.
+    Why it matters: Heartbeats serve to detect that the other peer is gone. This peer does not detect it, so
+    its messages may be lost.
+    Silent when: tune-ok was not captured, tune-ok has heartbeat 0, octets may be missing from the capture, or
+    no frames confirm the silence. The tolerance is that of the rule C-HB-SEND. The rule also reports nothing
+    while the server has blocked the client, because the server then reads nothing. The rule reports once per
+    connection.
+    How to mend it: Record the time of every received octet and check it in a timer. When two heartbeat delays
+    pass without an incoming octet, close the socket without a close handshake and reconnect.
     """
     case.report_once(
         "amqp091/C-HB-REACT",

@@ -31,10 +31,14 @@ _MAY_BE_EMPTY: Final = ("EXTERNAL", "ANONYMOUS", "GSSAPI", "CRAM-MD5", "DIGEST-M
 
 
 def start_of_a_higher_version(case: Case, method: ConnectionStart) -> None:
-    """The server's start is of a higher version than the one that the client asked for.
+    """A server sends connection.start with a higher version than the client requested.
 
-    Why it matters: the client cannot be expected to know it; a server answers with its header and hangs up.
-    Silent when: the client's protocol header was not captured, or is not that of AMQP 0-9-1.
+    Why it matters: The client cannot be expected to know the higher version. A server without the requested
+    version must instead answer with its own protocol header and close the socket.
+    Silent when: the client's protocol header was not captured, or the header is not that of AMQP 0-9-1.
+    How to mend it: Compare the version in the client's protocol header with the supported versions. Send
+    connection.start only for a version up to the requested one. Otherwise send your own protocol header and
+    close the socket.
     """
     if not (0 <= method.version_major <= 99 and 0 <= method.version_minor <= 99):
         start_version_out_of_range(case, method)
@@ -50,10 +54,13 @@ def start_of_a_higher_version(case: Case, method: ConnectionStart) -> None:
 
 
 def start_version_out_of_range(case: Case, method: ConnectionStart) -> None:
-    """A version number in start is above 99.
+    """A server sends connection.start with a version number above 99.
 
-    Why it matters: no version of AMQP has it; the client talks to something else.
-    Silent when: start does not decode.
+    Why it matters: No version of AMQP has such a number, so the client is talking to something else than an
+    AMQP server.
+    Silent when: connection.start does not decode.
+    How to mend it: Write version-major 0 and version-minor 9 into connection.start. Check that each number
+    occupies one octet.
     """
     if method.version_major < 0 or method.version_minor < 0:
         return
@@ -65,19 +72,23 @@ def start_version_out_of_range(case: Case, method: ConnectionStart) -> None:
 
 
 def no_mechanism_offered(case: Case) -> None:
-    """Start offers no security mechanism.
+    """A server sends connection.start without any security mechanism.
 
-    Why it matters: the client has none to choose, and cannot log in.
-    Silent when: start does not decode.
+    Why it matters: The client has no mechanism to choose and cannot log in.
+    Silent when: connection.start does not decode.
+    How to mend it: Fill the mechanisms field of connection.start with at least one mechanism name, and
+    separate several names by spaces. Check the server's configuration if all mechanisms are disabled.
     """
     case.report("amqp091/C-START-MECH-NOTNULL", "start offers no security mechanism")
 
 
 def no_locale_offered(case: Case) -> None:
-    """Start offers no locale.
+    """A server sends connection.start without any locale.
 
-    Why it matters: the client has to name one of them.
-    Silent when: start does not decode.
+    Why it matters: The client must name one of the offered locales in start-ok and has none to choose from.
+    Silent when: connection.start does not decode.
+    How to mend it: Fill the locales field of connection.start with at least `en_US`, separated from further
+    locales by spaces.
     """
     case.report("amqp091/C-START-LOCALES-NOTNULL", "start offers no locale")
 
@@ -85,8 +96,11 @@ def no_locale_offered(case: Case) -> None:
 def locale_en_us_not_offered(case: Case) -> None:
     """The locales of start leave out en_US.
 
-    Why it matters: it is the one that every client can rely on.
+    Why it matters: The locale en_US is the only one that every client can rely on, so a client may find no
+    locale that it supports.
     Silent when: start offers no locale at all, which is a fault of its own, or they are not ASCII.
+    How to mend it: Add `en_US` to the locales field of connection.start, spelled exactly so and separated
+    from the others by spaces.
     """
     case.report("amqp091/C-START-LOCALE-EN-US", "the locales offered leave out en_US")
 
@@ -94,8 +108,11 @@ def locale_en_us_not_offered(case: Case) -> None:
 def server_properties_missing(case: Case, properties: PeerProperties) -> None:
     """The server's properties leave out some of host, product, version, platform, copyright, information.
 
-    Why it matters: who looks for the cause of a fault learns less. RabbitMQ leaves out its host on purpose.
+    Why it matters: Whoever investigates a fault learns less about the server. RabbitMQ omits its host on
+    purpose.
     Silent when: start does not decode, or its table cannot be read to its end.
+    How to mend it: Add the missing fields among `host`, `product`, `version`, `platform`, `copyright` and
+    `information` to the server-properties of connection.start.
     """
     _properties_missing(case, "amqp091/C-START-SERVER-PROPS", _SERVER_PROPERTIES, properties)
 
@@ -106,17 +123,23 @@ def server_properties_missing(case: Case, properties: PeerProperties) -> None:
 def client_properties_missing(case: Case, properties: PeerProperties) -> None:
     """The client's properties leave out some of product, version, platform, copyright, information.
 
-    Why it matters: who looks for the cause of a fault in the server's list of connections learns less.
+    Why it matters: Whoever investigates a fault in the server's list of connections learns less about the
+    client.
     Silent when: start-ok does not decode, or its table cannot be read to its end.
+    How to mend it: Add the missing fields among `product`, `version`, `platform`, `copyright` and
+    `information` to the client-properties of start-ok. Applications should fill in their own name if the
+    client library lets them.
     """
     _properties_missing(case, "amqp091/C-STARTOK-CLIENT-PROPS", _CLIENT_PROPERTIES, properties)
 
 
 def mechanism_not_offered(case: Case, mechanism: str) -> None:
-    """The client picks a security mechanism that the server did not offer.
+    """A client chooses a security mechanism that the server did not offer.
 
-    Why it matters: the server cannot check who it is, and hangs up.
-    Silent when: start was not captured, or offers none.
+    Why it matters: The server cannot authenticate the client, and closes the socket.
+    Silent when: connection.start was not captured, or connection.start offers no mechanism.
+    How to mend it: Split the mechanisms of connection.start at the spaces and choose one of them, spelled
+    exactly so. If none is supported, report an error instead of sending start-ok.
     """
     case.report(
         "amqp091/C-STARTOK-MECH-OFFERED",
@@ -128,12 +151,16 @@ def mechanism_not_offered(case: Case, mechanism: str) -> None:
 
 
 def weaker_mechanism_than_offered(case: Case, mechanism: str, better: str) -> None:
-    """The client picks a mechanism that shows its password, although the server offers one that does not.
+    """A client chooses PLAIN, AMQPLAIN or ANONYMOUS, although the server offers a mechanism that does not
+    reveal the password.
 
-    Why it matters: whoever can read the connection learns the password.
-    Silent when: start was not captured.
-    Only possible because: Whether the client knows the stronger one no capture tells, and under TLS it need
-    not matter.
+    Why it matters: With PLAIN or AMQPLAIN, anyone who can read the connection learns the password. ANONYMOUS
+    proves no identity at all.
+    Silent when: connection.start was not captured.
+    Only possible because: The capture does not show whether the client supports the stronger mechanism. Under
+    TLS the difference may not matter.
+    How to mend it: Rank the offered mechanisms by strength, and choose the strongest one that the client
+    supports, for example SCRAM before PLAIN. Use TLS if only PLAIN is possible.
     """
     case.report(
         "amqp091/C-STARTOK-MECH-BEST",
@@ -144,20 +171,25 @@ def weaker_mechanism_than_offered(case: Case, mechanism: str, better: str) -> No
 
 
 def empty_response(case: Case, certainty: i64) -> None:
-    """Start-ok has no response of the security mechanism.
+    """A client sends start-ok with an empty response for a mechanism that requires an initial response.
 
-    Why it matters: there is nothing by which the server could know who the client is.
-    Silent when: the mechanism needs no response at first, as EXTERNAL. Possible for mechanisms that are not
-    known here.
+    Why it matters: The server has nothing with which it could identify the client, and refuses the login.
+    Silent when: the mechanism needs no initial response, for example EXTERNAL. The finding is only possible
+    for mechanisms that amqpscope does not know.
+    How to mend it: Fill the response field with the mechanism's initial response, for PLAIN a zero octet, the
+    user, a zero octet and the password. Check that user and password are configured.
     """
     case.report("amqp091/C-STARTOK-RESPONSE-NOTNULL", "the response in start-ok is empty", certainty)
 
 
 def locale_not_offered(case: Case) -> None:
-    """The client picks a locale that the server did not offer.
+    """A client chooses a locale that the server did not offer.
 
-    Why it matters: the server may refuse it, or answer in another language. RabbitMQ ignores the field.
-    Silent when: start was not captured, or offers none.
+    Why it matters: The server may refuse the connection or send its reply-texts in another language. RabbitMQ
+    ignores the field.
+    Silent when: connection.start was not captured, or connection.start offers no locale.
+    How to mend it: Split the locales of connection.start at the spaces and choose one of them, spelled
+    exactly so. The locale `en_US` must always be among them.
     """
     case.report(
         "amqp091/C-STARTOK-LOCALE-OFFERED",
@@ -167,11 +199,13 @@ def locale_not_offered(case: Case) -> None:
 
 
 def empty_answer_to_a_challenge(case: Case) -> None:
-    """The client's answer to the first challenge is empty.
+    """A client answers the first challenge with an empty response.
 
-    Why it matters: the server has asked for something and is told nothing.
-    Silent when: it is not the first challenge: some mechanisms end with an empty answer; or the mechanism
-    is GSSAPI, where the first may be the last.
+    Why it matters: The server has asked for data in connection.secure and receives none, so the login fails.
+    Silent when: the challenge is not the first one, because some mechanisms end with an empty answer, or the
+    mechanism is GSSAPI, where the first challenge may be the last one.
+    How to mend it: Calculate the answer of the mechanism from the challenge in connection.secure and send it
+    in secure-ok. Check that credentials and the mechanism's implementation are available before start-ok.
     """
     case.report("amqp091/C-SECUREOK-RESPONSE-NOTNULL", "the response in secure-ok is empty")
 
@@ -180,10 +214,13 @@ def empty_answer_to_a_challenge(case: Case) -> None:
 
 
 def odd_capabilities(case: Case, properties: PeerProperties) -> None:
-    """The capabilities that a peer tells of are not a table of booleans.
+    """A peer sends a capabilities property that is not a table of booleans.
 
-    Why it matters: RabbitMQ takes a capability that is not true, of type 't', for one that is not there.
+    Why it matters: RabbitMQ treats a capability as absent unless its value is the boolean true (type 't').
+    Features stay disabled although the peer supports them.
     Silent when: the properties do not decode.
+    How to mend it: Encode capabilities as a nested field table (type 'F') and each of its entries as a
+    boolean (type 't'), instead of strings or integers.
     """
     case.report("amqp091/C-CAP-TABLE", properties.odd_capabilities)
 

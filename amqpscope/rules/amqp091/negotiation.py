@@ -34,19 +34,25 @@ _OUT_OF_STEP: Final = ("", "out of step")
 
 
 def start_not_first(case: Case) -> None:
-    """The server's first frame is not connection.start.
+    """A server's first frame is not connection.start.
 
-    Why it matters: the client cannot know which version and mechanisms it may use; most hang up.
+    Why it matters: The client cannot know which version and mechanisms are available. Most clients close the
+    socket.
     Silent when: octets of either peer were not captured.
+    How to mend it: Send connection.start as the first frame after accepting the client's protocol header. If
+    a proxy stands between the peers, check that it does not insert or drop frames.
     """
     case.report("amqp091/C-START-FIRST", f"the server's first frame is {case.name}, not connection.start")
 
 
 def server_out_of_order(case: Case, name: str) -> None:
-    """The server says a method of the set-up before it is its turn, or twice.
+    """A server sends a method of the connection set-up too early or twice.
 
-    Why it matters: the client is not where the server takes it to be; what was to be agreed is not.
-    Silent when: octets of either peer were not captured, or one of the two was out of order before.
+    Why it matters: The client is in another state than the server assumes. The values that the method should
+    have negotiated are not agreed.
+    Silent when: octets of either peer were not captured, or one of the two peers was out of order before.
+    How to mend it: Drive the set-up by a state machine: start, any number of secure, tune, open-ok. Send
+    start, tune and open-ok once each, and every method only in answer to the client's previous step.
     """
     case.report(
         "amqp091/C-HS-ORDER-SERVER",
@@ -56,11 +62,14 @@ def server_out_of_order(case: Case, name: str) -> None:
 
 
 def client_out_of_order(case: Case, name: str) -> None:
-    """The client says a method of the set-up before it is its turn, or twice.
+    """A client sends a method of the connection set-up too early or twice.
 
-    Why it matters: the server cannot go on; most drop the connection without a word.
-    Silent when: octets of either peer were not captured, or one of the two was out of order before. Tune-ok
-    and open may be said together.
+    Why it matters: The server cannot continue the set-up. Most servers drop the connection without sending
+    connection.close.
+    Silent when: octets of either peer were not captured, or one of the two peers was out of order before. The
+    client may send tune-ok and open together.
+    How to mend it: Drive the set-up by a state machine: wait for start before start-ok, answer each secure
+    with one secure-ok, wait for tune before tune-ok, then send open once.
     """
     case.report(
         "amqp091/C-HS-ORDER-CLIENT",
@@ -70,10 +79,13 @@ def client_out_of_order(case: Case, name: str) -> None:
 
 
 def set_up_again(case: Case, name: str) -> None:
-    """A method of the set-up is said when the connection is open already.
+    """A peer sends a method of the connection set-up on a connection that is already open.
 
-    Why it matters: what was agreed holds till the end; the virtual host cannot be changed.
+    Why it matters: The negotiated values hold until the end of the connection, and the virtual host cannot be
+    changed. The receiver closes the connection with 503.
     Silent when: octets of either peer were not captured.
+    How to mend it: Send set-up methods only before open-ok. To use another virtual host or other tuning
+    values, close the connection and open a new one.
     """
     case.report(
         "amqp091/C-HS-ONCE", f"{name} on a connection that is open", evidence={"connection_state": "OPEN"}
@@ -81,11 +93,15 @@ def set_up_again(case: Case, name: str) -> None:
 
 
 def channel_too_early(case: Case) -> bool:
-    """A frame on a channel before the connection is open: for the client before its open, for the server
+    """A peer sends a frame on a channel before the connection is open: a client before its open, a server
     before its open-ok.
 
-    Why it matters: there are no channels yet; the other peer drops the connection.
-    Silent when: octets of either peer were not captured, or the set-up was out of order before. Told once.
+    Why it matters: No channels exist yet, and the other peer drops the connection.
+    Silent when: octets of either peer were not captured, or the set-up was out of order before. The rule
+    reports once per connection.
+    How to mend it: Send channel.open and everything else on channels only after the client's open, and as a
+    server only after open-ok. Do not hand the connection to application threads before the set-up is
+    complete.
     """
     view = case.view
     if not case.me.whole or _OUT_OF_STEP in case.told or (view.state == "OPENING" and case.me.by_client):
@@ -102,10 +118,13 @@ def channel_too_early(case: Case) -> bool:
 
 
 def secret_at_the_wrong_time(case: Case, why: str) -> None:
-    """The client updates its secret before the connection is open, or again before the answer.
+    """A client sends update-secret before the connection is open, or sends another update-secret before the
+    server has answered the previous one.
 
-    Why it matters: the server drops the connection, or which secret holds is not known.
+    Why it matters: The server drops the connection, or the client cannot know which secret is in force.
     Silent when: octets of either peer were not captured.
+    How to mend it: Send update-secret only on an open connection, and wait for update-secret-ok before
+    sending the next one. Serialize secret renewal if several threads trigger it.
     """
     case.report("amqp091/C-UPDATE-SECRET", f"update-secret {why}")
 

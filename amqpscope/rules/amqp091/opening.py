@@ -58,12 +58,16 @@ def _wrong_revision(protocol: int, major: int, minor: int, revision: int) -> str
 
 
 def wrong_protocol_header(case: Case, wrong: str, spot: FrameRef | None) -> None:
-    """The client's stream does not begin with the protocol header of AMQP 0-9-1, and the server refuses it.
+    """A client does not begin its stream with the protocol header of AMQP 0-9-1, and the server refuses the
+    stream.
 
-    Why it matters: the server cannot know what is spoken, and closes the connection.
-    Silent when: the start of the stream was not captured; the server goes on all the same (a load balancer
-    may have put octets of its own before the header), or has not answered; or the client asks for another
-    version of AMQP, with the header of that, which the server may refuse.
+    Why it matters: The server cannot determine which protocol the client speaks, and closes the connection.
+    Silent when: the start of the stream was not captured, the server continues all the same (a load balancer
+    may have inserted octets of its own before the header), the server has not answered, or the client asks
+    for another version of AMQP with the header of that version, which the server may refuse.
+    How to mend it: Send `AMQP` and the octets 0 0 9 1 as the first eight octets after connecting, or after
+    the TLS handshake. Check that host and port belong to an AMQP 0-9-1 listener, and that both peers agree on
+    TLS.
     """
     if wrong:
         before = case.spot
@@ -74,21 +78,27 @@ def wrong_protocol_header(case: Case, wrong: str, spot: FrameRef | None) -> None
 
 
 def second_protocol_header(case: Case, problem: Problem) -> None:
-    """The client sends a second protocol header, or one behind frames.
+    """A client sends a second protocol header, or sends a protocol header after frames.
 
-    Why it matters: a server reads it as a frame of the type 0x41, and closes with 501, or drops it all.
-    Silent when: octets before it were not captured.
+    Why it matters: The server reads the late protocol header as a frame of type 0x41. The server then closes
+    the connection with 501, or drops the connection.
+    Silent when: octets before the late protocol header were not captured.
+    How to mend it: Write the protocol header once, as the first eight octets of the connection, and only
+    frames after it. To start the handshake again, open a new socket instead of reusing the old one.
     """
     if case.me.by_client:
         proved(case, "amqp091/F-PROTO-HDR-ONCE", problem)
 
 
 def answer_that_is_no_header(case: Case, problem: Problem) -> None:
-    """The server begins its stream with something that is neither a protocol header nor a frame.
+    """A server begins its stream with octets that are neither a protocol header nor a frame.
 
-    Why it matters: a client whose version is refused is to be told which one is spoken.
-    Silent when: the start of the stream was not captured; or it shows itself as another protocol, that of a
-    web server for one: then there is no AMQP to judge.
+    Why it matters: A client whose version is refused must learn which version the server speaks. From these
+    octets the client cannot learn it.
+    Silent when: the start of the stream was not captured, or the stream turns out to be another protocol (for
+    example that of a web server), so that there is no AMQP to judge.
+    How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and
+    the octets 0, 0, 9, 1), then close the socket. Write nothing before the first frame or header.
     """
     if not case.me.by_client:
         proved(case, "amqp091/F-PROTO-REJECT-HDR", problem)
@@ -101,10 +111,14 @@ def judge_answer(case: Case) -> None:
 
 
 def frames_behind_a_refusal(case: Case) -> None:
-    """The server has refused the client's version with a protocol header of its own, and goes on sending.
+    """A server refuses the client's version with a protocol header of its own and then keeps sending.
 
-    Why it matters: there is no version in which the client could read it.
-    Silent when: the header was not captured. The first frame is told of, those after it are not.
+    Why it matters: The peers have agreed on no version, so the client cannot interpret the octets that follow
+    the server's protocol header.
+    Silent when: the server's protocol header was not captured. The rule reports only the first frame after
+    that protocol header.
+    How to mend it: Close the socket as soon as the rejecting protocol header is written and flushed. Do not
+    send connection.start or any other frame on that socket.
     """
     rule = "amqp091/F-PROTO-REJECT-CLOSE"
     if (case.me.peer, rule) not in case.told:

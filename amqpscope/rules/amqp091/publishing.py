@@ -23,10 +23,14 @@ _REPLIES: Final = REPLIES.encode()
 
 
 def odd_delivery_mode(case: Case, value: i64) -> None:
-    """The delivery-mode of a message is neither 1 (transient) nor 2 (persistent).
+    """A client publishes a message whose delivery-mode is neither 1 (transient) nor 2 (persistent).
 
-    Why it matters: RabbitMQ takes all but 2 for transient; others may not.
-    Silent when: what a server delivers is judged: it repeats what was published. Told once a connection.
+    Why it matters: RabbitMQ treats every value other than 2 as transient, so the message may be lost at a
+    restart. Other brokers may treat the value differently.
+    Silent when: a server delivers the message, because a server repeats what was published. The rule reports
+    once per connection.
+    How to mend it: Set delivery-mode to 2 for messages that must survive a broker restart, and to 1 for all
+    others. Leave the property out rather than sending 0.
     """
     case.report_once(
         "amqp091/B-PROP-DELIVERY-MODE", f"delivery-mode is {value}", CERTAIN, {"path": "delivery-mode"}
@@ -34,51 +38,67 @@ def odd_delivery_mode(case: Case, value: i64) -> None:
 
 
 def odd_priority(case: Case, value: i64, certainty: i64) -> None:
-    """The priority of a message is above 9.
+    """A client publishes a message with a priority above 9.
 
-    Why it matters: the specification has ten; what a server makes of more is its own.
-    Silent when: what a server delivers is judged. Only possible at RabbitMQ and LavinMQ, whose queues can
-    have up to 255 (x-max-priority). Told once a connection.
+    Why it matters: The specification defines ten priorities, 0 to 9. Each server decides for itself how it
+    treats a higher value.
+    Silent when: a server delivers the message. The finding is only possible with RabbitMQ and LavinMQ, whose
+    queues can have priorities up to 255 (x-max-priority). The rule reports once per connection.
+    How to mend it: Use priorities from 0 to 9. Only when all brokers are RabbitMQ or LavinMQ, and the queue
+    is declared with a larger x-max-priority, are higher values meaningful.
     """
     case.report_once("amqp091/B-PROP-PRIORITY", f"priority is {value}", certainty, {"path": "priority"})
 
 
 def odd_expiration(case: Case, value: str) -> None:
-    """The expiration of a message is no count of milliseconds.
+    """A client publishes a message whose expiration is not a count of milliseconds.
 
-    Why it matters: RabbitMQ closes the channel.
+    Why it matters: RabbitMQ closes the channel, and the message that carries the property is not accepted.
     Silent when: the server is not RabbitMQ or LavinMQ.
+    How to mend it: Write expiration as a string of decimal digits that gives the time to live in
+    milliseconds, for example `60000`. Leave out units, fractions, minus signs and dates.
     """
     case.report("amqp091/B-PROP-EXPIRATION", f"expiration is {value!r}", evidence={"path": "expiration"})
 
 
 def other_user(case: Case) -> None:
-    """The user-id of a message is not the user that logged in.
+    """A client publishes a message whose user-id is not the user that logged in on the connection.
 
-    Why it matters: receivers take user-id for verified; RabbitMQ closes the channel.
-    Silent when: the login was not captured or names no user (neither PLAIN nor AMQPLAIN), or the server is
-    not RabbitMQ or LavinMQ.
-    Only possible because: Some users may publish for others.
+    Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
+    closes the channel.
+    Silent when: the login was not captured or names no user (the mechanism is neither PLAIN nor AMQPLAIN), or
+    the server is not RabbitMQ or LavinMQ.
+    Only possible because: The server may allow some users to publish under the name of another user.
+    How to mend it: Set user-id to the user name of the connection's login, or leave user-id out. When an
+    application forwards received messages, do not copy their user-id.
     """
     reason = "user-id is not the user of this connection's login"
     case.report("amqp091/B-PROP-USERID", reason, POSSIBLE, {"path": "user-id"})
 
 
 def copies_no_list(case: Case, name: str) -> None:
-    """The header CC or BCC of a message is no array of strings.
+    """A client publishes a message whose header CC or BCC is not an array of strings.
 
-    Why it matters: RabbitMQ closes the channel, or does not send to those that are no strings.
+    Why it matters: RabbitMQ closes the channel, or does not route the message to the entries that are not
+    strings.
     Silent when: the server is not RabbitMQ or LavinMQ.
+    How to mend it: Encode the headers CC and BCC as arrays whose values are long strings, one routing key per
+    value. Use an array for a single routing key, too.
     """
     case.report("amqp091/B-PROP-CC", f"the header {name} is no array of strings", evidence={"path": name})
 
 
 def replies_to_nobody(case: Case) -> None:
-    """A message has the reply-to amq.rabbitmq.reply-to, and its channel has no consumer of that.
+    """A client publishes a message with reply-to `amq.rabbitmq.reply-to` on a channel that has no consumer of
+    `amq.rabbitmq.reply-to`.
 
-    Why it matters: nobody could get the reply; RabbitMQ closes the channel.
-    Silent when: the server is not RabbitMQ or LavinMQ, it has cancelled a consumer of the channel itself, or
-    something before it on the channel was not captured.
+    Why it matters: No consumer could receive the reply to the message. RabbitMQ refuses the message and
+    closes the channel.
+    Silent when: the server is not RabbitMQ or LavinMQ, the server itself has cancelled a consumer of the
+    channel, or something before the message on the channel was not captured.
+    How to mend it: Send basic.consume with no-ack for the queue `amq.rabbitmq.reply-to` before publishing the
+    first request. Publish the requests on the same channel as that consumer; do not spread the two over
+    several channels.
     """
     case.report("amqp091/B-REPLYTO-PUBLISH", f"no consumer of {REPLIES} on this channel")
 
@@ -86,9 +106,12 @@ def replies_to_nobody(case: Case) -> None:
 def return_not_asked_for(case: Case, certainty: i64) -> None:
     """A basic.return comes on a channel on which no message was published with mandatory or immediate.
 
-    Why it matters: the client does not expect it; a message that it takes for delivered is thrown away.
+    Why it matters: The client expects no basic.return there. A message that the client takes for delivered is
+    thrown away.
     Silent when: something before it on the channel was not captured, or more were published so than are kept.
     Possible while a message is under way whose content is not all there, by the size that it tells.
+    How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
+    channel of their basic.publish. Drop unroutable messages without either flag silently.
     """
     case.report("amqp091/B-RETURN-FLAGGED", "no message on this channel waits to be returned", certainty)
 
@@ -96,29 +119,39 @@ def return_not_asked_for(case: Case, certainty: i64) -> None:
 def return_of_another_message(case: Case, reason: str, certainty: i64) -> None:
     """A basic.return is of no message that was published with mandatory or immediate on the channel.
 
-    Why it matters: the client finds out by exchange, routing key and content which of its messages it is.
+    Why it matters: The client identifies the returned message by exchange, routing key and content. If these
+    differ, the client cannot tell which message failed.
     Silent when: something before it on the channel was not captured, or more were published so than are kept.
     Possible while a message is under way whose content is not all there, by the size that it tells.
+    How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
+    content unchanged. Send it on the channel of the basic.publish, once per message.
     """
     case.report("amqp091/B-RETURN-MATCH", reason, certainty)
 
 
 def return_with_odd_code(case: Case, code: i64, certainty: i64) -> None:
-    """The reply-code of a basic.return does not fit how the message was published.
+    """A server sends basic.return with a reply-code that does not fit the flags with which the message was
+    published.
 
-    Why it matters: 312 says that no queue takes the message (mandatory), 313 that no consumer does
-    (immediate); the client acts on it.
-    Silent when: something before it on the channel was not captured. Only possible of codes other than these.
+    Why it matters: Reply-code 312 means that no queue takes the message (mandatory), 313 that no consumer
+    does (immediate). The client acts on the reply-code.
+    Silent when: something before the basic.return on the channel was not captured. The finding is only
+    possible when the reply-code is neither 312 nor 313.
+    How to mend it: Send reply-code 312 only for a message published with mandatory that no queue takes. Send
+    313 only for a message published with immediate that no consumer takes.
     """
     case.report("amqp091/B-RETURN-CODE", f"reply-code {code}", certainty, {"reply_code": int(code)})
 
 
 def return_after_its_ack(case: Case, number: int) -> None:
-    """A basic.return comes after the basic.ack of the message that it returns.
+    """A server sends the basic.return of a message after the basic.ack of the same message.
 
-    Why it matters: with the ack the client has forgotten the message, and takes it for safe.
-    Silent when: something before it on the channel was not captured, or a message of the same exchange,
-    routing key and size is not confirmed.
+    Why it matters: With the basic.ack the client discards the message and takes it for safe. The later
+    basic.return finds no message, so the loss can go unnoticed.
+    Silent when: something before the basic.return on the channel was not captured, or a message with the same
+    exchange, routing key and size is not confirmed.
+    How to mend it: Send basic.return, including its content header and body, before the basic.ack that
+    confirms the same message. Queue both on the channel in this order when routing fails.
     """
     case.report(
         "amqp091/CF-RETURN-FIRST", f"message {number} was acked before", evidence={"delivery_tag": number}

@@ -32,52 +32,64 @@ __all__ = ["judge_deliver", "judge_method"]
 
 
 def bind_of_no_queue(case: Case) -> None:
-    """queue.bind has an empty queue name on a channel where no queue was declared.
+    """A client sends queue.bind with an empty queue name on a channel where no queue was declared.
 
-    Why it matters: the empty name stands for the queue declared last on the channel; there is none, and the
-    broker closes the channel.
+    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
+    there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Name the queue in queue.bind, or declare a queue on the same channel first. A queue that
+    was declared on another channel, or before the channel was reopened, does not count.
     """
     case.report("amqp091/Q-BIND-QKNOWN", _NO_QUEUE, CERTAIN)
 
 
 def unbind_of_no_queue(case: Case) -> None:
-    """queue.unbind has an empty queue name on a channel where no queue was declared.
+    """A client sends queue.unbind with an empty queue name on a channel where no queue was declared.
 
-    Why it matters: the empty name stands for the queue declared last on the channel; there is none, and the
-    broker closes the channel.
+    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
+    there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Name the queue in queue.unbind, or declare a queue on the same channel first. A queue that
+    was declared on another channel, or before the channel was reopened, does not count.
     """
     case.report("amqp091/Q-UNBIND-QKNOWN", _NO_QUEUE, CERTAIN)
 
 
 def purge_of_no_queue(case: Case) -> None:
-    """queue.purge has an empty queue name on a channel where no queue was declared.
+    """A client sends queue.purge with an empty queue name on a channel where no queue was declared.
 
-    Why it matters: the empty name stands for the queue declared last on the channel; there is none, and the
-    broker closes the channel.
+    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
+    there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Name the queue in queue.purge, or declare a queue on the same channel first. A queue that
+    was declared on another channel, or before the channel was reopened, does not count.
     """
     case.report("amqp091/Q-PURGE-QKNOWN", _NO_QUEUE, CERTAIN)
 
 
 def delete_of_no_queue(case: Case) -> None:
-    """queue.delete has an empty queue name on a channel where no queue was declared.
+    """A client sends queue.delete with an empty queue name on a channel where no queue was declared.
 
-    Why it matters: the empty name stands for the queue declared last on the channel; there is none, and the
-    broker closes the channel.
+    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
+    there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Name the queue in queue.delete, or declare a queue on the same channel first. A queue that
+    was declared on another channel, or before the channel was reopened, does not count.
     """
     case.report("amqp091/Q-DELETE-QKNOWN", _NO_QUEUE, CERTAIN)
 
 
 def passive_declaration_of_no_queue(case: Case) -> None:
-    """A passive queue.declare has an empty queue name on a channel where no queue was declared.
+    """A client sends a passive queue.declare with an empty queue name on a channel where no queue was
+    declared.
 
-    Why it matters: it asks whether a queue exists, and says not which.
-    Silent when: octets since the channel was opened were not captured. What the other methods with an empty
-    name break has rules of its own.
-    Only possible because: A broker may make a queue all the same.
+    Why it matters: The passive queue.declare asks whether a queue exists, but does not say which queue. The
+    broker cannot give a useful answer.
+    Silent when: octets since the channel was opened were not captured. Other rules, such as
+    amqp091/Q-BIND-QKNOWN, report other methods with an empty queue name.
+    Only possible because: A broker may create a queue despite the passive request.
+    How to mend it: Put the name of the queue into a passive queue.declare. To have the broker make up a name,
+    send queue.declare with an empty name and without passive.
     """
     case.report("amqp091/Q-CURRENT-DOMAIN", _NO_QUEUE, POSSIBLE)
 
@@ -89,11 +101,15 @@ _NO_QUEUE: Final = "the queue name is empty, and no queue was declared on this c
 
 
 def name_of_odd_characters(case: Case, character: str) -> None:
-    """The name of a queue has a character that is no letter, digit, hyphen, underscore, period or colon.
+    """A client declares a queue whose name contains a character that is not a letter, digit, hyphen,
+    underscore, period or colon.
 
-    Why it matters: another broker may refuse the name with 406. RabbitMQ and others take any name.
-    Silent when: the same was told of the connection before, or the name begins with `amq.`, as those that
-    brokers make up.
+    Why it matters: Another broker may refuse the name with 406, so the application is not portable. RabbitMQ
+    and others accept any name.
+    Silent when: the same was already reported on the connection, or the name begins with `amq.`, as names
+    made up by brokers do.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
+    slashes and other characters when a queue name is built from other data.
     """
     case.report_once(
         "amqp091/Q-DECL-SYNTAX",
@@ -104,10 +120,13 @@ def name_of_odd_characters(case: Case, character: str) -> None:
 
 
 def no_name_made_up(case: Case, request: Request) -> None:
-    """queue.declare-ok gives no name to a queue that was declared without one.
+    """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
 
-    Why it matters: the client cannot name the queue that it has just made.
-    Silent when: the request was not captured.
+    Why it matters: The client does not learn the name of the new queue, so the client cannot name that queue
+    in later methods or to other clients.
+    Silent when: the queue.declare was not captured.
+    How to mend it: Generate a unique queue name whenever queue.declare has an empty name, create the queue
+    under it, and return that name in queue.declare-ok.
     """
     case.report(
         "amqp091/Q-DECL-GENNAME",
@@ -119,11 +138,14 @@ def no_name_made_up(case: Case, request: Request) -> None:
 
 
 def another_name_declared(case: Case, request: Request, name: str) -> None:
-    """queue.declare-ok names another queue than was declared.
+    """A server names another queue in queue.declare-ok than the client declared.
 
-    Why it matters: the client goes on with a queue that is not the one it asked for.
-    Silent when: the request was not captured, or the name is that of another declaration that is not
-    answered yet; line breaks in a name, which brokers drop, are not compared.
+    Why it matters: The client goes on with a queue that it did not ask for, and may consume or delete the
+    messages of that queue.
+    Silent when: the queue.declare was not captured, or the name belongs to another queue.declare that is not
+    answered yet. Line breaks in a name, which brokers drop, are not compared.
+    How to mend it: Return in queue.declare-ok exactly the queue name from the queue.declare that it answers.
+    Send the answers on a channel in the order of the requests, so that names do not get mixed up.
     """
     case.report(
         "amqp091/Q-DECLOK-NAME",
@@ -136,10 +158,13 @@ def another_name_declared(case: Case, request: Request, name: str) -> None:
 
 
 def new_queue_not_empty(case: Case, request: Request, count: int) -> None:
-    """queue.declare-ok says that a queue whose name was just made up has messages in it.
+    """A server reports messages in queue.declare-ok for a queue whose name it has just made up.
 
-    Why it matters: nobody can have published to it; the name is not new, or the count is wrong.
-    Silent when: the request was not captured.
+    Why it matters: No client can have published to the queue yet. Either the name is not new, so clients
+    share a queue unintentionally, or message-count is wrong.
+    Silent when: the queue.declare was not captured.
+    How to mend it: Check that every generated queue name is unique and not the name of an existing queue.
+    Report message-count 0 in queue.declare-ok for a queue that was created just now.
     """
     case.report(
         "amqp091/Q-DECLOK-EMPTY",
@@ -154,10 +179,13 @@ def new_queue_not_empty(case: Case, request: Request, count: int) -> None:
 
 
 def deleted_although_not_empty(case: Case, request: Request, count: int) -> None:
-    """A queue is deleted with if-empty, and had messages.
+    """A server deletes a queue that holds messages although queue.delete set if-empty.
 
-    Why it matters: the messages are lost, which the client had asked not to happen.
-    Silent when: the request was not captured.
+    Why it matters: The messages in the queue are lost, although the client asked the server not to delete a
+    queue that holds messages.
+    Silent when: the queue.delete was not captured.
+    How to mend it: Check the number of messages when queue.delete sets if-empty, in the same step as the
+    deletion. If the queue holds messages, keep the queue and close the channel with 406.
     """
     case.report(
         "amqp091/Q-DELETE-NOTEMPTY",
@@ -169,11 +197,16 @@ def deleted_although_not_empty(case: Case, request: Request, count: int) -> None
 
 
 def deleted_although_in_use(case: Case, request: Request, tag: str) -> None:
-    """A queue is deleted with if-unused, and the channel has a consumer of it.
+    """A server deletes a queue although queue.delete set if-unused and the channel has a consumer of the
+    queue.
 
-    Why it matters: the consumer ends without having been cancelled.
-    Silent when: the consumer is on another channel, or the request was not captured.
-    Only possible because: The queue may have been deleted and made again by others meanwhile.
+    Why it matters: The consumer ends without having been cancelled. The application behind the consumer gets
+    no further messages.
+    Silent when: the consumer is on another channel, or the queue.delete was not captured.
+    Only possible because: Other clients may have deleted the queue and declared it again in the meantime,
+    which would have ended the consumer.
+    How to mend it: Count the consumers of the queue when queue.delete sets if-unused, in the same step as the
+    deletion. If the queue has a consumer, keep the queue and close the channel with 406.
     """
     case.report(
         "amqp091/Q-DELETE-INUSE",
@@ -185,11 +218,15 @@ def deleted_although_in_use(case: Case, request: Request, tag: str) -> None:
 
 
 def delivery_of_a_deleted_queue(case: Case, tag: str) -> None:
-    """A consumer gets a delivery after queue.delete-ok of its queue on the same channel.
+    """A server sends basic.deliver to a consumer after queue.delete-ok for the queue of that consumer on the
+    same channel.
 
-    Why it matters: with the queue its consumers are gone, and the client has let go of them.
-    Silent when: the queue was deleted by way of another channel, or octets since the channel was opened
-    were not captured.
+    Why it matters: Deleting a queue ends its consumers, so the client has already discarded the consumer. The
+    client may drop the message or fail.
+    Silent when: the queue was deleted through another channel, or octets since the channel was opened were
+    not captured.
+    How to mend it: Stop all consumers of the queue before sending queue.delete-ok. Discard deliveries that
+    are still waiting in the channel's output buffer, or send them before queue.delete-ok.
     """
     case.report(
         "amqp091/Q-DELETE-CONSUMERS",
@@ -253,11 +290,14 @@ _MOST_ARGUMENTS: Final = 64
 
 
 def odd_argument(case: Case, name: str, why: str) -> None:
-    """An argument of queue.declare is not of the type or in the range that RabbitMQ wants of it.
+    """A client sends queue.declare with an argument whose type or range RabbitMQ does not accept.
 
-    Why it matters: RabbitMQ closes the channel with 406. Often a number is written as a string.
-    Silent when: the server does not say that it is RabbitMQ, the declaration is passive, or the argument is
+    Why it matters: RabbitMQ closes the channel with 406 and does not create the queue. Often the client sends
+    a number as a string.
+    Silent when: the server does not say that it is RabbitMQ, the queue.declare is passive, or the argument is
     unknown.
+    How to mend it: Send the arguments of queue.declare with RabbitMQ's types: x-message-ttl, x-max-length and
+    x-expires as integers, never as strings. x-expires must be above 0, x-max-priority at most 255.
     """
     case.report(
         "amqp091/Q-XARGS",

@@ -91,11 +91,14 @@ def _report(case: Case, rule: str, code: int, due: str, certainty: int) -> None:
 
 
 def close_behind_a_fatal_frame(case: Case, code: int) -> None:
-    """A peer sends connection.close after a frame of an unknown type, or one with a wrong end.
+    """A peer sends connection.close after it received a frame of an unknown type or with a wrong end octet.
 
-    Why it matters: hardly. By the specification it drops the connection without a word; RabbitMQ, LavinMQ and
-    others say what is wrong with 501 first, which helps more.
-    Silent when: it may not have received the frame; or octets of the other peer's were not captured.
+    Why it matters: This rarely matters. The specification wants the connection dropped without sending;
+    RabbitMQ, LavinMQ and others first send connection.close with 501, which helps more.
+    Silent when: the peer may not have received the faulty frame, or octets of the other peer's stream were
+    not captured.
+    How to mend it: Close the socket without sending anything, if strict conformance is required. Otherwise
+    keep connection.close with 501, and mend the peer that sent the malformed frame.
     """
     _report(case, "amqp091/F-FATAL-SILENT", code, "to drop it without a word", CERTAIN)
 
@@ -103,45 +106,56 @@ def close_behind_a_fatal_frame(case: Case, code: int) -> None:
 def too_large_frame_not_refused(case: Case, code: int) -> None:
     """A peer does not answer a frame that is too large with connection.close and 501.
 
-    Why it matters: who sends such frames may not learn of it here, and fail elsewhere.
-    Silent when: it may not have received the frame, or goes on without an answer to what came behind; or
-    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
-    reason.
+    Why it matters: The sender of such frames does not learn of its fault here, and may fail with another
+    receiver.
+    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
+    after the frame; or octets of the other peer's stream were not captured. The finding is only possible when
+    the peer closes with another code, perhaps for another reason.
+    How to mend it: Compare the size of every received frame, header and end octet included, with the
+    negotiated frame-max. If the frame is larger, send connection.close with 501.
     """
     _report(case, "amqp091/F-FRAME-SIZE-REACT", code, "501", POSSIBLE if code else CERTAIN)
 
 
 def wrong_channel_not_refused(case: Case, code: int) -> None:
-    """A peer does not answer a heartbeat or connection method off channel 0 with connection.close and 503.
+    """A peer does not answer a heartbeat frame or a connection method on a channel other than 0 with
+    connection.close and 503.
 
-    Why it matters: hardly. The specification names 501 for it in another place, RabbitMQ closes with 505.
-    Silent when: it may not have received the frame, or goes on without an answer to what came behind; or
-    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
-    reason.
+    Why it matters: This rarely matters. The specification names 501 for the same fault in another place, and
+    RabbitMQ closes with 505.
+    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
+    after the frame; or octets of the other peer's stream were not captured. The finding is only possible when
+    the peer closes with another code, perhaps for another reason.
+    How to mend it: Check the channel number of every received heartbeat frame and connection method. If the
+    channel number is not 0, send connection.close with 503.
     """
     _report(case, "amqp091/F-CH0-REACT", code, "503", POSSIBLE if code else CERTAIN)
 
 
 def wrong_content_not_refused(case: Case, code: int) -> None:
-    """A peer does not answer content that is out of order with connection.close and 505.
+    """A peer does not answer content frames that are out of order with connection.close and 505.
 
-    Why it matters: who sends it may take a broken message for a sound one. RabbitMQ closes with 501 in some
-    cases.
-    Silent when: it may not have received the frame, or goes on without an answer to what came behind; or
-    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
-    reason.
+    Why it matters: The sender does not learn of its fault, and may take a broken message for a sound one.
+    RabbitMQ closes with 501 in some cases.
+    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
+    after the frame; or octets of the other peer's stream were not captured. The finding is only possible when
+    the peer closes with another code, perhaps for another reason.
+    How to mend it: Track per channel which frame is due: method, content header or content body, and how much
+    body is missing. If another frame comes, send connection.close with 505.
     """
     _report(case, "amqp091/F-CONTENT-REACT", code, "505", POSSIBLE if code else CERTAIN)
 
 
 def odd_name_not_refused(case: Case, code: int) -> None:
-    """A server takes a field table with a name that begins with neither a letter nor '$' or '#'.
+    """A server does not refuse a field table with a name that begins with neither a letter nor '$' or '#'.
 
-    Why it matters: hardly. It is to refuse it with 503 (or 502, the text has the name of one and the number
-    of the other); RabbitMQ says that it does not look, nor is any broker known to.
-    Silent when: it may not have received the table, or goes on without an answer to what came behind; or
-    octets of the other peer's were not captured. Possible when it closes with another code, maybe for another
-    reason.
+    Why it matters: This rarely matters: RabbitMQ says that it does not check, and no broker is known to. The
+    specification wants 503 (syntax error), although syntax-error has the number 502.
+    Silent when: the server may not have received the field table; the server goes on, but answers nothing
+    that came after the field table; or octets of the client's stream were not captured. The finding is only
+    possible when the server closes with another code, perhaps for another reason.
+    How to mend it: Check the first character of every field name in a received table, if strict conformance
+    is required, and send connection.close with 503 or 502. Otherwise leave the server as it is.
     """
     _report(case, "amqp091/T-TABLE-NAME-REACT", code, "502 or 503", POSSIBLE if code else CERTAIN)
 

@@ -83,32 +83,43 @@ def _complain(case: Case, rule: str, refusal: Refusal, what: str) -> None:
 
 
 def reserved_queue_declared(case: Case, refusal: Refusal) -> None:
-    """A queue is declared whose name begins with `amq.`, and which does not exist.
+    """A client declares a queue that does not exist and whose name begins with `amq.`.
 
-    Why it matters: these names are the broker's. Often a name that it made up is declared again after the
-    connection was lost, and the queue with it.
-    Silent when: the server does not refuse it with 403, or the declaration is passive.
-    Only possible because: The user may lack a permission.
+    Why it matters: Such names are reserved for the broker. Often a client declares a broker-made name again
+    after the connection, and with it the queue, was lost.
+    Silent when: the server does not refuse the queue.declare with 403, or the queue.declare is passive.
+    Only possible because: The server may instead have refused the request because the user lacks a
+    permission.
+    How to mend it: Declare the queue with an empty name after each reconnect, and use the new name from
+    queue.declare-ok. Choose names without the prefix `amq.` for all other queues.
     """
     _blame(case, "amqp091/Q-DECL-RESERVED", refusal, "names a queue of the broker's")
 
 
 def reserved_exchange_declared(case: Case, refusal: Refusal) -> None:
-    """An exchange is declared whose name begins with `amq.`, and which does not exist.
+    """A client declares an exchange that does not exist and whose name begins with `amq.`.
 
-    Why it matters: these names are the broker's.
-    Silent when: the server does not refuse it with 403, or the declaration is passive.
-    Only possible because: The user may lack a permission.
+    Why it matters: Such names are reserved for the broker. The server refuses the exchange.declare, so the
+    exchange does not exist afterwards.
+    Silent when: the server does not refuse the exchange.declare with 403, or the exchange.declare is passive.
+    Only possible because: The server may instead have refused the request because the user lacks a
+    permission.
+    How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
+    such as amq.topic, check its spelling and do not declare it, or declare it passively.
     """
     _blame(case, "amqp091/X-DECL-RESERVED", refusal, "names an exchange of the broker's")
 
 
 def type_not_supported(case: Case, refusal: Refusal) -> None:
-    """An exchange is declared of a type that the server does not have.
+    """A client declares an exchange of a type that the server does not support.
 
-    Why it matters: mostly a plugin is missing; the broker refuses it, by the specification with 503.
-    Silent when: the server does not say so, or the type is no extension.
-    Only possible because: Only its close tells.
+    Why it matters: The server does not create the exchange; the specification names 503 for the refusal.
+    Mostly a plugin is missing on the server.
+    Silent when: the server does not say that the type is the reason, or the type is not an extension (its
+    name does not begin with `x-`).
+    Only possible because: Only the server's close indicates that the server does not support the type.
+    How to mend it: Install and enable the plugin that provides the exchange type on every node of the broker.
+    Otherwise declare the exchange with type direct, fanout, topic or headers.
     """
     _blame(case, "amqp091/X-DECL-TYPE-SUPPORT", refusal, f"wants the type {refusal.request.other!a}")
 
@@ -119,62 +130,80 @@ def type_not_supported(case: Case, refusal: Refusal) -> None:
 def default_exchange_missing(case: Case, refusal: Refusal) -> None:
     """A server says that the default exchange does not exist.
 
-    Why it matters: all publishes to queues by their names go by it.
-    Silent when: the close does not speak of an exchange.
-    Only possible because: It may mean something else.
+    Why it matters: Every message that is published to a queue by the queue's name goes through the default
+    exchange. Without it such messages get lost.
+    Silent when: the server's close does not mention an exchange.
+    Only possible because: The server's close may mean something else.
+    How to mend it: Provide the nameless direct exchange in every virtual host, and bind every queue to it
+    under the queue's name. Do not look up the empty exchange name among declared exchanges.
     """
     _complain(case, "amqp091/X-DEFAULT-EXISTS", refusal, "but every virtual host has the default exchange")
 
 
 def required_type_missing(case: Case, refusal: Refusal) -> None:
-    """A server refuses an exchange of the type direct or fanout.
+    """A server refuses to declare an exchange of the type direct or fanout.
 
-    Why it matters: these two every server has.
-    Silent when: the close does not speak of the type.
-    Only possible because: It may mean something else.
+    Why it matters: Every server must offer these two types. Clients rely on them and cannot set up their
+    routing without them.
+    Silent when: the server's close does not mention the type.
+    Only possible because: The server's close may mean something else.
+    How to mend it: Implement the exchange types direct and fanout, and accept exactly these names in the type
+    field of exchange.declare.
     """
     _complain(case, "amqp091/X-TYPES-REQUIRED", refusal, "but every server has the types direct and fanout")
 
 
 def recommended_type_missing(case: Case, refusal: Refusal) -> None:
-    """A server refuses an exchange of the type topic or headers.
+    """A server refuses to declare an exchange of the type topic or headers.
 
-    Why it matters: servers should have them, and clients count on that.
-    Silent when: the close does not speak of the type.
-    Only possible because: It may mean something else.
+    Why it matters: Servers should offer these two types, and clients count on them. Applications that use
+    such exchanges cannot run with this server.
+    Silent when: the server's close does not mention the type.
+    Only possible because: The server's close may mean something else.
+    How to mend it: Implement the exchange types topic and headers, and accept these names in the type field
+    of exchange.declare. Clients that must run with this server can use direct or fanout.
     """
     _complain(case, "amqp091/X-TYPES-RECOMMENDED", refusal, "but servers should have topic and headers")
 
 
 def durability_refused_of_exchange(case: Case, refusal: Refusal) -> None:
-    """A server says that it does not implement what exchange.declare asks for: a durable exchange, or one
-    that is not.
+    """A server answers exchange.declare with 540 (not implemented), although both durable and transient
+    exchanges must be possible.
 
-    Why it matters: both have to be there.
+    Why it matters: A server must offer both kinds of exchange. Clients that need the refused kind cannot set
+    up their routing.
     Silent when: the reply-code is not 540.
-    Only possible because: The close may mean something else.
+    Only possible because: The server's close may mean something else.
+    How to mend it: Implement exchange.declare with durable set and with durable not set. Keep durable
+    exchanges across a restart, and do not refuse transient exchanges.
     """
     _complain(case, "amqp091/X-DECL-DURABLE", refusal, "but exchanges of both kinds are to be had")
 
 
 def durability_refused_of_queue(case: Case, refusal: Refusal) -> None:
-    """A server says that it does not implement what queue.declare asks for: a durable queue, or one that is
-    not.
+    """A server answers queue.declare as not implemented, although both durable and transient queues must be
+    possible.
 
-    Why it matters: both have to be there. New releases of RabbitMQ refuse transient queues that are not
-    exclusive.
-    Silent when: the reply-code is neither 540 nor, with a word about transient queues, 541.
-    Only possible because: The close may mean something else.
+    Why it matters: A server must offer both kinds of queue. New releases of RabbitMQ refuse transient queues
+    that are not exclusive.
+    Silent when: the reply-code is not 540, and is not 541 with a mention of transient queues in the
+    reply-text either.
+    Only possible because: The server's close may mean something else.
+    How to mend it: Accept queue.declare both with and without durable. Until the server does, clients declare
+    queues as durable, or make transient queues exclusive.
     """
     _complain(case, "amqp091/Q-DECL-DURABLE", refusal, "but durable and transient queues are both to be had")
 
 
 def exclusive_queue_refused(case: Case, refusal: Refusal) -> None:
-    """A server says that it does not implement what queue.declare asks for: an exclusive queue.
+    """A server answers queue.declare of an exclusive queue with 540 (not implemented).
 
-    Why it matters: exclusive and shared queues have both to be there.
+    Why it matters: A server must offer both exclusive and shared queues. Clients that need a private queue,
+    for example for replies, cannot get one.
     Silent when: the reply-code is not 540.
-    Only possible because: The close may mean something else.
+    Only possible because: The server's close may mean something else.
+    How to mend it: Accept queue.declare both with and without exclusive. Restrict an exclusive queue to the
+    connection that declared it, and delete the queue when this connection ends.
     """
     _complain(case, "amqp091/Q-DECL-EXCLUSIVE", refusal, "but exclusive and shared queues are both to be had")
 
@@ -182,9 +211,11 @@ def exclusive_queue_refused(case: Case, refusal: Refusal) -> None:
 def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
     """A server refuses queue.bind to the default exchange.
 
-    Why it matters: by the specification the empty name stands for the default exchange; RabbitMQ's errata
-    has it refused, and so do the brokers. Clients avoid it: queues are bound to it anyway.
-    Silent when: the same was told of the connection before, or the reply-code is not 403.
+    Why it matters: The specification lets the empty name stand for the default exchange; brokers refuse it,
+    as RabbitMQ's errata say. Clients must do without this queue.bind.
+    Silent when: the same was already reported on the connection, or the reply-code is not 403.
+    How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. On the
+    client's side, drop this queue.bind: every queue is bound to the default exchange under its name anyway.
     """
     case.report_once(
         "amqp091/Q-BIND-DEFAULT-X",
@@ -198,21 +229,25 @@ def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
 def default_exchange_not_unbound(case: Case, refusal: Refusal) -> None:
     """A server refuses queue.unbind from the default exchange.
 
-    Why it matters: by the specification the empty name stands for the default exchange; RabbitMQ's errata
-    has it refused, and so do the brokers.
+    Why it matters: The specification lets the empty name stand for the default exchange; brokers refuse it,
+    as RabbitMQ's errata say. A client that sends it loses its channel or connection.
     Silent when: the reply-code is not 403.
-    Only possible because: The user may lack a permission.
+    Only possible because: The server may have refused the request because the user lacks a permission.
+    How to mend it: Accept an empty exchange name in queue.unbind, if strict conformance is required. On the
+    client's side, do not send queue.unbind for the default exchange.
     """
     _complain(case, "amqp091/Q-UNBIND-DEFAULT-X", refusal, "but the empty name means the default exchange")
 
 
 def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
-    """A server closes only the channel because of queue.unbind.
+    """A server closes only the channel because of a failed queue.unbind.
 
-    Why it matters: one rule of the specification wants the connection closed, others name a code of
-    channels; brokers close the channel.
-    Silent when: the same was told of the connection before, or the reply-code is 404, which other rules of
-    the method ask for.
+    Why it matters: One rule of the specification wants the connection closed, while others name a channel
+    code. Brokers close the channel, so clients must expect either.
+    Silent when: the same was already reported on the connection, or the reply-code is 404, which other rules
+    of queue.unbind demand.
+    How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required.
+    Otherwise keep channel.close as other brokers do, and let clients handle both.
     """
     case.report_once(
         "amqp091/Q-UNBIND-FAIL-CONN",
@@ -224,11 +259,13 @@ def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
 
 
 def passive_without_wait_of_exchange(case: Case, refusal: Refusal) -> None:
-    """A passive exchange.declare with no-wait is refused.
+    """A server refuses a passive exchange.declare that sets no-wait.
 
-    Why it matters: by the specification it does nothing at all; RabbitMQ closes the channel if there is no
-    such exchange, so that the client can learn it.
-    Silent when: the same was told of the connection before.
+    Why it matters: By the specification this request does nothing. RabbitMQ closes the channel if the
+    exchange does not exist, so that the client can learn it.
+    Silent when: the same was already reported on the connection.
+    How to mend it: Ignore a passive exchange.declare that sets no-wait. On the client's side, do not combine
+    the two flags: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
     """
     case.report_once(
         "amqp091/X-DECL-PASSIVE-NOWAIT",
@@ -240,11 +277,13 @@ def passive_without_wait_of_exchange(case: Case, refusal: Refusal) -> None:
 
 
 def passive_without_wait_of_queue(case: Case, refusal: Refusal) -> None:
-    """A passive queue.declare with no-wait is refused.
+    """A server refuses a passive queue.declare that sets no-wait.
 
-    Why it matters: by the specification it does nothing at all; RabbitMQ closes the channel if there is no
-    such queue, so that the client can learn it.
-    Silent when: the same was told of the connection before.
+    Why it matters: By the specification this request does nothing. RabbitMQ closes the channel if the queue
+    does not exist, so that the client can learn it.
+    Silent when: the same was already reported on the connection.
+    How to mend it: Ignore a passive queue.declare that sets no-wait. On the client's side, do not combine the
+    two flags: send the passive queue.declare without no-wait and wait for queue.declare-ok.
     """
     case.report_once(
         "amqp091/Q-DECL-PASSIVE-NOWAIT",

@@ -24,13 +24,17 @@ __all__ = [
 def publish_to_no_exchange(
     case: Case, channel: Channel, exchange: str, publish: tuple[int, int, int]
 ) -> None:
-    """A message is published to an exchange that does not exist.
+    """A client publishes a message to an exchange that does not exist.
 
-    Why it matters: the server closes the channel with 404; what was published behind it is lost, too.
-    Silent when: the server's close does not name basic.publish, or tells of another exchange than messages
-    were published to of late.
-    Only possible because: Which of several messages it was the close does not tell; the first of late is
-    shown that the server can have read and has not shown to have taken.
+    Why it matters: The server closes the channel with 404. Everything that was published on the channel after
+    this message is lost, too.
+    Silent when: the server's close does not name basic.publish, or names another exchange than those to which
+    messages were recently published.
+    Only possible because: The server's close does not say which of several messages it refuses. The finding
+    shows the first recent message that the server can have read and has not shown to have accepted.
+    How to mend it: Declare the exchange before publishing to it, in the same virtual host, and wait for
+    exchange.declare-ok. Check the exchange name in basic.publish for misspellings and for an exchange that
+    was deleted.
     """
     end, packet, time = publish
     record = case.record
@@ -48,11 +52,15 @@ def publish_to_no_exchange(
 
 
 def default_exchange_refused(case: Case) -> None:
-    """A server says that the exchange of a message does not exist, and it was the default one.
+    """A server says that the exchange of a message does not exist, although the message was published to the
+    default exchange.
 
-    Why it matters: an empty name stands for the exchange that each server has and each queue is bound to.
-    Silent when: something before it on the channel was not captured, or a message was published there to an
-    exchange with a name.
+    Why it matters: An empty exchange name stands for the default exchange, which every server has and to
+    which every queue is bound. Without it, clients cannot publish to a queue by its name.
+    Silent when: something before the close on the channel was not captured, or a message was published on the
+    channel to an exchange with a name.
+    How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
+    name equals the routing key. Do not look up the empty name among declared exchanges.
     """
     case.report(
         "amqp091/B-PUBLISH-DEFAULT-X", "404 for basic.publish, all on this channel to the default exchange"
@@ -62,17 +70,24 @@ def default_exchange_refused(case: Case) -> None:
 def immediate_refused(case: Case) -> None:
     """A server closes the connection because of a message that was published with immediate.
 
-    Why it matters: it is to deliver it at once or to return it; RabbitMQ does neither since its version 3.0.
-    Silent when: no message with immediate is known.
+    Why it matters: The server should deliver the message at once or return it; RabbitMQ has done neither
+    since version 3.0. The client loses its whole connection.
+    Silent when: amqpscope knows of no message that was published with immediate.
+    How to mend it: Implement immediate: deliver the message at once, or send basic.return with 313. On the
+    client's side, publish to RabbitMQ without immediate, for example with expiration `0` instead.
     """
     case.report("amqp091/B-IMMEDIATE", "540 for basic.publish with immediate")
 
 
 def bad_ack_refused_late(case: Case, packet: i64) -> None:
-    """In a transaction a server refuses an acknowledgement of an unknown delivery only when it commits.
+    """A server refuses an acknowledgement of an unknown delivery in a transaction only at tx.commit.
 
-    Why it matters: the check is to be made at once; the client has gone on, and loses all of the transaction.
-    Silent when: something before it on the channel was not captured, or the close does not name tx.commit.
+    Why it matters: The server must check the acknowledgement at once. The client has gone on in the meantime,
+    and loses the whole transaction.
+    Silent when: something before the close on the channel was not captured, or the close does not name
+    tx.commit.
+    How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional channel.
+    If the delivery-tag is unknown, send channel.close with 406 then, and do not wait for tx.commit.
     """
     case.report(
         "amqp091/B-ACK-TX-IMMEDIATE",
@@ -82,11 +97,14 @@ def bad_ack_refused_late(case: Case, packet: i64) -> None:
 
 
 def bad_ack_taken(case: Case, packet: i64) -> None:
-    """A server commits a transaction with an acknowledgement of an unknown delivery.
+    """A server commits a transaction that contains an acknowledgement of an unknown delivery.
 
-    Why it matters: the client is never told that it has lost count of its deliveries. Some servers document
-    that they do not look.
-    Silent when: something before it on the channel was not captured. Told once a connection.
+    Why it matters: The client never learns that it has lost count of its deliveries. Some servers document
+    that they do not check.
+    Silent when: something before the tx.commit-ok on the channel was not captured. The rule reports once per
+    connection.
+    How to mend it: Check the delivery-tag of every acknowledgement in a transaction against the
+    unacknowledged deliveries of the channel. If the delivery-tag is unknown, send channel.close with 406.
     """
     case.report_once(
         "amqp091/B-ACK-VALIDATE",
@@ -98,10 +116,13 @@ def bad_ack_taken(case: Case, packet: i64) -> None:
 
 
 def recover_not_answered(case: Case, request: Request) -> None:
-    """A server ends a channel in good order and has not answered a basic.recover.
+    """A server completes the close of a channel without having answered a basic.recover on the channel.
 
-    Why it matters: a client that waits for recover-ok waits for ever.
+    Why it matters: A client that waits for basic.recover-ok waits forever, or until its own timeout ends the
+    channel.
     Silent when: the server closes the channel, or octets since the channel was opened were not captured.
+    How to mend it: Send basic.recover-ok for every basic.recover, and before the channel.close-ok of the same
+    channel. Only basic.recover-async has no answer.
     """
     case.report(
         "amqp091/B-RECOVER-REPLY",

@@ -21,11 +21,13 @@ _OF_THE_QUEUE: Final = ("basic.consume", "basic.cancel", "tx.commit")
 
 
 def answer_to_nothing(case: Case) -> None:
-    """An answer is sent that no request waits for.
+    """A peer sends a reply method although no request waits for it.
 
-    Why it matters: it is taken for the answer to the next request of its kind, and all that follow are one
-    off; or the connection is closed with 503.
+    Why it matters: The receiver takes it as the reply to its next request of that kind, so all later replies
+    are off by one; or the receiver closes the connection with 503.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Send each reply method exactly once, and only for a request of the same channel that is
+    still unanswered. Applications must not let several threads use one channel at the same time.
     """
     case.report(
         "amqp091/CH-SYNC-UNSOLICITED",
@@ -36,11 +38,13 @@ def answer_to_nothing(case: Case) -> None:
 
 
 def answer_not_wanted(case: Case) -> None:
-    """A request that was said with no-wait is answered.
+    """A server answers a request that set no-wait.
 
-    Why it matters: the client does not expect the answer and takes it for one to its next request of the
-    kind.
+    Why it matters: The client does not expect the reply, and takes the reply as the answer to its next
+    request of the same kind.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Check the no-wait bit before sending a reply method. If the bit is set, carry out the
+    request and send no reply; report a failure with channel.close or connection.close.
     """
     case.report(
         "amqp091/CH-NOWAIT-SILENT",
@@ -51,11 +55,13 @@ def answer_not_wanted(case: Case) -> None:
 
 
 def answer_out_of_turn(case: Case, earlier: Request) -> None:
-    """A request is answered before one that came earlier on the channel.
+    """A peer answers a request before it has answered an earlier request on the same channel.
 
-    Why it matters: a client that only counts its requests gives the answer to the wrong one. Brokers whose
-    queues answer by themselves let basic.consume-ok and basic.cancel-ok be overtaken.
+    Why it matters: A client that only counts its requests matches replies wrongly. Brokers whose queues
+    answer by themselves let other replies overtake basic.consume-ok and basic.cancel-ok.
     Silent when: octets since the channel was opened were not captured.
+    How to mend it: Send the replies on a channel in the order of their requests. On the client's side, match
+    a reply to its request by method and by consumer-tag or queue name, not only by order.
     """
     case.report_once(
         "amqp091/CH-SYNC-ORDER",
@@ -67,12 +73,14 @@ def answer_out_of_turn(case: Case, earlier: Request) -> None:
 
 
 def request_not_waited_for(case: Case, request: Request) -> None:
-    """A client makes its next request on a channel before the one before it was answered.
+    """A client sends its next request on a channel before the previous request was answered.
 
-    Why it matters: if the request fails the channel is closed, and what was said behind it is lost without a
-    word. The specification recommends to wait, and allows not to.
-    Silent when: octets since the channel was opened were not captured, or what follows asks for no answer, or
-    is channel.close.
+    Why it matters: If a request fails, the server closes the channel and silently drops all later requests.
+    The specification recommends waiting, but does not demand it.
+    Silent when: octets since the channel was opened were not captured, or the next method is of a kind that
+    has no reply method, or the next method is channel.close.
+    How to mend it: Wait for the reply to each request before sending the next request on the same channel.
+    Applications that need parallel requests use one channel per thread.
     """
     case.report_once(
         "amqp091/CH-SYNC-WAIT",
@@ -84,12 +92,15 @@ def request_not_waited_for(case: Case, request: Request) -> None:
 
 
 def request_never_answered(case: Case, request: Request) -> None:
-    """A server ends a channel in good order and has not answered one of the client's requests on it.
+    """A server completes the close of a channel without having answered one of the client's requests on the
+    channel.
 
-    Why it matters: a client that waits for the answer waits for ever, or gives up on the channel.
+    Why it matters: A client that waits for the reply waits forever, or gives up on the channel.
     Silent when: the server closes the channel or the connection, or octets since the channel was opened were
-    not captured. Only possible of basic.consume, basic.cancel and tx.commit, which brokers answer by way of
-    the queues.
+    not captured. The finding is only possible for basic.consume, basic.cancel and tx.commit, which brokers
+    answer by way of the queues.
+    How to mend it: Answer every synchronous request before sending channel.close-ok. Process channel.close
+    after the requests that arrived before it on the same channel, not ahead of them.
     """
     case.report(
         "amqp091/CH-SYNC-REPLY",

@@ -28,11 +28,13 @@ _NO_SUCH_PATH: Final = (402, 404)
 
 
 def close_before_open(case: Case) -> None:
-    """A connection.close before the connection is open.
+    """A peer sends connection.close before the connection is open.
 
-    Why it matters: the specification wants the socket closed without a word then. All brokers say more, which
-    is more useful.
+    Why it matters: By the specification, a peer that finds an error before that point closes the socket
+    without sending anything. All brokers send connection.close with the reason, which is more useful.
     Silent when: octets of either peer were not captured.
+    How to mend it: Close the socket without sending connection.close, if strict conformance is required.
+    Otherwise keep connection.close, and mend the error that the reply-text of connection.close names.
     """
     case.report(
         "amqp091/C-HS-ERROR-SILENT",
@@ -42,11 +44,16 @@ def close_before_open(case: Case) -> None:
 
 
 def login_refused_unasked(case: Case) -> None:
-    """The server reports a failed login by a close with 403 to a client that does not know of that.
+    """A server reports a failed login with connection.close 403 to a client that did not announce the
+    capability authentication_failure_close.
 
-    Why it matters: such a client waits for tune, or takes the close for something else.
-    Silent when: the client says that it knows (capability authentication_failure_close), or its start-ok
+    Why it matters: Such a client still waits for connection.tune, or takes the connection.close for another
+    error. Its user does not learn that the login failed.
+    Silent when: the client announces the capability authentication_failure_close, or its connection.start-ok
     was not captured.
+    How to mend it: Look for the capability authentication_failure_close in the client-properties of
+    connection.start-ok. If the capability is missing or false, close the socket after a failed login without
+    sending connection.close.
     """
     case.report(
         "amqp091/C-AUTHFAIL-CAP",
@@ -55,11 +62,16 @@ def login_refused_unasked(case: Case) -> None:
 
 
 def close_for_the_version(case: Case) -> None:
-    """A client that is offered another version than it asked for says so, instead of hanging up.
+    """A client that gets connection.start with another version than it asked for sends connection.close,
+    instead of closing the socket.
 
-    Why it matters: a server of another version need not understand the close.
-    Silent when: the versions are the same.
-    Only possible because: It may close for something else.
+    Why it matters: A server of another version need not understand connection.close, and may report a
+    protocol error instead of the real cause.
+    Silent when: the offered version is the version that the client asked for.
+    Only possible because: The client may close the connection for another reason.
+    How to mend it: Compare version-major and version-minor of connection.start with the version in the
+    protocol header. If the client cannot work with the offered version, close the socket and send nothing
+    more.
     """
     case.report(
         "amqp091/C-START-CLIENT-SUPPORT",
@@ -69,11 +81,15 @@ def close_for_the_version(case: Case) -> None:
 
 
 def virtual_host_unknown(case: Case, code: i64) -> None:
-    """The client opens a virtual host that does not exist.
+    """A client opens a virtual host that does not exist.
 
-    Why it matters: it is refused, and nothing can be done on the connection.
-    Silent when: the server does not say so, or the name is empty, which is told of by itself.
-    Only possible because: Only its close tells.
+    Why it matters: The server refuses connection.open. The client can do nothing on the connection, because
+    no channel can be opened.
+    Silent when: the server does not say that the virtual host is missing, or the name of the virtual host is
+    empty. Another rule (amqp091/T-PATH-NOTNULL) reports an empty name.
+    Only possible because: Only the server's close indicates that the virtual host does not exist.
+    How to mend it: Correct the virtual host in connection.open, or create the virtual host on the broker. In
+    a connection URI, check percent-encoding: the virtual host `/` is written `%2F`.
     """
     view = case.view
     record = case.record
@@ -96,10 +112,14 @@ def virtual_host_unknown(case: Case, code: i64) -> None:
 
 
 def wrong_mechanism_answered(case: Case) -> None:
-    """The server answers a mechanism that it did not offer, instead of hanging up.
+    """A server answers a connection.start-ok whose mechanism it did not offer, instead of closing the socket.
 
-    Why it matters: little: a close with the reason is more useful than silence.
-    Silent when: start or start-ok was not captured. Told once.
+    Why it matters: This has little effect: a connection.close that gives the reason is more useful to the
+    client than silence.
+    Silent when: connection.start or connection.start-ok was not captured. The rule reports once per
+    connection.
+    How to mend it: Compare the mechanism in connection.start-ok with the mechanisms of connection.start. If
+    the mechanism was not offered, close the socket without sending; never go on with secure or tune.
     """
     case.report_once(
         "amqp091/C-STARTOK-MECH-REACT",
@@ -110,10 +130,14 @@ def wrong_mechanism_answered(case: Case) -> None:
 
 
 def too_large_frame_max_answered(case: Case) -> None:
-    """The server answers a frame-max above its limit, instead of dropping the connection.
+    """A server answers a connection.tune-ok whose frame-max is above the server's limit, instead of
+    dropping the connection.
 
-    Why it matters: little: RabbitMQ and LavinMQ close with 530, which tells why.
-    Silent when: tune or tune-ok was not captured. Told once.
+    Why it matters: This has little effect: RabbitMQ and LavinMQ close with 530, which gives the client the
+    reason.
+    Silent when: connection.tune or connection.tune-ok was not captured. The rule reports once per connection.
+    How to mend it: Compare frame-max of connection.tune-ok with the limit in connection.tune. If frame-max is
+    above the limit, drop the connection without sending, and never send connection.open-ok.
     """
     case.report_once(
         "amqp091/C-TUNEOK-FRAMEMAX-REACT",
@@ -124,10 +148,14 @@ def too_large_frame_max_answered(case: Case) -> None:
 
 
 def too_large_channel_max_answered(case: Case) -> None:
-    """The server answers a channel-max above its limit, instead of dropping the connection.
+    """A server answers a connection.tune-ok whose channel-max is above the server's limit, instead of
+    dropping the connection.
 
-    Why it matters: little: RabbitMQ and LavinMQ close with 530, which tells why.
-    Silent when: tune or tune-ok was not captured. Told once.
+    Why it matters: This has little effect: RabbitMQ and LavinMQ close with 530, which gives the client the
+    reason.
+    Silent when: connection.tune or connection.tune-ok was not captured. The rule reports once per connection.
+    How to mend it: Compare channel-max of connection.tune-ok with the limit in connection.tune. If
+    channel-max is above the limit, drop the connection without sending, and never send connection.open-ok.
     """
     case.report_once(
         "amqp091/C-TUNEOK-CHMAX-REACT",

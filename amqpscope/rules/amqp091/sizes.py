@@ -31,13 +31,18 @@ def judge_size(case: Case, size: i64) -> None:
 
 
 def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
-    """A frame has more octets, those around its payload included, than tune-ok allows.
+    """A peer sends a frame that has more octets, header and end octet included, than the frame-max of tune-ok
+    allows.
 
-    Why it matters: the receiver has no room for it, and closes the connection with 501. RabbitMQ takes eight
-    octets more; itself it sends content headers of any size.
-    Silent when: tune-ok was not captured, or sets no limit; up to 4096 octets, which are always allowed.
-    Possible when octets before it were not captured, or the server may not have read tune-ok. What RabbitMQ
-    takes all the same is told once.
+    Why it matters: The receiver has no room for the frame and closes the connection with 501. RabbitMQ
+    accepts eight octets more; RabbitMQ itself sends content headers of any size.
+    Silent when: connection.tune-ok was not captured or sets no limit, or the frame has at most 4096 octets,
+    which are always allowed. The finding is only possible when octets before the frame were not captured, or
+    when the server may not have read connection.tune-ok. A frame that RabbitMQ accepts all the same is
+    reported once.
+    How to mend it: Split content bodies so that header, payload and end octet together fit into the
+    negotiated frame-max: at most frame-max minus 8 octets of payload. Keep field tables small, because
+    methods and content headers cannot be split.
     """
     me = case.me
     over = size - agreed
@@ -57,11 +62,15 @@ def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
 
 
 def frame_before_tuning(case: Case, size: i64) -> None:
-    """A frame of more than 4096 octets is sent before tune-ok has agreed on how large they may be.
+    """A peer sends a frame of more than 4096 octets before connection.tune-ok has fixed how large frames
+    may be.
 
-    Why it matters: until then no peer need take more. Mostly it is a start-ok with a large token.
-    RabbitMQ takes 8192 octets, or as many as it is told to.
-    Silent when: octets before it, or tune-ok, were not captured.
+    Why it matters: Until then no peer must accept more than 4096 octets. Mostly the frame is a start-ok with
+    a large token; RabbitMQ accepts 8192 octets, or its configured size.
+    Silent when: octets before the frame, or connection.tune-ok, were not captured.
+    How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the
+    client-properties or the authentication token in connection.start-ok, or configure the broker to accept
+    larger frames before tuning.
     """
     message = f"a frame of {size} octets before tune-ok; all that is sure to be taken is {ALWAYS_TAKEN}"
     case.report("amqp091/F-PRETUNE-SIZE", message, CERTAIN, {"size": int(size)})
@@ -70,9 +79,11 @@ def frame_before_tuning(case: Case, size: i64) -> None:
 def frame_cut_off(case: Case) -> None:
     """A peer ends its stream inside a frame.
 
-    Why it matters: what the frame says is lost; mostly its sender broke down.
-    Silent when: it ends with a reset, or the capture does; the other peer had ended its stream before, or
-    closed the connection; or octets before it were not captured.
+    Why it matters: The content of the unfinished frame is lost. Mostly the sender of the frame has crashed.
+    Silent when: the stream ends with a reset, or the capture ends first; the other peer had ended its stream
+    before, or closed the connection; or octets before the frame were not captured.
+    How to mend it: Write every frame that was started to its end octet before closing the socket, and send
+    connection.close first. Look for a crash, a killed process or a write timeout in the sender.
     """
     case.report("amqp091/F-FRAME-TRUNCATED", "the stream ends inside this frame")
 

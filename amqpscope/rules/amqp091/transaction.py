@@ -19,40 +19,51 @@ __all__ = ["judge_pending", "judge_publish", "judge_transaction"]
 
 
 def commit_without_transaction(case: Case) -> None:
-    """A tx.commit comes on a channel that tx.select has not made transactional.
+    """A client sends tx.commit on a channel that tx.select has not made transactional.
 
-    Why it matters: there is nothing to commit, and what the client took for part of a transaction was not;
-    the server closes the channel.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: Nothing can be committed: what the client took for a transaction took effect at once. The
+    server closes the channel.
+    Silent when: something before the tx.commit on the channel was not captured.
+    How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
+    after the channel was reopened. Send tx.commit on the channel on which the messages were published.
     """
     case.report("amqp091/TX-COMMIT-SELECTED", "no tx.select on this channel")
 
 
 def rollback_without_transaction(case: Case) -> None:
-    """A tx.rollback comes on a channel that tx.select has not made transactional.
+    """A client sends tx.rollback on a channel that tx.select has not made transactional.
 
-    Why it matters: what the client means to undo was done; the server closes the channel.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: Everything the client wants to undo has already taken effect and cannot be undone. The
+    server closes the channel.
+    Silent when: something before the tx.rollback on the channel was not captured.
+    How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
+    after the channel was reopened. Send tx.rollback on the channel on which the messages were published.
     """
     case.report("amqp091/TX-ROLLBACK-SELECTED", "no tx.select on this channel")
 
 
 def transaction_with_confirms(case: Case) -> None:
-    """A tx.select comes on a channel that is in confirm mode.
+    """A client sends tx.select on a channel that is in confirm mode.
 
-    Why it matters: the two exclude each other; RabbitMQ closes the channel.
-    Silent when: something before it on the channel was not captured.
+    Why it matters: Transactions and confirm mode exclude each other on a channel. RabbitMQ closes the channel
+    when a client combines them.
+    Silent when: something before the tx.select on the channel was not captured.
+    How to mend it: Decide for each channel between tx.select and confirm.select, and open a second channel if
+    both are needed. Do not hand a channel in confirm mode to code that uses transactions.
     """
     case.report("amqp091/TX-CONFIRM-EXCL", "the channel is in confirm mode")
 
 
 def said_while_committing(case: Case, packet: i64, certainty: i64) -> None:
-    """A client says something on a channel whose tx.commit is not answered.
+    """A client sends a method on a channel on which its tx.commit is not answered yet.
 
-    Why it matters: it is open whether that is part of the transaction; RabbitMQ closes the connection with
-    504 where the commit still waits for a queue.
-    Silent when: it closes the channel, answers the server, or something before it on the channel was not
-    captured. Only possible at other servers than RabbitMQ. Told once a connection.
+    Why it matters: The peers cannot know whether that method belongs to the transaction. RabbitMQ closes the
+    connection with 504 if the commit still waits for a queue.
+    Silent when: the client closes the channel or answers the server, or something before the method on the
+    channel was not captured. The finding is only possible with servers other than RabbitMQ. The rule reports
+    once per connection.
+    How to mend it: Wait for tx.commit-ok before sending anything else on the channel. Do not share a
+    transactional channel between threads; use one channel per thread.
     """
     case.report_once(
         "amqp091/TX-PENDING-COMMIT",
@@ -64,23 +75,29 @@ def said_while_committing(case: Case, packet: i64, certainty: i64) -> None:
 
 
 def mandatory_in_transaction(case: Case) -> None:
-    """A message is published with mandatory in a transaction.
+    """A client publishes a message with mandatory in a transaction.
 
-    Why it matters: whether it is returned before or after the commit, or what a return says of the commit,
-    nothing tells; an application must not count on it.
-    Silent when: something before it on the channel was not captured. Told once a connection.
-    Only possible because: That the application counts on it does not show.
+    Why it matters: The specification leaves open whether a basic.return comes before or after the commit, and
+    what the basic.return says about the commit. An application must not rely on the outcome.
+    Silent when: something before the message on the channel was not captured. The rule reports once per
+    connection.
+    Only possible because: The capture does not show whether the application relies on the outcome.
+    How to mend it: Publish messages with mandatory on a channel without a transaction; on RabbitMQ use
+    publisher confirms there. Otherwise do not decide from a basic.return whether the transaction succeeded.
     """
     case.report_once("amqp091/TX-MANDATORY", "mandatory in a transaction", POSSIBLE, {})
 
 
 def immediate_in_transaction(case: Case) -> None:
-    """A message is published with immediate in a transaction.
+    """A client publishes a message with immediate in a transaction.
 
-    Why it matters: whether it is returned before or after the commit, or what a return says of the commit,
-    nothing tells; an application must not count on it.
-    Silent when: something before it on the channel was not captured. Told once a connection.
-    Only possible because: That the application counts on it does not show.
+    Why it matters: The specification leaves open whether a basic.return comes before or after the commit, and
+    what the basic.return says about the commit. An application must not rely on the outcome.
+    Silent when: something before the message on the channel was not captured. The rule reports once per
+    connection.
+    Only possible because: The capture does not show whether the application relies on the outcome.
+    How to mend it: Publish messages with immediate on a channel without a transaction; on RabbitMQ use
+    publisher confirms there. Otherwise do not decide from a basic.return whether the transaction succeeded.
     """
     case.report_once("amqp091/TX-IMMEDIATE", "immediate in a transaction", POSSIBLE, {})
 

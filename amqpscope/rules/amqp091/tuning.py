@@ -16,10 +16,13 @@ _FRAME_MIN: Final = 4096
 
 
 def offered_frame_max_too_small(case: Case, frame_max: i64) -> None:
-    """The server's tune limits frames to less than 4096 octets.
+    """A server's connection.tune limits frames to less than 4096 octets.
 
-    Why it matters: every peer must take frames of 4096 octets; the client cannot work with less.
-    Silent when: tune does not decode.
+    Why it matters: Every peer must accept frames of 4096 octets. The client cannot work with a smaller limit
+    and may end the connection.
+    Silent when: connection.tune cannot be decoded.
+    How to mend it: Set frame-max in connection.tune to 4096 or more, or to 0 for no limit. Check the
+    configured value, which counts octets and not kilobytes.
     """
     case.report(
         "amqp091/C-TUNE-FRAMEMAX-MIN",
@@ -29,10 +32,13 @@ def offered_frame_max_too_small(case: Case, frame_max: i64) -> None:
 
 
 def chosen_frame_max_too_small(case: Case, frame_max: i64) -> None:
-    """The client's tune-ok limits frames to less than 4096 octets.
+    """A client's connection.tune-ok limits frames to less than 4096 octets.
 
-    Why it matters: every peer must take frames of 4096 octets; servers hang up.
-    Silent when: tune-ok does not decode.
+    Why it matters: Every peer must accept frames of 4096 octets. Servers close the socket, so the connection
+    is not established.
+    Silent when: connection.tune-ok cannot be decoded.
+    How to mend it: Set frame-max in connection.tune-ok to at least 4096, and not above the server's limit
+    from connection.tune. Check the value that the application configures for the connection.
     """
     case.report(
         "amqp091/C-TUNEOK-FRAMEMAX-MIN",
@@ -42,11 +48,17 @@ def chosen_frame_max_too_small(case: Case, frame_max: i64) -> None:
 
 
 def chosen_frame_max_too_large(case: Case, frame_max: i64, limit: i64) -> None:
-    """The client's frame-max is above the limit that the server has set.
+    """A client's connection.tune-ok has a frame-max above the limit that the server has set in
+    connection.tune.
 
-    Why it matters: the client may send frames that the server does not take; it hangs up at once.
-    Silent when: tune was not captured, or sets no limit. Possible when the client says 0, which some read as
-    no limit of its own, and the server is neither RabbitMQ nor LavinMQ, which refuse that.
+    Why it matters: The client could send frames that the server does not accept. The server therefore drops
+    the connection at once.
+    Silent when: connection.tune was not captured, or sets no limit. The finding is only possible when the
+    client sends 0, which some servers read as no limit of the client's own, and the server is neither
+    RabbitMQ nor LavinMQ, which both refuse 0.
+    How to mend it: Take the smaller of the server's frame-max and the client's own as frame-max in
+    connection.tune-ok. Treat 0 as no limit on that side, so send the server's value if the client has no
+    limit.
     """
     certainty = CERTAIN if frame_max > 0 or case.view.rabbitmq else POSSIBLE
     said = str(frame_max) if frame_max > 0 else "0 (no limit)"
@@ -59,11 +71,17 @@ def chosen_frame_max_too_large(case: Case, frame_max: i64, limit: i64) -> None:
 
 
 def chosen_channel_max_too_large(case: Case, channel_max: i64, limit: i64) -> None:
-    """The client's channel-max is above the limit that the server has set.
+    """A client's connection.tune-ok has a channel-max above the limit that the server has set in
+    connection.tune.
 
-    Why it matters: the client may open channels that the server does not grant; it hangs up at once.
-    Silent when: tune was not captured, or sets no limit. Possible when the client says 0, which some read as
-    no limit of its own, and the server is neither RabbitMQ nor LavinMQ, which refuse that.
+    Why it matters: The client could open channels that the server does not grant. The server therefore drops
+    the connection at once.
+    Silent when: connection.tune was not captured, or sets no limit. The finding is only possible when the
+    client sends 0, which some servers read as no limit of the client's own, and the server is neither
+    RabbitMQ nor LavinMQ, which both refuse 0.
+    How to mend it: Take the smaller of the server's channel-max and the client's own as channel-max in
+    connection.tune-ok. Treat 0 as no limit on that side, so send the server's value if the client has no
+    limit.
     """
     certainty = CERTAIN if channel_max > 0 or case.view.rabbitmq else POSSIBLE
     said = str(channel_max) if channel_max > 0 else "0 (no limit)"
@@ -76,11 +94,15 @@ def chosen_channel_max_too_large(case: Case, channel_max: i64, limit: i64) -> No
 
 
 def no_channel_max(case: Case) -> None:
-    """The client leaves channel-max at 0, as the server did.
+    """A client leaves channel-max at 0 in connection.tune-ok, as the server did in connection.tune.
 
-    Why it matters: the specification wants a value; most take 0 for as many as there are numbers.
-    Silent when: the server has set a limit: then 0 is above it.
-    Only possible because: Whether 0 is no value the specification does not say.
+    Why it matters: The specification wants a value. Most peers take 0 to mean as many channels as there are
+    channel numbers.
+    Silent when: the server has set a limit, because 0 is then above the limit. Another rule
+    (amqp091/C-TUNEOK-CHMAX-LE) reports that.
+    Only possible because: The specification does not say whether 0 counts as no value.
+    How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at
+    most, for example 2047, or to 65535 for all channel numbers.
     """
     case.report("amqp091/C-TUNEOK-CHMAX-NOTNULL", "channel-max is 0", POSSIBLE)
 

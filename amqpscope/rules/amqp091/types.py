@@ -20,72 +20,97 @@ __all__ = ["PROBLEMS", "field_name_that_begins_oddly", "is_of_the_printed_dialec
 
 
 def zero_octet_in_a_short_string(case: Case, problem: Problem) -> None:
-    """A short string has a zero octet in it.
+    """A peer sends a short string that contains a zero octet.
 
-    Why it matters: receivers written in C take it for the end of the string. RabbitMQ does not look.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once,
-    among the properties of a message that the server sends: it hands on what it received.
+    Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
+    value. RabbitMQ does not check.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
+    is only possible, and is reported once, when the fault is among the properties of a message that a server
+    sends, because a server hands on the properties as it received them.
+    How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
+    name or routing key. Do not include the terminating zero of a C string in the length.
     """
     proved_of_properties(case, "amqp091/T-SHORTSTR-NUL", problem)
 
 
 def short_string_not_in_utf8(case: Case, problem: Problem) -> None:
-    """A short string is not UTF-8.
+    """A peer sends a short string that is not well-formed UTF-8.
 
-    Why it matters: many clients fail to read it; RabbitMQ refuses it in methods (501), not in messages.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once,
-    among the properties of a message that the server sends: it hands on what it received.
+    Why it matters: Many clients cannot read such a string. RabbitMQ refuses it in methods (501), but not in
+    messages.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
+    is only possible, and is reported once, when the fault is among the properties of a message that a server
+    sends, because a server hands on the properties as it received them.
+    How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
+    identifiers in hexadecimal or Base64, or in a header value.
     """
     proved_of_properties(case, "amqp091/T-SHORTSTR-UTF8", problem)
 
 
 def length_behind_the_end(case: Case, problem: Problem) -> None:
-    """A string or table claims more octets than its payload has left.
+    """A peer sends a string or table whose length exceeds the octets left in the payload.
 
-    Why it matters: it is cut off, and everything behind it is lost; the connection is, too.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once,
-    among the properties of a message that the server sends: it hands on what it received.
+    Why it matters: The receiver finds the value cut off and cannot read what follows. The connection is lost,
+    too.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
+    is only possible, and is reported once, when the fault is among the properties of a message that a server
+    sends, because a server hands on the properties as it received them.
+    How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make
+    sure that no value is truncated and that two threads do not write to one buffer.
     """
     proved_of_properties(case, "amqp091/T-LENGTH-BOUNDS", problem)
 
 
 def field_name_too_long(case: Case, problem: Problem) -> None:
-    """A name in a field table has more than 128 characters.
+    """A peer sends a field table with a name of more than 128 characters.
 
-    Why it matters: a receiver that has no room for it refuses the table, or cuts the name.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once,
-    among the properties of a message that the server sends: it hands on what it received.
+    Why it matters: A receiver that has no room for such a name refuses the table, or cuts the name off.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
+    is only possible, and is reported once, when the fault is among the properties of a message that a server
+    sends, because a server hands on the properties as it received them.
+    How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from
+    the name of the field into its value.
     """
     proved_of_properties(case, "amqp091/T-TABLE-NAME-LEN", problem)
 
 
 def field_name_twice(case: Case, problem: Problem) -> None:
-    """A field table has the same name twice.
+    """A peer sends a field table that contains the same name twice.
 
-    Why it matters: which of the values holds is left to chance.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once,
-    among the properties of a message that the server sends: it hands on what it received.
+    Why it matters: The receiver decides which of the two values counts, so different receivers can read
+    different tables.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
+    is only possible, and is reported once, when the fault is among the properties of a message that a server
+    sends, because a server hands on the properties as it received them.
+    How to mend it: Replace an existing field instead of appending a second one when building a table. Code
+    that adds a header to a forwarded message checks first whether the header is present.
     """
     proved_of_properties(case, "amqp091/T-TABLE-DUP", problem)
 
 
 def tag_of_no_type(case: Case, problem: Problem) -> None:
-    """A value in a field table has a tag that stands for no type.
+    """A peer sends a field table with a value whose type tag stands for no type.
 
-    Why it matters: how long it is is unknown, so the rest of the table cannot be read.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once,
-    among the properties of a message that the server sends: it hands on what it received.
+    Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
+    is only possible, and is reported once, when the fault is among the properties of a message that a server
+    sends, because a server hands on the properties as it received them.
+    How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined.
+    Check that the length of the preceding value is correct, because a wrong length shifts all later tags.
     """
     proved_of_properties(case, "amqp091/T-TABLE-TAG", problem)
 
 
 def table_of_another_length(case: Case, problem: Problem) -> None:
-    """What stands in a field table or array does not end where its length says.
+    """A peer sends a field table or array whose content does not end where its length says.
 
-    Why it matters: length and content disagree; one of them leads a reader astray. RabbitMQ closes the
-    connection with 541, or drops it.
-    Silent when: the frame was not captured whole, or octets before it were not. Possible, and told once,
-    among the properties of a message that the server sends: it hands on what it received.
+    Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
+    RabbitMQ closes the connection with 541, or drops it.
+    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
+    is only possible, and is reported once, when the fault is among the properties of a message that a server
+    sends, because a server hands on the properties as it received them.
+    How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
+    length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
     """
     proved_of_properties(case, "amqp091/T-TABLE-LEN", problem)
 
@@ -115,12 +140,16 @@ def _tables(frame: Frame) -> list[FieldTable]:
 
 
 def table_in_the_printed_dialect(case: Case) -> None:
-    """A field table has types that only the printed specification has, and the server is RabbitMQ or LavinMQ.
+    """A field table uses types of the printed specification that the RabbitMQ dialect lacks, although the
+    server is RabbitMQ or LavinMQ.
 
-    Why it matters: RabbitMQ reads the tags 's' and 'U' otherwise, or not at all: it takes the table for
-    another one, or closes the connection.
-    Silent when: the table can be read in RabbitMQ's dialect as well, or the server's start was not captured.
-    Only possible because: The server need not be what it says it is.
+    Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ takes the
+    table for a different one, or closes the connection.
+    Silent when: the table can also be read in RabbitMQ's dialect, or the server's connection.start was not
+    captured.
+    Only possible because: The server need not be the product that it claims to be.
+    How to mend it: Encode field tables in the RabbitMQ dialect: strings with the tag `S`, 16-bit signed
+    integers with `s`, 64-bit signed integers with `l`. Do not send `U`, `L` or short strings as values.
     """
     case.report_once(
         "amqp091/T-TABLE-DIALECT",
@@ -150,35 +179,44 @@ _YEAR_10000: Final = 253_402_300_800
 
 
 def timestamp_far_off(case: Case, seconds: int) -> None:
-    """The timestamp of a message lies beyond the year 9999.
+    """A peer sends a message whose timestamp lies beyond the year 9999.
 
-    Why it matters: timestamps are whole seconds since 1970; mostly these are milliseconds, and who reads them
-    is some 50000 years off.
-    Silent when: octets before it were not captured, or the same was told of the connection before.
-    Only possible because: It may be meant.
+    Why it matters: Timestamps are whole seconds since 1970. Mostly the sender wrote milliseconds, and
+    receivers then read a date some 50000 years in the future.
+    Silent when: octets before the message were not captured, or the same was already reported on the
+    connection.
+    Only possible because: The sender may intend this timestamp.
+    How to mend it: Write timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
+    counts milliseconds, divide by 1000 first, or carry milliseconds in a header instead.
     """
     message = f"the timestamp {seconds} is no plausible number of seconds"
     case.report_once("amqp091/T-TIMESTAMP", message, POSSIBLE, {"timestamp": seconds})
 
 
 def retired_property(case: Case) -> None:
-    """The last property of a message, the former cluster-id, has a value.
+    """A peer sends a message whose last property, the former cluster-id, has a value.
 
-    Why it matters: it means nothing any more. RabbitMQ hands it on.
-    Silent when: octets before it were not captured, or the same was told of the connection before. Possible
-    when the server sends it, which hands on what it received.
+    Why it matters: The property no longer has a meaning, so receivers do not use it. RabbitMQ hands the
+    property on.
+    Silent when: octets before the message were not captured, or the same was already reported on the
+    connection. The finding is only possible when the server sends the message, because a server hands on what
+    it received.
+    How to mend it: Leave the fourteenth property out: clear its property flag in the content header and write
+    no value. Carry the information in headers or app-id instead.
     """
     certainty = CERTAIN if case.me.by_client else POSSIBLE
     case.report_once("amqp091/T-RESERVED-PROP", "the reserved property has a value", certainty, {})
 
 
 def field_name_that_begins_oddly(case: Case, name: str) -> None:
-    """A name in a field table begins with something other than a letter, '$' or '#'.
+    """A peer sends a field table with a name that begins with something other than a letter, '$' or '#'.
 
-    Why it matters: hardly. A server is to refuse it with 503 or 502, and none is known to; Spring for one
-    names a header `__TypeId__`.
-    Silent when: octets before it were not captured, or the same was told of the connection before, or the
-    name stands in a table inside a table.
+    Why it matters: This rarely matters: a server should refuse the name with 503 or 502, but no server is
+    known to, and Spring, for example, uses the header name `__TypeId__`.
+    Silent when: octets before the field table were not captured, the same was already reported on the
+    connection, or the name stands in a table inside a table.
+    How to mend it: Begin names of headers and arguments with a letter, '$' or '#', if the application must
+    work with every broker. Otherwise leave names such as `__TypeId__` as they are.
     """
     if case.me.by_client:
         note_offence(case, "T-TABLE-NAME-START")

@@ -123,22 +123,30 @@ def _certainty(case: Case) -> i64:
 
 
 def exchange_name_too_long(case: Case) -> None:
-    """The name of an exchange has more than 127 octets.
+    """A peer sends a method with an exchange name of more than 127 octets.
 
-    Why it matters: another broker may refuse it with 406 or 502. RabbitMQ takes 255.
-    Silent when: octets before it were not captured, or the same was told of the connection before. Possible
-    when the server says it, which a client has made up.
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    RabbitMQ accepts 255 octets.
+    Silent when: octets before the method were not captured, or the same was already reported on the
+    connection. The finding is only possible when the server sends the name, because a client has chosen it.
+    How to mend it: Shorten the exchange name to at most 127 octets. Count the octets of the UTF-8 form, not
+    characters.
     """
     message = f"the name of an exchange has more than {_LONGEST_NAME} octets"
     case.report_once("amqp091/T-XNAME-LEN", message, _certainty(case), {})
 
 
 def exchange_name_of_odd_characters(case: Case, character: str) -> None:
-    """A method names an exchange in other characters than letters, digits, hyphen, underscore, period, colon.
+    """A peer sends a method with an exchange name that contains a character other than letters, digits,
+    hyphen, underscore, period and colon.
 
-    Why it matters: another broker may refuse the name with 406 or 502. RabbitMQ takes any.
-    Silent when: octets before it were not captured; the same was told of the connection before, where an
-    exchange is declared for one. Possible when the server says it, which a client has made up.
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    RabbitMQ accepts any name.
+    Silent when: octets before the method were not captured, or the same was already reported on the
+    connection, for example by amqp091/X-DECL-SYNTAX where an exchange is declared. The finding is only
+    possible when the server sends the name, because a client has chosen it.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
+    slashes and other characters where names are built from other data.
     """
     if not case.was_told("amqp091/X-DECL-SYNTAX"):
         message = f"the name of an exchange has the character {character!a}"
@@ -147,23 +155,31 @@ def exchange_name_of_odd_characters(case: Case, character: str) -> None:
 
 
 def queue_name_too_long(case: Case) -> None:
-    """The name of a queue has more than 127 octets.
+    """A peer sends a method with a queue name of more than 127 octets.
 
-    Why it matters: another broker may refuse it with 406 or 502. RabbitMQ takes 255.
-    Silent when: octets before it were not captured, or the same was told of the connection before. Possible
-    when the server says it, which a client may have made up.
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    RabbitMQ accepts 255 octets.
+    Silent when: octets before the method were not captured, or the same was already reported on the
+    connection. The finding is only possible when the server sends the name, because a client may have chosen
+    it.
+    How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
+    characters; hash long parts of generated names.
     """
     message = f"the name of a queue has more than {_LONGEST_NAME} octets"
     case.report_once("amqp091/T-QNAME-LEN", message, _certainty(case), {})
 
 
 def queue_name_of_odd_characters(case: Case, character: str) -> None:
-    """A method names a queue in other characters than letters, digits, hyphen, underscore, period, colon.
+    """A peer sends a method with a queue name that contains a character other than letters, digits, hyphen,
+    underscore, period and colon.
 
-    Why it matters: another broker may refuse the name with 406 or 502. RabbitMQ takes any.
-    Silent when: octets before it were not captured; the same was told of the connection before, where a queue
-    is declared for one; or the name begins with `amq.`, as those that brokers make up. Possible when the
-    server says it.
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    RabbitMQ accepts any name.
+    Silent when: octets before the method were not captured; the same was already reported on the connection,
+    for example by amqp091/Q-DECL-SYNTAX where a queue is declared; or the name begins with `amq.`, as names
+    made up by brokers do. The finding is only possible when the server sends the name.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
+    slashes and other characters where names are built from other data.
     """
     if not case.was_told("amqp091/Q-DECL-SYNTAX"):
         message = f"the name of a queue has the character {character!a}"
@@ -172,40 +188,51 @@ def queue_name_of_odd_characters(case: Case, character: str) -> None:
 
 
 def no_virtual_host(case: Case) -> None:
-    """connection.open names no virtual host: its name is empty.
+    """A client sends connection.open with an empty virtual host name.
 
-    Why it matters: to RabbitMQ it is a name like any other, which mostly nobody has made; others take it for
-    `/`, or refuse it with 502.
-    Silent when: octets before it were not captured, or the name does not decode.
+    Why it matters: RabbitMQ treats the empty name like any other name, and such a virtual host mostly does
+    not exist. Other brokers take the name for `/`, or refuse it with 502.
+    Silent when: octets before connection.open were not captured, or the name cannot be decoded.
+    How to mend it: Put the name of the virtual host into connection.open, usually `/`. In a connection URI, a
+    single slash at the end means the empty name; write `%2F` after it for the virtual host `/`.
     """
     case.report("amqp091/T-PATH-NOTNULL", "the name of the virtual host is empty")
 
 
 def virtual_host_too_long(case: Case) -> None:
-    """The name of the virtual host in connection.open has more than 127 octets.
+    """A client sends connection.open with a virtual host name of more than 127 octets.
 
-    Why it matters: a broker may refuse it with 502.
-    Silent when: octets before it were not captured, or the name does not decode.
+    Why it matters: A broker may refuse connection.open with 502, and the connection is then not established.
+    Silent when: octets before connection.open were not captured, or the name cannot be decoded.
+    How to mend it: Shorten the name of the virtual host to at most 127 octets, on the broker and in the
+    client's configuration. Count the octets of the UTF-8 form, not characters.
     """
     message = f"the name of the virtual host has more than {_LONGEST_NAME} octets"
     case.report("amqp091/T-PATH-LEN", message)
 
 
 def reply_code_zero(case: Case) -> None:
-    """The reply code of a close, or of a return, is zero.
+    """A peer sends a close or basic.return with reply-code 0.
 
-    Why it matters: it says nothing; 200 says that all is well. Pika, py-amqp and others close channels so.
-    Silent when: octets before it were not captured, or the same was told of the connection before.
+    Why it matters: Reply-code 0 tells the other peer nothing about the reason. A normal close uses 200. Pika,
+    py-amqp and other clients close channels with reply-code 0.
+    Silent when: octets before the frame were not captured, or the rule has already reported on the
+    connection.
+    How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
+    specification otherwise. Do not leave reply-code at its default 0.
     """
     case.report_once("amqp091/T-REPLYCODE-NOTNULL", f"{case.name} has the reply code 0", CERTAIN, {})
 
 
 def no_reply_text(case: Case) -> None:
-    """The reply text of a close, or of a return, is empty.
+    """A peer sends a close or basic.return with an empty reply-text.
 
-    Why it matters: who reads a log learns less. What a string is to be that is not null, the specification
-    does not say; py-amqp and others leave it empty.
-    Silent when: octets before it were not captured, or the same was told of the connection before.
+    Why it matters: Logs then lack the reason. The specification demands a reply-text that is not null,
+    without saying what null means for a string. Py-amqp and other clients leave reply-text empty.
+    Silent when: octets before the frame were not captured, or the rule has already reported on the
+    connection.
+    How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
+    the description of the error.
     """
     case.report_once("amqp091/T-REPLYTEXT-NOTNULL", f"{case.name} has no reply text", CERTAIN, {})
 
@@ -235,11 +262,14 @@ def _asks_for_an_older_version(case: Case) -> bool:
 
 
 def ticket(case: Case, number: i64) -> None:
-    """The field of the former access ticket is not zero.
+    """A client sends a method whose former access-ticket field (reserved-1) is not zero.
 
-    Why it matters: access tickets are no more; it shows a client of an older version.
-    Silent when: the server has given out tickets on the channel; octets of either peer were not captured; or
-    the same was told of the connection before.
+    Why it matters: AMQP 0-9-1 has no access tickets any more. The value shows a client that speaks an older
+    version of the protocol.
+    Silent when: the server has given out access tickets on the channel; octets of either peer were not
+    captured; or the rule has already reported on the connection.
+    How to mend it: Write 0 into the field reserved-1 of every method. Remove code that requests or stores
+    access tickets.
     """
     channel = case.channel
     if channel is not None and channel.whole and case.me.whole and not channel.ticketed:
@@ -248,20 +278,30 @@ def ticket(case: Case, number: i64) -> None:
 
 
 def retired_field_of_the_connection(case: Case, name: str) -> None:
-    """A retired field of connection.open or its answer has a value: capabilities, insist, known-hosts.
+    """A peer sends connection.open or connection.open-ok with a value in a retired field: capabilities,
+    insist or known-hosts.
 
-    Why it matters: hardly; pika and librabbitmq set insist by habit.
-    Silent when: octets before it were not captured, or the same was told of the connection before.
+    Why it matters: The value has hardly any consequence, because receivers ignore these fields. Pika and
+    librabbitmq set insist by habit.
+    Silent when: octets before the frame were not captured, or the rule has already reported on the
+    connection.
+    How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
+    sets these fields for older versions of the protocol.
     """
     rule = "amqp091/T-RESERVED-CONN"
     case.report_once(rule, f"{case.name} has a value in {name}", CERTAIN, {"field": name}, kind=name)
 
 
 def retired_field_of_a_channel(case: Case, name: str) -> None:
-    """A retired field of channel.open or its answer has a value: out-of-band, channel-id.
+    """A peer sends channel.open or channel.open-ok with a value in a retired field: out-of-band or
+    channel-id.
 
-    Why it matters: hardly; it shows a peer of an older version.
-    Silent when: octets before it were not captured, or the same was told of the connection before.
+    Why it matters: The value has hardly any consequence. The value shows a peer that speaks an older version
+    of the protocol.
+    Silent when: octets before the frame were not captured, or the rule has already reported on the
+    connection.
+    How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
+    out-of-band or channel-id.
     """
     case.report_once(
         "amqp091/T-RESERVED-CHAN", f"{case.name} has a value in {name}", CERTAIN, {"field": name}
@@ -269,11 +309,16 @@ def retired_field_of_a_channel(case: Case, name: str) -> None:
 
 
 def retired_bit_of_declare(case: Case, field: Field) -> None:
-    """A retired bit of exchange.declare is set, auto-delete or internal, for a server that does not know it.
+    """A client sets the retired bit auto-delete or internal in exchange.declare to a server that does not
+    support this bit.
 
-    Why it matters: the server takes no notice, and the exchange stays, or can be published to.
-    Silent when: the server says that it is RabbitMQ or LavinMQ, to which both bits mean what they once did;
-    or its start was not captured.
+    Why it matters: The server ignores the bit. An exchange meant as auto-delete stays, and clients can
+    publish to an exchange meant as internal.
+    Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits; or the
+    server's connection.start was not captured.
+    How to mend it: Leave both bits 0 unless the server-properties of connection.start name RabbitMQ or
+    LavinMQ. Applications must not declare auto-delete or internal exchanges on other servers, and should
+    delete exchanges explicitly.
     """
     view = case.view
     if view.server is not None and not view.rabbitmq:
@@ -282,10 +327,14 @@ def retired_bit_of_declare(case: Case, field: Field) -> None:
 
 
 def cluster_in_get_empty(case: Case) -> None:
-    """The retired field of basic.get-empty, the cluster-id, has a value.
+    """A server sends basic.get-empty with a value in the retired field cluster-id.
 
-    Why it matters: hardly; it shows a server of an older version.
-    Silent when: octets before it were not captured, or the same was told of the connection before.
+    Why it matters: The value has hardly any consequence. The value shows a server that speaks an older
+    version of the protocol.
+    Silent when: octets before the frame were not captured, or the rule has already reported on the
+    connection.
+    How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that
+    sets cluster-id.
     """
     case.report_once("amqp091/T-RESERVED-GETEMPTY", "basic.get-empty has a value in reserved-1", CERTAIN, {})
 

@@ -20,11 +20,15 @@ _TARGET = 6
 
 
 def handle_that_is_not_the_lowest(case: Case, session: SessionEnd, handle: int, lowest: i64) -> None:
-    """A link is attached on a handle although a lower one is free.
+    """A peer attaches a link on a handle although a lower handle is free.
 
-    Why it matters: receivers keep tables as large as the highest handle; the lowest free one is recommended.
-    Silent when: octets since the session's begin were not captured, it was told of the session before, or
-    more than 256 handles are in use. A handle whose detach the other side has not answered counts as in use.
+    Why it matters: Receivers keep tables as large as the highest handle, so high handles cost memory. The
+    specification recommends the lowest available handle.
+    Silent when: octets since the session's begin were not captured, the rule has already reported on the
+    session, or more than 256 handles are in use. A handle counts as in use until the other peer has answered
+    its detach.
+    How to mend it: Allocate for each attach the lowest handle that is free on the session. Return a handle to
+    the pool when the detach has been sent and answered.
     """
     case.report(
         "amqp10/L-HANDLE-LOWEST",
@@ -35,12 +39,15 @@ def handle_that_is_not_the_lowest(case: Case, session: SessionEnd, handle: int, 
 
 
 def handle_not_free_for_both(case: Case, session: SessionEnd, handle: int, before: LinkEnd) -> None:
-    """A handle is given to another link before the other side has detached the one that had it.
+    """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
-    Why it matters: one passage of the text frees a handle when both sides have closed the link; a peer that
-    goes by it takes the new link's frames for the old one's.
+    Why it matters: One passage of the specification frees a handle only when both peers have closed the link.
+    A receiver that follows this passage takes frames of the new link for frames of the old link.
     Silent when: octets since the old link's attach were not captured.
-    Only possible because: By another passage the handle is free from its own detach on.
+    Only possible because: By another passage of the specification, a handle is free as soon as its own peer
+    has sent the detach.
+    How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived.
+    Only then use the handle for another attach.
     """
     case.report(
         "amqp10/L-HANDLE-REUSE",
@@ -81,12 +88,15 @@ def _remember_attach_in_the_same_role(case: Case, session: SessionEnd, body: Att
 
 
 def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
-    """A link that the other side has detached with an error is attached again without unsettled map.
+    """A peer attaches a link again without an unsettled map, although the other peer has detached this link
+    with an error.
 
-    Why it matters: that end of the link is destroyed, so the link can only be resumed; without the map the
-    other side takes the attach for one that was on its way.
-    Silent when: the detach closed the link, or may not have been received. Possible when it may not have been
-    read.
+    Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
+    unsettled map, the other peer takes the attach for one sent before the detach arrived.
+    Silent when: the detach closed the link, or the detach may not have reached the peer. The finding is only
+    possible, not certain, when the peer may not have read the detach yet.
+    How to mend it: After a detach with an error, send a resuming attach with a non-null unsettled map. Use an
+    empty map if no deliveries are unsettled.
     """
     case.report(
         "amqp10/L-ERR-RESUME-UNSETTLED",
@@ -129,13 +139,16 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
 
 
 def refused_with_a_terminus(case: Case, link: LinkEnd) -> None:
-    """A peer refuses a link and names its own terminus all the same.
+    """A peer refuses a link, but its answering attach names its own terminus (source for a sender, target
+    for a receiver) instead of null.
 
-    Why it matters: without the terminus the other side knows at once that there is none; with it, it may
-    begin to use the link.
-    Silent when: something else was said between the attach that answers and the detach, or more than a second
-    passed.
-    Only possible because: The link may have failed in between.
+    Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
+    present, the other peer may start to use the link before the detach arrives.
+    Silent when: the refusing peer sent another frame between its answering attach and its detach, or more
+    than one second passed between the two.
+    Only possible because: The link may have failed after the peer had accepted the attach.
+    How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
+    sender, target if receiver). Then send detach with closed and the error at once.
     """
     case.report(
         "amqp10/L-REFUSE-NULL",
@@ -171,12 +184,16 @@ def _without_terminus(link: LinkEnd) -> bool:
 
 
 def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
-    """A receiver that answered an attach without target, and so refused the link, grants credit instead of
-    detaching it.
+    """A receiver answers an attach without a target, which refuses the link, and then grants link-credit
+    instead of detaching the link.
 
-    Why it matters: the sender cannot know whether the link is refused or not.
-    Silent when: it attached the link of itself, or the attach that it answers was not captured.
-    Only possible because: The detach may come at once behind it.
+    Why it matters: The sender cannot know whether the link is refused or usable. Messages sent on this
+    link-credit have no target.
+    Silent when: the receiver attached the link first, not in answer to the sender, or the sender's attach was
+    not captured.
+    Only possible because: The receiver may send the detach immediately after this flow.
+    How to mend it: If the link is refused, send detach directly after the answering attach and grant no
+    link-credit. If the link is accepted, state the target in the answering attach.
     """
     case.report(
         "amqp10/L-REFUSE-DETACH",
@@ -199,10 +216,14 @@ def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
 
 
 def input_for_a_failed_link(case: Case, link: LinkEnd) -> None:
-    """A frame is sent for a link that the other side has detached with an error.
+    """A peer sends a frame other than detach for a link that the other peer has detached with an error.
 
-    Why it matters: that end of the link is destroyed; the other side has to end the session with errant-link.
-    Silent when: the detach may not have been received. Possible when it may not have been read.
+    Why it matters: An error destroys the link endpoint. The other peer must end the session with errant-link,
+    which ends all other links of the session too.
+    Silent when: the detach may not have reached the peer. The finding is only possible, not certain, when the
+    peer may not have read the detach yet.
+    How to mend it: On receiving a detach with an error, stop sending transfer, flow and disposition for this
+    link. Send only the answering detach, and discard queued frames of the link.
     """
     case.report(
         "amqp10/L-ERRANT-INPUT",
@@ -213,15 +234,20 @@ def input_for_a_failed_link(case: Case, link: LinkEnd) -> None:
 
 
 def transfer_without_target(case: Case, link: LinkEnd, certainty: i64) -> None:
-    """A transfer is sent on a link whose receiver attached it without a target.
+    """A sender sends a transfer on a link that the receiver attached without a target.
 
-    Why it matters: the link is refused; there is nothing that the message could go to.
-    Silent when: the receiver's attach was not captured, or may not have been received. Possible when it may
-    not have been read, or when it was the receiver who asked for the link: its credit says that it wants the
-    messages. Of one attach only the first transfer is told.
-    Possible because: It is no fault if the {peer} had not yet read what the {other} sent before: that had
-    reached its host, but nothing it sent shows that it had read it. Nor if the {other} asked for the link: it
-    grants credit.
+    Why it matters: The receiver has refused the link. No node exists that could take the message, so the
+    message is lost.
+    Silent when: the receiver's attach was not captured, or may not have reached the sender. The finding is
+    only possible, not certain, when the sender may not have read the receiver's attach yet, or when the
+    receiver asked for the link, because its link-credit shows that it wants the messages. After each attach,
+    the rule reports only the first transfer.
+    Possible because: It is no fault if the {peer} had not yet read the frames that the {other} sent earlier:
+    these frames had reached the host of the {peer}, but no frame of the {peer} shows that it had read them.
+    It is also no fault if the {other} asked for the link, because the {other} grants link-credit.
+    How to mend it: Check the target of the receiver's attach before the first transfer. If the target is
+    null, treat the link as refused, wait for the receiver's detach, and report the failure to the
+    application.
     """
     case.report(
         "amqp10/L-TGT-NULL",
@@ -232,12 +258,17 @@ def transfer_without_target(case: Case, link: LinkEnd, certainty: i64) -> None:
 
 
 def new_delivery_before_the_map_is_complete(case: Case, link: LinkEnd) -> None:
-    """A sender that could not list all that it holds unsettled sends a new delivery.
+    """A sender starts a new delivery although its own attach stated an incomplete unsettled map
+    (incomplete-unsettled).
 
-    Why it matters: first both sides work off what is listed, and resume the link again, until the maps are
-    complete.
-    Silent when: the sender's attach was not captured, or the delivery is resumed. Of one attach only the
-    first delivery is told.
+    Why it matters: Both peers must first settle the listed deliveries and resume the link again until the
+    unsettled maps are complete. A new delivery prevents this, and the state of unlisted deliveries stays
+    unknown.
+    Silent when: the sender's attach was not captured, or the transfer resumes a delivery. After each attach,
+    the rule reports only the first delivery.
+    How to mend it: After an attach with incomplete-unsettled, send only transfers with resume set. When the
+    listed deliveries are settled, detach and resume the link again, until incomplete-unsettled is false on
+    both sides.
     """
     case.report(
         "amqp10/L-INCOMPLETE-SUSPEND",

@@ -27,11 +27,14 @@ _LATIN: Final = 0x24F
 
 
 def condition_that_nobody_defines(case: Case, condition: str) -> None:
-    """An error's condition begins with `amqp:` and is none that the specification names.
+    """A peer sends an error whose condition begins with `amqp:` but is not defined by the specification.
 
-    Why it matters: programs choose what to do by the condition; a misspelt one is no match.
-    Silent when: the condition is of another family of names.
-    Only possible because: A later specification may have named it.
+    Why it matters: Programs choose their reaction by the error condition. A misspelt condition matches no
+    case, so the program takes a general fallback or none.
+    Silent when: the condition does not begin with `amqp:`.
+    Only possible because: A later specification may have defined the condition.
+    How to mend it: Use the exact symbol that the specification defines, for example `amqp:not-found`. For
+    other errors, use a condition of your own that does not begin with `amqp:`.
     """
     case.report(
         "amqp10/C-ERR-SYMBOL",
@@ -42,12 +45,15 @@ def condition_that_nobody_defines(case: Case, condition: str) -> None:
 
 
 def condition_of_another_frame(case: Case, condition: str, carrier: str) -> None:
-    """An error's condition belongs to another frame: a connection's to close, a session's to end, a link's to
-    detach.
+    """A peer sends an error condition on the wrong frame: connection conditions belong on close, session
+    conditions on end, link conditions on detach.
 
-    Why it matters: it names what has failed; on another frame it is unclear what is over.
-    Silent when: it is amqp:session:handle-in-use on close, which the text of attach asks for.
-    Only possible because: Only the names say so.
+    Why it matters: The condition names the endpoint that failed. On another frame, the receiver cannot tell
+    whether the connection, the session or only the link is over.
+    Silent when: the condition is amqp:session:handle-in-use on close, which the text about attach demands.
+    Only possible because: Only the names of the conditions tie a condition to a frame.
+    How to mend it: Choose the condition by the frame: amqp:connection conditions on close, amqp:session
+    conditions on end, amqp:link conditions on detach. Use a general amqp condition where none of them fits.
     """
     case.report(
         "amqp10/C-ERR-SCOPE",
@@ -58,12 +64,16 @@ def condition_of_another_frame(case: Case, condition: str, carrier: str) -> None
 
 
 def description_in_another_script(case: Case, tags: list[str]) -> None:
-    """An error's description is in a script that the other side's languages are not written in.
+    """A peer sends an error description in a script that the languages of the other peer's incoming-locales
+    do not use.
 
-    Why it matters: it is meant for a person, who asked for English.
-    Silent when: the other side's open was not captured, asks for other languages than English, or most of the
-    letters are Latin ones.
-    Only possible because: It may quote what is called so.
+    Why it matters: The description is text for a person. The other peer asked for English, so this person may
+    not be able to read the description.
+    Silent when: the other peer's open was not captured, the other peer asks for languages other than English,
+    or most letters of the description are Latin letters.
+    Only possible because: The description may quote a name that is written in this script.
+    How to mend it: Choose the language of descriptions from the other peer's incoming-locales. Use en-US if
+    none of them is supported. Do not use the language of the host system.
     """
     case.report(
         "amqp10/C-LOCALE-CHOICE",
@@ -75,10 +85,13 @@ def description_in_another_script(case: Case, tags: list[str]) -> None:
 
 
 def redirect_with_wrong_address(case: Case, key: str) -> None:
-    """A link is redirected to an address that is none: not text, or a port that is no number.
+    """A peer redirects a link with an invalid address: hostname, network-host or address is not a string, or
+    port is not a number.
 
-    Why it matters: the other side cannot follow.
-    Silent when: the entry is missing; none has to be there.
+    Why it matters: The other peer cannot follow the redirect, so the link stays unusable for the application.
+    Silent when: the entry is missing, because no entry is required.
+    How to mend it: In the info map of amqp:link:redirect, encode hostname, network-host and address as
+    strings and port as an integer.
     """
     case.report(
         "amqp10/L-REDIRECT-INFO",
@@ -135,12 +148,14 @@ def judge_error(case: Case, error: Error) -> None:
 
 
 def ended_for_a_map_that_does_not_fit(case: Case) -> None:
-    """A session is ended for a frame that is too small, while a link waits to be resumed.
+    """A peer ends a session with amqp:frame-size-too-small while a link of the session waits to be resumed.
 
-    Why it matters: of an unsettled map that does not fit into a frame a part may be sent, with
-    incomplete-unsettled; the session need not be ended.
+    Why it matters: Ending the session closes all its links. An unsettled map that does not fit into a frame
+    may be sent partially with incomplete-unsettled, without ending the session.
     Silent when: no delivery is unsettled on a link of the session, or every attach was answered.
-    Only possible because: Another frame may have been too large.
+    Only possible because: Another frame than the attach may have been too large.
+    How to mend it: If the unsettled map exceeds the max-frame-size, send an attach with a part of the map and
+    incomplete-unsettled true. Settle these deliveries and resume the link again for the rest.
     """
     case.report(
         "amqp10/L-UNSETTLED-INCOMPLETE",

@@ -12,19 +12,25 @@ __all__ = ["frame_before_header", "judge_any", "judge_close", "judge_open", "spe
 
 
 def frame_before_header(case: Case) -> None:
-    """A peer sent a frame before its protocol header.
+    """A peer sends a frame before its protocol header.
 
-    Why it matters: the other side cannot know which protocol, and which version, the octets are.
-    Silent when: the start of its stream was not captured.
+    Why it matters: The other peer cannot know which protocol and which version the octets belong to, so it
+    cannot parse the stream.
+    Silent when: the start of the peer's stream was not captured.
+    How to mend it: Write the 8-octet protocol header as the first octets of the connection, before any frame.
+    After SASL, write the AMQP header again before the open.
     """
     case.report("amqp10/C-HDR-FIRST", f"{case.record.frame.name} is sent before a protocol header")
 
 
 def first_frame_is_not_open(case: Case) -> None:
-    """A peer's first frame after the AMQP header is not open.
+    """A peer sends another frame than open as its first frame after the AMQP header.
 
-    Why it matters: the open carries the limits that every other frame depends on.
-    Silent when: the start of its stream was not captured.
+    Why it matters: The open carries the limits on which all other frames depend. Without the open, the other
+    peer cannot process the frame and may close the connection.
+    Silent when: the start of the peer's stream was not captured.
+    How to mend it: Send open directly after the AMQP protocol header, and queue every begin, attach and other
+    frame until the open has been written.
     """
     case.report("amqp10/C-OPEN-FIRST", f"{case.record.frame.name} is sent before open", CERTAIN, _state(case))
 
@@ -32,8 +38,11 @@ def first_frame_is_not_open(case: Case) -> None:
 def close_before_open(case: Case) -> None:
     """A peer sends close before its own open.
 
-    Why it matters: also a peer that refuses the other one's open says who it is first.
-    Silent when: the start of its stream was not captured.
+    Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
+    open. The other peer may not process a close without an open.
+    Silent when: the start of the peer's stream was not captured.
+    How to mend it: To refuse a connection, send your own open first and then close with the error. Apply this
+    order on every error path that can run before the open is sent.
     """
     case.report(
         "amqp10/C-CLOSE-AFTEROPEN", "close is sent before the sender's own open", CERTAIN, _state(case)
@@ -43,8 +52,10 @@ def close_before_open(case: Case) -> None:
 def empty_frame_before_open(case: Case) -> None:
     """A peer sends an empty frame before its own open.
 
-    Why it matters: heartbeats belong to an open connection; the first frame is the open.
-    Silent when: the start of its stream was not captured.
+    Why it matters: An empty frame keeps an open connection alive, but the first frame must be the open. The
+    other peer may close the connection.
+    Silent when: the start of the peer's stream was not captured.
+    How to mend it: Start the heartbeat timer only after your own open has been written.
     """
     case.report("amqp10/C-EMPTY-AFTEROPEN", "an empty frame is sent before the sender's own open")
 
@@ -71,12 +82,15 @@ def _judge_before_open(case: Case) -> bool:
 
 
 def frame_after_close(case: Case) -> None:
-    """A peer wrote a frame after its close.
+    """A peer sends a frame after its own close.
 
-    Why it matters: the close is the last frame on a connection; what follows may never be read.
-    Silent when: never; both frames are the peer's own. Possible when octets since the close were not
-    captured: the connection may have been begun anew.
-    Possible because: Octets are missing: among them may be that the connection was begun anew.
+    Why it matters: The close is the last frame that a peer sends on a connection. The other peer may never
+    read later frames, so their content is lost.
+    Silent when: never, because both frames come from the same peer. The finding is only possible, not
+    certain, when octets since the close were not captured, because the connection may have been opened anew.
+    Possible because: Octets are missing from the capture. They may contain a new opening of the connection.
+    How to mend it: Discard all queued frames and stop the heartbeat timer when close is written. After close,
+    only read until the other peer's close arrives.
     """
     me = case.me
     if me.closed:
@@ -94,10 +108,12 @@ def frame_after_close(case: Case) -> None:
 def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
     """A frame is larger than the max-frame-size of the peer's open.
 
-    Why it matters: the receiver must close the connection with framing-error. The header tells: it is wrong
-    before the frame is there.
+    Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
+    links of the connection.
     Silent when: the peer's open was not captured; or not all of the frame was, and where it begins is a
     guess.
+    How to mend it: Limit every frame, including header and performative, to the max-frame-size of the other
+    peer's open. Split large messages into several transfers with more set.
     """
     what = "has" if case.record.frame.missing == 0 else "has by its header"
     case.report(
@@ -110,20 +126,28 @@ def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
 
 
 def open_larger_than_512_octets(case: Case, size: i64) -> None:
-    """An open sent before the peer's has more than 512 octets.
+    """A peer sends an open of more than 512 octets before it has received the other peer's open.
 
-    Why it matters: before any limit is agreed a peer need not take more.
-    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
+    octets. The receiver may close the connection.
+    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    captured.
+    How to mend it: Keep the open within 512 octets: shorten the container-id, the properties and the
+    capabilities, or wait for the other peer's open before sending a larger one.
     """
     message = f"an open of {size} octets is sent before the peer's, at most {MIN_MAX_FRAME_SIZE} may be"
     case.report("amqp10/C-OPEN-SIZE", message, CERTAIN, {"frame_size": int(size)})
 
 
 def pipelined_frame_larger_than_512_octets(case: Case, size: i64) -> None:
-    """A frame sent before the peer's open was received has more than 512 octets.
+    """A peer sends a frame of more than 512 octets before it has received the other peer's open.
 
-    Why it matters: before any limit is agreed a peer need not take more.
-    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
+    octets. The receiver may close the connection.
+    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    captured.
+    How to mend it: Wait for the other peer's open before sending frames larger than 512 octets, or keep all
+    pipelined frames within 512 octets.
     """
     message = f"{size} octets are sent before the peer's open, at most {MIN_MAX_FRAME_SIZE} may be"
     case.report("amqp10/C-PIPE-SIZE", message, CERTAIN, {"frame_size": int(size)})
@@ -147,10 +171,13 @@ def _judge_size(case: Case, size: i64) -> None:
 
 
 def channel_beyond_agreed(case: Case, limit: int) -> None:
-    """A frame uses a channel above the peer's channel-max.
+    """A peer uses a channel number above the channel-max of the receiver's open.
 
-    Why it matters: the receiver must close the connection with framing-error.
-    Silent when: the peer's open was not captured.
+    Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
+    links of the connection.
+    Silent when: the receiver's open was not captured.
+    How to mend it: Assign channel numbers no higher than the channel-max of the other peer's open. Reuse
+    channels of ended sessions. Reject further sessions in the API when all channels are in use.
     """
     channel = case.record.frame.channel
     case.report(
@@ -163,11 +190,14 @@ def channel_beyond_agreed(case: Case, limit: int) -> None:
 
 
 def pipelined_frame_off_channel_0(case: Case) -> None:
-    """A frame sent before the peer's open was received uses another channel than 0.
+    """A peer uses a channel other than 0 before it has received the other peer's open.
 
-    Why it matters: before any limit is agreed a peer need not know more channels.
-    Silent when: the peer's open may have been received, octets of either peer were not captured, or the
-    frame is on a session whose begin was found already.
+    Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
+    The receiver may close the connection.
+    Silent when: the receiver's open may already have reached the peer, octets of either peer were not
+    captured, or the rule has already reported the begin of the session to which the frame belongs.
+    How to mend it: Use channel 0 for a session begun before the other peer's open has arrived, and wait for
+    this open before using other channels.
     """
     channel = case.record.frame.channel
     message = f"channel {channel} is used before the peer's open; only channel 0 may be"
@@ -175,10 +205,14 @@ def pipelined_frame_off_channel_0(case: Case) -> None:
 
 
 def pipelined_close_off_channel_0(case: Case) -> None:
-    """A close sent before the peer's open was received uses another channel than 0.
+    """A peer sends close on a channel other than 0 before it has received the other peer's open.
 
-    Why it matters: before any limit is agreed a peer need not know more channels.
-    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
+    The receiver may not process the close.
+    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    captured.
+    How to mend it: Always send close on channel 0. Do not take the channel number from the session that met
+    the error.
     """
     channel = case.record.frame.channel
     message = f"close is sent on channel {channel} before the peer's open; only channel 0 may be used"
@@ -186,10 +220,14 @@ def pipelined_close_off_channel_0(case: Case) -> None:
 
 
 def pipelined_empty_frame_off_channel_0(case: Case) -> None:
-    """An empty frame sent before the peer's open was received uses another channel than 0.
+    """A peer sends an empty frame on a channel other than 0 before it has received the other peer's open.
 
-    Why it matters: before any limit is agreed a peer need not know more channels.
-    Silent when: the peer's open may have been received, or octets of either peer were not captured.
+    Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
+    The receiver may close the connection because of a mere heartbeat.
+    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    captured.
+    How to mend it: Always send empty frames on channel 0. Write the channel number of a heartbeat as the
+    constant 0.
     """
     channel = case.record.frame.channel
     message = f"an empty frame is sent on channel {channel} before the peer's open"
@@ -197,28 +235,38 @@ def pipelined_empty_frame_off_channel_0(case: Case) -> None:
 
 
 def empty_frame_off_channel_0(case: Case) -> None:
-    """An empty frame is sent on a channel other than 0.
+    """A peer sends an empty frame on a channel other than 0.
 
-    Why it matters: it is only a heartbeat; its channel is ignored, and a limit might be hit.
-    Silent when: the peer's open was not captured: before it, it would be worse.
+    Why it matters: Receivers ignore the channel of an empty frame, because the frame is only a heartbeat. A
+    number other than 0 may exceed the receiver's channel-max.
+    Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
+    stricter rule, C-EMPTY-CH0-PRE.
+    How to mend it: Send empty frames on channel 0. Write the channel number of a heartbeat as the constant 0.
     """
     case.report("amqp10/C-EMPTY-CH0", f"an empty frame is sent on channel {case.record.frame.channel}")
 
 
 def open_off_channel_0(case: Case) -> None:
-    """open is sent on a channel other than 0.
+    """A peer sends open on a channel other than 0.
 
-    Why it matters: before the open no other channel is agreed.
-    Silent when: never.
+    Why it matters: Before the open, the peers have agreed on no channel other than 0. The other peer may
+    close the connection with framing-error.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Write the open with channel number 0, and check which octets of the frame header hold the
+    channel.
     """
     case.report("amqp10/C-OPEN-CH0", f"open is sent on channel {case.record.frame.channel}")
 
 
 def close_off_channel_0(case: Case) -> None:
-    """close is sent on a channel other than 0.
+    """A peer sends close on a channel other than 0.
 
-    Why it matters: it may be read on any, but channel 0 is always within the limits.
-    Silent when: the peer's open was not captured: before it, it would be worse.
+    Why it matters: Receivers must accept a close on any agreed channel, but only channel 0 is always within
+    the limits.
+    Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
+    stricter rule, C-CLOSE-CH0-PIPE.
+    How to mend it: Send close on channel 0. Do not take the channel number from the session that met the
+    error.
     """
     case.report("amqp10/C-CLOSE-CH0", f"close is sent on channel {case.record.frame.channel}")
 
@@ -270,10 +318,14 @@ def judge_any(case: Case) -> bool:
 
 
 def second_open(case: Case) -> None:
-    """A peer sends open twice.
+    """A peer sends open twice on one connection.
 
-    Why it matters: the limits of a connection are said once.
-    Silent when: octets since the first were not captured: the connection may have been closed and begun anew.
+    Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
+    apply, and may close the connection with illegal-state.
+    Silent when: octets since the first open were not captured, because the connection may have been closed
+    and opened anew.
+    How to mend it: Send open once per connection. To change limits or properties, close the connection and
+    open a new one. Check that two code paths do not both send the open.
     """
     me = case.me
     if me.open is not None and me.whole:
@@ -287,10 +339,13 @@ def second_open(case: Case) -> None:
 
 
 def max_frame_size_below_the_floor(case: Case, body: Open) -> None:
-    """open announces a max-frame-size below 512.
+    """A peer announces in its open a max-frame-size below 512.
 
-    Why it matters: every peer must take 512 octets; a peer that keeps to less cannot send its open.
-    Silent when: never.
+    Why it matters: Every peer must accept frames of 512 octets. A peer that keeps to a smaller limit may not
+    even be able to send its open.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Announce a max-frame-size of at least 512, and provide receive buffers of that size.
+    Reject smaller values in the configuration.
     """
     size = body.max_frame_size
     if size is not None and size < MIN_MAX_FRAME_SIZE:
@@ -298,10 +353,13 @@ def max_frame_size_below_the_floor(case: Case, body: Open) -> None:
 
 
 def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
-    """A locale is not a language tag of BCP 47.
+    """A peer's open contains a locale that is not a BCP 47 language tag.
 
-    Why it matters: `en_US` is what libraries call it, the tag is `en-US`.
-    Silent when: never.
+    Why it matters: The other peer cannot match the locale and falls back to en-US. Libraries often write
+    `en_US`, but the BCP 47 tag is `en-US`.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Convert the locale of the system to a BCP 47 tag before writing the open: replace
+    underscores by hyphens and cut off the character set, as in `de-DE`.
     """
     for tags in (body.outgoing_locales, body.incoming_locales):
         if tags is not None:
@@ -312,10 +370,13 @@ def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
 
 
 def other_host_than_in_sasl(case: Case, body: Open) -> None:
-    """A client's open names another host than its sasl-init.
+    """A client names in its open another hostname than in its sasl-init.
 
-    Why it matters: the server chose by the first name whom to authenticate, and by the second what to open.
-    Silent when: either names none, or the sasl-init was not captured.
+    Why it matters: The server authenticates the client by the first name, but selects the host to open by the
+    second. The login may be valid for another host than the one opened.
+    Silent when: either frame names no hostname, or the sasl-init was not captured.
+    How to mend it: Take the hostname of open and of sasl-init from the same setting, or leave hostname out of
+    open.
     """
     me = case.me
     init = me.init
@@ -326,13 +387,16 @@ def other_host_than_in_sasl(case: Case, body: Open) -> None:
 
 
 def speaks_the_draft(case: Case, body: Open) -> bool:
-    """A peer announces AMQP 1.0 and speaks the draft of April 2011: each of its lists begins with `options`.
+    """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, in which each list begins
+    with `options`.
 
-    Why it matters: the draft has the same protocol header; all its fields stand one place further on, and
-    nothing that it says means what it is read as.
-    Silent when: the open fits the final text, or does not fit the draft either. What the peer says after it
-    is not judged.
-    Only possible because: There were other drafts.
+    Why it matters: The draft has the same protocol header, but all fields stand one place later. A receiver
+    of AMQP 1.0 misreads every field of the peer.
+    Silent when: the open fits the final specification, or does not fit the draft either. After such an open,
+    no rule judges the frames of the peer.
+    Only possible because: Other drafts of the specification existed.
+    How to mend it: Encode performatives by the final specification of October 2011, without the leading field
+    `options`. Replace a library that is built for the draft.
     """
     odd = body.odd
     if odd is None or body.container_id is not None or body.hostname is None:
@@ -365,10 +429,13 @@ def judge_open(case: Case, body: Open) -> None:
 
 
 def redirect_without_address(case: Case, body: Close) -> None:
-    """A close redirects the peer, and does not say where to.
+    """A peer redirects the other peer by a close without stating where to connect.
 
-    Why it matters: without hostname, network-host and port the peer cannot follow.
-    Silent when: never.
+    Why it matters: Without hostname, network-host and port, the other peer cannot follow the redirect. The
+    connection is lost.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Put hostname, network-host and port into the info map of the error
+    amqp:connection:redirect.
     """
     error = body.error
     if error is None or error.condition != "amqp:connection:redirect":

@@ -52,12 +52,18 @@ def _certainty(case: Case, sure: bool) -> i64:
 
 
 def content_type_that_is_no_media_type(case: Case, content_type: str) -> None:
-    """The content-type of a message is no media type: it is not of the form type, slash, subtype.
+    """A sender sets the content-type of a message to a value that is not a media type of the form type,
+    slash, subtype.
 
-    Why it matters: a receiver cannot choose by it how to read the body.
-    Silent when: the message was not captured whole, or has another format. Possible when it is empty, or sent
-    by a server, which may hand on what it received.
-    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
+    Why it matters: A receiver cannot use the content-type to choose how to read the body.
+    Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
+    possible, not certain, when the content-type is empty, or when a server sends the message, because a
+    server may hand on what it received.
+    Possible because: The {peer} may hand on the value as the {peer} received it. An empty value may stand for
+    no value.
+    How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
+    Applications must not use content-type for their own type names; the field subject or
+    application-properties can hold them.
     """
     certainty = _certainty(case, content_type != "")
     case.report(
@@ -69,13 +75,18 @@ def content_type_that_is_no_media_type(case: Case, content_type: str) -> None:
 
 
 def content_type_of_another_body(case: Case, content_type: str, body: str) -> None:
-    """A message has a content-type, and a body that is not data.
+    """A sender sets a content-type on a message whose body is not a data section.
 
-    Why it matters: a body of AMQP values says itself what it is; two answers may differ.
-    Silent when: the message was not captured whole, or has another format. By the final text also if it is
-    message/x-amqp+data, +map or +list, which that text asks for there. Possible when a server sends it, which
-    may hand on what it received.
-    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
+    Why it matters: A body of AMQP values states its own types. A content-type gives a second answer, and the
+    two answers may differ.
+    Silent when: the message was not captured whole, or has a message-format other than 0. By the final
+    specification, the rule is also silent if the content-type is message/x-amqp+data, message/x-amqp+map or
+    message/x-amqp+list, which that text asks for in this case. The finding is only possible, not certain,
+    when a server sends the message, because a server may hand on what it received.
+    Possible because: The {peer} may hand on the value as the {peer} received it. An empty value may stand for
+    no value.
+    How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send a serialized
+    format such as JSON with its content-type, put its octets into a data section.
     """
     case.report(
         "amqp10/M-CT-NONDATA",
@@ -86,12 +97,17 @@ def content_type_of_another_body(case: Case, content_type: str, body: str) -> No
 
 
 def content_encoding_of_another_body(case: Case, encoding: str, body: str) -> None:
-    """A message has a content-encoding, and a body that is not data.
+    """A sender sets a content-encoding on a message whose body is not a data section.
 
-    Why it matters: only octets can be decompressed; a receiver that tries fails.
-    Silent when: the message was not captured whole, or has another format. Possible when it is empty, or sent
-    by a server, which may hand on what it received.
-    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
+    Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
+    read the message.
+    Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
+    possible, not certain, when the content-encoding is empty, or when a server sends the message, because a
+    server may hand on what it received.
+    Possible because: The {peer} may hand on the value as the {peer} received it. An empty value may stand for
+    no value.
+    How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
+    compressed content into a data section; leave the field null for amqp-value and amqp-sequence.
     """
     case.report(
         "amqp10/M-CE-NONDATA",
@@ -102,22 +118,28 @@ def content_encoding_of_another_body(case: Case, encoding: str, body: str) -> No
 
 
 def identity_as_content_encoding(case: Case) -> None:
-    """The content-encoding of a message is `identity`.
+    """A sender sets the content-encoding of a message to `identity`.
 
-    Why it matters: it says that nothing is to be decoded, which an unset field says for everybody.
-    Silent when: the message was not captured whole, or has another format. Possible when a server sends it,
-    which may hand on what it received.
-    Possible because: The {peer} may hand it on as it received it; an empty one may be meant for none.
+    Why it matters: The value states that nothing is to be decoded. An unset content-encoding states the same,
+    and every receiver understands it.
+    Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
+    possible, not certain, when a server sends the message, because a server may hand on what it received.
+    Possible because: The {peer} may hand on the value as the {peer} received it.
+    How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
+    default value.
     """
     case.report("amqp10/M-CE-IDENTITY", "the content-encoding is identity", _certainty(case, True))
 
 
 def compress_as_content_encoding(case: Case, encoding: str) -> None:
-    """The content-encoding of a message is `compress`.
+    """A sender sets the content-encoding of a message to `compress`.
 
-    Why it matters: hardly anybody can decode it any more.
-    Silent when: the message was not captured whole, or has another format.
-    Only possible because: It may stay for a message that came so by HTTP or mail.
+    Why it matters: Hardly any receiver can still decode this compression, so most receivers cannot read the
+    body.
+    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Only possible because: A message that came by HTTP or mail with this content-encoding may keep it.
+    How to mend it: Compress with gzip and set content-encoding to `gzip`, or send the body without
+    compression and leave the field null.
     """
     case.report_once(
         "amqp10/M-CE-COMPRESS",
@@ -128,11 +150,13 @@ def compress_as_content_encoding(case: Case, encoding: str) -> None:
 
 
 def several_content_encodings(case: Case, encoding: str) -> None:
-    """The content-encoding of a message names several encodings.
+    """A sender sets the content-encoding of a message to several encodings.
 
-    Why it matters: receivers look for one name, and find none that they know.
-    Silent when: the message was not captured whole, or has another format.
-    Only possible because: It may stay for a message that came so by HTTP or mail.
+    Why it matters: Receivers compare the value with one known name. They find no match and cannot decode the
+    body.
+    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Only possible because: A message that came by HTTP or mail with this content-encoding may keep it.
+    How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
     case.report_once(
         "amqp10/M-CE-MULTI",
@@ -143,12 +167,15 @@ def several_content_encodings(case: Case, encoding: str) -> None:
 
 
 def unregistered_content_encoding(case: Case, encoding: str) -> None:
-    """The content-encoding of a message is none of the registered HTTP content codings.
+    """A sender sets the content-encoding of a message to a value that is not a registered HTTP content
+    coding.
 
-    Why it matters: a receiver does not know how to decode the body; mostly a character set was meant, which
-    belongs into the content-type.
-    Silent when: the message was not captured whole, or has another format.
-    Only possible because: A specification that is not known here may have assigned it.
+    Why it matters: A receiver does not know how to decode the body. Most such senders mean a character set,
+    which belongs in the content-type.
+    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Only possible because: A specification that this rule does not know may have assigned the value.
+    How to mend it: Set content-encoding only to a registered coding such as `gzip`. State a character set in
+    content-type, as in `text/plain; charset=utf-8`, not in content-encoding.
     """
     case.report_once(
         "amqp10/M-CE-REGISTERED",
@@ -159,11 +186,15 @@ def unregistered_content_encoding(case: Case, encoding: str) -> None:
 
 
 def reserved_annotation(case: Case, section: str, key: object) -> None:
-    """An annotation has a key that is reserved: a number, or a symbol that does not begin with `x-`.
+    """A sender puts an annotation with a reserved key into a message: a number, or a symbol that does not
+    begin with `x-`.
 
-    Why it matters: a receiver that does not know it has to detach the link, unless it begins with `x-opt-`.
-    Silent when: the message was not captured whole, or has another format.
-    Only possible because: A specification that is not known here may have assigned it.
+    Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
+    begins with `x-opt-`.
+    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Only possible because: A specification that this rule does not know may have assigned the key.
+    How to mend it: Begin the keys of your own annotations with `x-opt-`. Applications should put their own
+    data into application-properties instead of annotations.
     """
     shown = str(key) if isinstance(key, Symbol) else sent_name(key)
     message = f"the {section} have a reserved key" if section != "footer" else "the footer has a reserved key"
@@ -171,11 +202,14 @@ def reserved_annotation(case: Case, section: str, key: object) -> None:
 
 
 def rejected_annotation_that_is_no_error(case: Case, value: object) -> None:
-    """The delivery-annotation `rejected` holds something else than an error.
+    """A sender sets the delivery-annotation `rejected` to a value that is not an error.
 
-    Why it matters: the key is reserved for the reason of a rejection, which a receiver will look for there.
-    Silent when: the message was not captured whole, or has another format; by the final text always, it does
-    not have the key.
+    Why it matters: The key is reserved for the reason of a rejection. A receiver looks there for an error and
+    cannot read the value.
+    Silent when: the message was not captured whole, or has a message-format other than 0. By the final
+    specification, the rule is always silent, because that text does not have the key.
+    How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Use a
+    key that begins with `x-opt-` for other data.
     """
     case.report(
         "amqp10/M-DA-REJECTED-TYPE",
@@ -186,11 +220,15 @@ def rejected_annotation_that_is_no_error(case: Case, value: object) -> None:
 
 
 def time_in_another_unit(case: Case, field: str, time: int, unit: str) -> None:
-    """A time in a message's properties is near that of the capture only if it does not count milliseconds.
+    """A sender states a time in a message's properties that fits the time of the capture only in another unit
+    than milliseconds.
 
-    Why it matters: everybody else reads a time decades off; messages expire at once, or never.
-    Silent when: the message was not captured whole, or has another format.
-    Only possible because: The time may be meant as it stands, or handed on as the {peer} received it.
+    Why it matters: Receivers read a time that is decades off. Messages expire at once or never.
+    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Only possible because: The time may be meant as it stands, or the {peer} may hand on the time as the
+    {peer} received it.
+    How to mend it: Encode creation-time and absolute-expiry-time as milliseconds since 1970-01-01 UTC.
+    Convert clock values in seconds, microseconds or nanoseconds before setting the fields.
     """
     case.report_once(
         "amqp10/T-TIME-MS",
@@ -201,13 +239,17 @@ def time_in_another_unit(case: Case, field: str, time: int, unit: str) -> None:
 
 
 def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
-    """A time in a message's properties is near that of the capture only with its octets in reverse order.
+    """A sender states a time in a message's properties that fits the time of the capture only with its
+    octets in reverse order.
 
-    Why it matters: numbers stand with their highest octet first; whoever forgets to turn them sends others
-    than it means.
-    Silent when: the message was not captured whole, or has another format. Of other numbers both orders are
-    credible.
-    Only possible because: The time may be meant as it stands, or handed on as the {peer} received it.
+    Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
+    order sends other numbers than it means, and receivers misread the time.
+    Silent when: the message was not captured whole, or has a message-format other than 0. Numbers other than
+    times are not examined, because both octet orders give credible values.
+    Only possible because: The time may be meant as it stands, or the {peer} may hand on the time as the
+    {peer} received it.
+    How to mend it: Encode every number in network byte order (big-endian). Convert the value before copying
+    it from memory into the frame.
     """
     case.report_once(
         "amqp10/T-BYTEORDER",
@@ -218,12 +260,15 @@ def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
 
 
 def message_id_used_twice(case: Case, first: MessageDigest) -> None:
-    """Two different messages on one link have the same message-id.
+    """A sender gives two different messages on one link the same message-id.
 
-    Why it matters: who drops duplicates, or looks for an answer, by the id takes the second for the first.
-    Silent when: properties, application-properties and body are the same, as of a message that is sent again;
-    or the message is not among the first of its direction.
-    Only possible because: The {peer} may hand on what others have made.
+    Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
+    message for the first. The second message may be lost.
+    Silent when: properties, application-properties and body of the two messages are the same, because the
+    message may have been sent again; or the message is not among the first messages of its direction.
+    Only possible because: The {peer} may hand on messages that others have made.
+    How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
+    message object must set a new message-id before they send it again with other content.
     """
     case.report_once(
         "amqp10/M-ID-UNIQUE",

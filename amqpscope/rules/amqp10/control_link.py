@@ -43,20 +43,26 @@ _ENCODED: Final = {b"\x00\x53\x31": "a declare", b"\x00\x53\x32": "a discharge"}
 
 
 def coordinator_as_source(case: Case, problem: Problem) -> None:
-    """An attach has a coordinator as its source.
+    """A peer sends an attach whose source is a coordinator.
 
-    Why it matters: a coordinator takes declares and discharges; nothing comes from it.
-    Silent when: the frame was not captured whole, or octets just before it were not captured.
+    Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
+    peer may refuse the link with invalid-field.
+    Silent when: the frame was not captured whole, or octets just before the frame were not captured.
+    How to mend it: Put the coordinator into the field target, and an ordinary source into the field source.
+    The controller attaches the control link as sender.
     """
     case.report("amqp10/TX-COORD-TARGET", f"{problem.path}: a coordinator is a target only")
 
 
 def capability_that_is_none(case: Case, capability: str) -> None:
-    """A coordinator's capabilities hold a symbol that is no transaction capability.
+    """A peer lists a symbol that is not a txn-capability in the capabilities of a coordinator.
 
-    Why it matters: who asks for it, or relies on it, is not understood.
+    Why it matters: The other peer does not understand the symbol. A controller that asks for this capability
+    or relies on it does not get it.
     Silent when: the frame was not captured whole.
-    Only possible because: Others may be agreed on.
+    Only possible because: The peers may have agreed on other capabilities.
+    How to mend it: Use only the symbols of txn-capability, for example `amqp:local-transactions` or
+    `amqp:multi-txns-per-ssn`. Check the spelling and the prefix `amqp:`.
     """
     case.report(
         "amqp10/TX-CAPS-VALUE",
@@ -69,9 +75,11 @@ def capability_that_is_none(case: Case, capability: str) -> None:
 def control_link_without_rejected(case: Case) -> None:
     """A controller attaches a control link whose source does not offer the outcome rejected.
 
-    Why it matters: the coordinator can tell that something failed only by detaching the link, which rolls
-    back every other transaction on it.
+    Why it matters: The coordinator can then report a failure only by detaching the link. The detach rolls
+    back all other transactions of the link.
     Silent when: the source lists no outcomes, and so does not exclude any, or a symbol that stands for none.
+    How to mend it: Include `amqp:rejected:list` in the outcomes of the control link's source, and handle the
+    outcome rejected for declare and discharge.
     """
     case.report(
         "amqp10/TX-CTRL-REJECTED", "the outcomes of the control link's source are without amqp:rejected:list"
@@ -113,57 +121,75 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {"T-COMP-REQUIRES": value
 
 
 def work_on_control_link(case: Case, what: str) -> None:
-    """A control link carries something else than declares and discharges.
+    """A controller sends something other than declare and discharge messages on a control link.
 
-    Why it matters: the coordinator can do nothing with it; what was to be done is not.
-    Silent when: the message was not captured whole, or octets of its sender since the link's attach were not:
-    its handle may be another link's.
+    Why it matters: The coordinator cannot process the message, so the intended work is not done.
+    Silent when: the message was not captured whole, or octets of the sender since the link's attach were not
+    captured, because the handle may belong to another link.
+    How to mend it: Send transactional messages on an ordinary link, with the txn-id in the
+    transactional-state of the transfer. Use the control link only for declare and discharge.
     """
     case.report("amqp10/TX-CTRL-NOWORK", f"{what} is sent on a control link")
 
 
 def declare_in_another_section(case: Case, section: str) -> None:
-    """A declare does not travel as the single amqp-value section of a message.
+    """A controller sends a declare otherwise than as the single amqp-value section of a message.
 
-    Why it matters: the coordinator looks for it there.
+    Why it matters: The coordinator looks for the declare in the amqp-value section. It does not find the
+    declare there, so no transaction begins.
     Silent when: the message was not captured whole.
+    How to mend it: Encode the declare as the only body section of the message: one amqp-value section that
+    holds the described list. Do not put its octets into a data section.
     """
     case.report("amqp10/TX-DECLARE-BODY", f"a declare is sent in {section}, not as an amqp-value")
 
 
 def discharge_in_another_section(case: Case, section: str) -> None:
-    """A discharge does not travel as the single amqp-value section of a message.
+    """A controller sends a discharge otherwise than as the single amqp-value section of a message.
 
-    Why it matters: the coordinator looks for it there; the transaction stays open.
+    Why it matters: The coordinator looks for the discharge in the amqp-value section. It does not find the
+    discharge there, so the transaction stays open.
     Silent when: the message was not captured whole.
+    How to mend it: Encode the discharge as the only body section of the message: one amqp-value section that
+    holds the described list. Do not put its octets into a data section.
     """
     case.report("amqp10/TX-DISCHARGE-BODY", f"a discharge is sent in {section}, not as an amqp-value")
 
 
 def declare_settled(case: Case) -> None:
-    """A declare is sent settled.
+    """A controller sends a declare settled.
 
-    Why it matters: the coordinator cannot answer it with the transaction's id.
+    Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller does not
+    get the txn-id.
     Silent when: the message was not captured whole.
+    How to mend it: Send the declare with settled false, and attach the control link with a snd-settle-mode
+    other than settled. Wait for the disposition with the outcome declared.
     """
     case.report("amqp10/TX-DECLARE-UNSETTLED", "a declare is sent settled")
 
 
 def discharge_settled(case: Case) -> None:
-    """A discharge is sent settled.
+    """A controller sends a discharge settled.
 
-    Why it matters: whether the transaction was committed is never told.
+    Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
+    learns whether the transaction was committed.
     Silent when: the message was not captured whole.
+    How to mend it: Send the discharge with settled false, and attach the control link with a snd-settle-mode
+    other than settled. Report the commit to the application only after the outcome accepted.
     """
     case.report("amqp10/TX-DISCHARGE-UNSETTLED", "a discharge is sent settled")
 
 
 def global_id_without_distributed_transactions(case: Case, certainty: i64) -> None:
-    """A declare has a global-id, and the coordinator does not offer distributed transactions.
+    """A controller sets global-id in a declare although the coordinator does not offer distributed
+    transactions.
 
-    Why it matters: the work is thought to be part of a global transaction, and is not.
-    Silent when: octets of either peer were not captured. Possible when the coordinator says nothing of its
-    capabilities, or its attach may not have been read.
+    Why it matters: The controller treats the work as part of a global transaction, but it is not. The work
+    may be committed although the global transaction is rolled back.
+    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
+    coordinator states no capabilities, or when the controller may not have read the coordinator's attach yet.
+    How to mend it: Read the capabilities in the coordinator's attach before the declare. Set global-id only
+    if `amqp:distributed-transactions` is among them.
     """
     case.report(
         "amqp10/TX-GLOBALID",
@@ -173,11 +199,15 @@ def global_id_without_distributed_transactions(case: Case, certainty: i64) -> No
 
 
 def several_transactions_on_a_session(case: Case, live: int, pending: int, certainty: i64) -> None:
-    """A transaction is declared while another one of the session lives, which the coordinator does not offer.
+    """A controller declares a transaction while another transaction of the session is live, although the
+    coordinator does not offer several transactions per session.
 
-    Why it matters: the coordinator may refuse it, or take the work of both for one transaction's.
-    Silent when: octets of either peer were not captured. Possible when the coordinator says nothing of its
-    capabilities, or the other transaction is not declared yet.
+    Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
+    transaction.
+    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
+    coordinator states no capabilities, or when the other transaction is not declared yet.
+    How to mend it: Discharge a transaction before declaring the next one on the session, or open one session
+    per transaction. Declare several only if the coordinator offers `amqp:multi-txns-per-ssn`.
     """
     case.report(
         "amqp10/TX-MULTI-PER-SSN",
@@ -189,11 +219,15 @@ def several_transactions_on_a_session(case: Case, live: int, pending: int, certa
 
 
 def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
-    """A discharge names a transaction that was not declared, or is discharged already.
+    """A controller sends a discharge for a transaction that was not declared or that the controller has
+    already discharged.
 
-    Why it matters: the coordinator can only refuse it; work thought to be committed is not.
-    Silent when: octets of either peer, or the message, were not captured, or there were more transactions
-    than are remembered.
+    Why it matters: The coordinator can only refuse the discharge. Work that the application believes
+    committed is not committed.
+    Silent when: octets of either peer or of the message were not captured, or there were more transactions
+    than the rule remembers.
+    How to mend it: Wait for the outcome declared and use its txn-id in the discharge. Forget the txn-id once
+    the discharge is sent. Typical misuse: both the normal path and a cleanup path end the transaction.
     """
     me = case.me
     ledger = case.ledger
@@ -220,10 +254,13 @@ def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
 
 
 def discharged_while_incomplete(case: Case, transaction: Transaction, packet: int) -> None:
-    """A transaction is discharged while a delivery posted under it is not complete.
+    """A controller discharges a transaction while a delivery posted under this transaction is not complete.
 
-    Why it matters: the resource cannot tell whether the rest was to be part of it, and has to roll back.
+    Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. It
+    must roll the transaction back.
     Silent when: octets of either peer since the delivery's first transfer were not captured.
+    How to mend it: Send the last transfer of every delivery of the transaction, or abort the delivery, before
+    the discharge. Let commit wait for pending sends, including those of other threads.
     """
     case.report(
         "amqp10/TX-POST-PARTIAL",
@@ -235,11 +272,15 @@ def discharged_while_incomplete(case: Case, transaction: Transaction, packet: in
 
 
 def discharged_with_credit_left(case: Case, name: str, credit: i64) -> None:
-    """A controller discharges a transaction under which a link acquires, and leaves the link credit.
+    """A controller discharges a transaction while a link that acquires messages under this transaction
+    still has link-credit.
 
-    Why it matters: what comes on that credit is acquired outside of any transaction.
-    Silent when: octets of either peer were not captured, or the credit was used up, taken back or drained as
-    far as the controller could know.
+    Why it matters: The sender of the link acquires further messages on this link-credit outside of any
+    transaction.
+    Silent when: octets of either peer were not captured, or the link-credit was used up, withdrawn or drained
+    as far as the controller could know.
+    How to mend it: Before the discharge, set drain or reduce link-credit to 0 on every link that acquires
+    under the transaction. Wait until the sender's flow or transfers show that no link-credit is left.
     """
     case.report(
         "amqp10/TX-ACQ-CREDIT",

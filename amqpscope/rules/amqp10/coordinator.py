@@ -17,10 +17,13 @@ __all__ = ["judge_disposition"]
 
 
 def declare_answered_by_another_outcome(case: Case, request: Request, state: object) -> None:
-    """A declare is answered by another outcome than declared or a failure.
+    """A coordinator answers a declare with an outcome that is neither declared nor a failure.
 
-    Why it matters: the controller learns no id; whether there is a transaction nobody can tell.
-    Silent when: octets of either peer were not captured. Possible when it is only settled, without a state.
+    Why it matters: The controller gets no txn-id and cannot know whether a transaction exists.
+    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
+    coordinator only settles the declare, without a state.
+    How to mend it: Answer a successful declare with a disposition whose state is declared and carries the
+    txn-id. Do not use accepted, and do not settle without a state.
     """
     case.report(
         "amqp10/TX-DECLARE-OK",
@@ -34,10 +37,13 @@ def declare_answered_by_another_outcome(case: Case, request: Request, state: obj
 
 
 def declare_not_rejected(case: Case, request: Request, state: object, certainty: i64) -> None:
-    """A declare that failed is not answered by rejected with a transaction error.
+    """A coordinator does not answer a failed declare with the outcome rejected and a transaction error.
 
-    Why it matters: the controller cannot tell why, or takes the transaction for declared.
-    Silent when: octets of either peer were not captured. Possible when the error is of another kind.
+    Why it matters: The controller cannot know why the declare failed, or takes the transaction for declared.
+    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
+    error is of another kind.
+    How to mend it: Answer a failed declare with rejected, and set its error to a transaction error (a
+    condition that begins with `amqp:transaction:`). Do not use released or modified.
     """
     case.report(
         "amqp10/TX-DECLARE-FAIL-REJECT",
@@ -49,10 +55,14 @@ def declare_not_rejected(case: Case, request: Request, state: object, certainty:
 
 
 def declare_failed_without_detach(case: Case, request: Request, state: object) -> None:
-    """A declare that failed is answered by an outcome, though rejected is not offered: no detach.
+    """A coordinator answers a failed declare with an outcome instead of a detach, although the control link's
+    source does not offer rejected.
 
-    Why it matters: the controller has said that it does not understand a rejection.
+    Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
+    learn why the declare failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
+    How to mend it: If the source of the control link does not list rejected, detach the control link with the
+    transaction error instead of sending an outcome.
     """
     case.report(
         "amqp10/TX-DECLARE-FAIL-DETACH",
@@ -65,10 +75,13 @@ def declare_failed_without_detach(case: Case, request: Request, state: object) -
 
 
 def discharge_not_rejected(case: Case, request: Request, state: object, certainty: i64) -> None:
-    """A discharge that failed is not answered by rejected with a transaction error.
+    """A coordinator does not answer a failed discharge with the outcome rejected and a transaction error.
 
-    Why it matters: the controller cannot tell that the work was rolled back, or why.
-    Silent when: octets of either peer were not captured. Possible when the error is of another kind.
+    Why it matters: The controller cannot know that the work was rolled back, or why.
+    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
+    error is of another kind.
+    How to mend it: Answer a failed discharge with rejected, and set its error to one of the transaction
+    errors, such as `amqp:transaction:rollback`. Do not use released or modified.
     """
     case.report(
         "amqp10/TX-DISCHARGE-FAIL-REJECT",
@@ -80,10 +93,14 @@ def discharge_not_rejected(case: Case, request: Request, state: object, certaint
 
 
 def discharge_failed_without_detach(case: Case, request: Request, state: object) -> None:
-    """A discharge that failed is answered by an outcome, though rejected is not offered: no detach.
+    """A coordinator answers a failed discharge with an outcome instead of a detach, although the control
+    link's source does not offer rejected.
 
-    Why it matters: the controller has said that it does not understand a rejection.
+    Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
+    learn why the discharge failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
+    How to mend it: If the source of the control link does not list rejected, detach the control link with the
+    transaction error instead of sending an outcome.
     """
     case.report(
         "amqp10/TX-DISCHARGE-FAIL-DETACH",
@@ -96,11 +113,15 @@ def discharge_failed_without_detach(case: Case, request: Request, state: object)
 
 
 def rollback_refused(case: Case, request: Request, state: object, certainty: i64) -> None:
-    """A discharge that asks for a rollback is refused.
+    """A coordinator refuses a discharge that asks for a rollback (fail is true).
 
-    Why it matters: a coordinator that fails rolls back, too; there is nothing to refuse.
-    Silent when: octets of either peer were not captured, or no transaction of the id was declared. Possible
-    when it is said to be unknown or timed out.
+    Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
+    After a refusal, the controller does not know the state of its work.
+    Silent when: octets of either peer were not captured, or no transaction with this txn-id was declared. The
+    finding is only possible, not certain, when the coordinator states that the transaction is unknown or has
+    timed out.
+    How to mend it: Answer every discharge with fail true of a live transaction with accepted. If an internal
+    step fails, roll back all the same and accept.
     """
     case.report(
         "amqp10/TX-DISCHARGE-ROLLBACK-OK",
@@ -112,11 +133,14 @@ def rollback_refused(case: Case, request: Request, state: object, certainty: i64
 
 
 def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i64) -> None:
-    """A coordinator hands out the id of a transaction that it declared before and that is not over.
+    """A coordinator assigns the txn-id of an earlier transaction that is not over yet to a new transaction.
 
-    Why it matters: the work of the two cannot be told apart; what is rolled back with one is lost of both.
-    Silent when: octets of either peer were not captured, or the control link of the first was detached.
-    Possible when the first may have timed out.
+    Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
+    discards the work of both.
+    Silent when: octets of either peer were not captured, or the control link of the first transaction was
+    detached. The finding is only possible, not certain, when the first transaction may have timed out.
+    How to mend it: Create each txn-id from a counter or a random value that all control links share. Reuse a
+    txn-id only after its transaction is discharged.
     """
     case.report(
         "amqp10/TX-ID-FRESH",
@@ -128,11 +152,14 @@ def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i6
 
 
 def committed_without_outcome(case: Case, request: Request, work: Work) -> None:
-    """A discharge is accepted before the outcome of a delivery posted under the transaction was stated.
+    """A resource accepts a discharge before it has stated the outcome of a delivery posted under the
+    transaction.
 
-    Why it matters: the controller takes the work for done and does not know what became of the delivery.
-    Silent when: octets of either peer were not captured, the delivery was sent settled, or its link was
-    detached meanwhile.
+    Why it matters: The controller treats the work as done but does not know what happened to the delivery.
+    Silent when: octets of either peer were not captured, the delivery was sent settled, or the link of the
+    delivery was detached in the meantime.
+    How to mend it: Before accepting the discharge, send a disposition with a transactional-state, the txn-id
+    and an outcome for every unsettled delivery posted under the transaction.
     """
     case.report(
         "amqp10/TX-POST-OUTCOME",
@@ -144,10 +171,13 @@ def committed_without_outcome(case: Case, request: Request, work: Work) -> None:
 
 
 def rolled_back_while_sending(case: Case, request: Request, work: Work) -> None:
-    """A resource answers a rollback while a delivery acquired under the transaction is half sent.
+    """A resource answers a rollback while a delivery acquired under the transaction is only partly sent.
 
-    Why it matters: what belongs to the acquisition that was rolled back goes on coming after it.
+    Why it matters: Transfers of the rolled-back acquisition continue after the rollback. The controller
+    receives them when it treats the transaction as over.
     Silent when: octets of either peer were not captured.
+    How to mend it: On a discharge with fail true, first complete or abort every partly sent delivery of the
+    transaction. Then answer the discharge.
     """
     case.report(
         "amqp10/TX-ACQ-PARTIAL",
@@ -159,10 +189,14 @@ def rolled_back_while_sending(case: Case, request: Request, work: Work) -> None:
 
 
 def goes_on_after_an_incomplete_posting(case: Case, request: Request, transaction: Transaction) -> None:
-    """A coordinator answers a discharge that came while a delivery under the transaction was incomplete.
+    """A coordinator answers a discharge that arrived while a delivery posted under the transaction was
+    incomplete.
 
-    Why it matters: it is to end the control link, with transaction-rollback; so the work is half done.
+    Why it matters: The coordinator must end the control link with transaction-rollback instead. The answer
+    leaves the work half done.
     Silent when: octets of either peer were not captured.
+    How to mend it: When a discharge arrives, check the transaction for incomplete deliveries. If there are
+    any, roll back and detach the control link with the error transaction-rollback instead of an outcome.
     """
     case.report(
         "amqp10/TX-POST-PARTIAL-REACT",
@@ -174,10 +208,14 @@ def goes_on_after_an_incomplete_posting(case: Case, request: Request, transactio
 
 
 def goes_on_after_an_outcome_under_another(case: Case, request: Request, transaction: Transaction) -> None:
-    """A coordinator answers a discharge after a delivery under one transaction was given another's outcome.
+    """A coordinator answers a discharge although a delivery of one transaction was given an outcome under
+    another transaction.
 
-    Why it matters: it is to end the control link, with transaction-rollback: no commit can do both.
+    Why it matters: The coordinator must end the control link with transaction-rollback instead. No commit can
+    honour both transactions.
     Silent when: octets of either peer were not captured.
+    How to mend it: Compare the txn-id of each outcome with the txn-id of its delivery. If they name different
+    live transactions, roll back and detach the control link with the error transaction-rollback.
     """
     case.report(
         "amqp10/TX-RET-OTHER-REACT",
@@ -189,10 +227,14 @@ def goes_on_after_an_outcome_under_another(case: Case, request: Request, transac
 
 
 def goes_on_after_a_settled_request(case: Case, request: Request) -> None:
-    """A coordinator got a settled transfer and goes on with the control link.
+    """A coordinator receives a settled transfer on the control link and continues to use the link.
 
-    Why it matters: it is to detach with an error; so nobody tells the controller that it was not heard.
-    Silent when: octets of either peer were not captured, or nothing later on the link was answered.
+    Why it matters: The coordinator should detach the link with an error. Without the detach, the controller
+    never learns that its request was not processed.
+    Silent when: octets of either peer were not captured, or the coordinator answered no later request on the
+    link.
+    How to mend it: Check the settled flag of each transfer on a control link. If it is true, detach the link
+    with an error.
     """
     packet = int(request.control.settled_packet)
     case.report(

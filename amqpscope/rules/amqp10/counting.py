@@ -18,12 +18,15 @@ _BELOW_ZERO: Final = 0xFFFF0000
 
 
 def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
-    """A sender takes the credit of a flow without delivery-count as counted from where it is.
+    """A sender counts the link-credit of a flow without delivery-count from its current delivery-count
+    instead of its initial-delivery-count.
 
-    Why it matters: without it the credit counts from the initial delivery-count; what was sent since has used
-    some of it.
-    Silent when: octets since the attach were not captured, or an older credit that the sender may have known
-    is not exceeded.
+    Why it matters: Deliveries that the sender has already sent have used some of this link-credit. The sender
+    exceeds the credit, and the receiver may detach the link.
+    Silent when: octets since the attach were not captured, or the sender does not exceed an older grant of
+    link-credit, which may have been the newest grant that the sender knew.
+    How to mend it: If the receiver's flow has no delivery-count, compute link-credit as the sender's
+    initial-delivery-count plus the flow's link-credit minus the sender's current delivery-count.
     """
     limits = link.limits
     credit = limits.newest() - link.count
@@ -38,10 +41,14 @@ def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
 
 
 def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
-    """A sender's delivery-count counts transfers, not deliveries.
+    """A sender states a delivery-count that counts transfers instead of deliveries.
 
-    Why it matters: a message in several transfers uses one credit; the receiver takes the rest for lost.
-    Silent when: octets since the attach were not captured, or the number is not that of the transfers.
+    Why it matters: A message in several transfers uses one link-credit only. The receiver takes the surplus
+    for lost messages and miscalculates the link-credit.
+    Silent when: octets since the attach were not captured, or the stated delivery-count is not the number of
+    transfers.
+    How to mend it: Increase delivery-count once per delivery, not for each transfer frame. Transfers that
+    continue a delivery (after more) must not change delivery-count or link-credit.
     """
     case.report(
         "amqp10/L-DC-UNIT",
@@ -52,11 +59,15 @@ def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
 
 
 def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
-    """Of two flows of a sender the second has another delivery-count, and not as much less credit.
+    """A sender sends two flows, and from the first to the second its link-credit does not fall by as much
+    as its delivery-count rises.
 
-    Why it matters: what it may still send is told wrongly; the receiver may grant too little or too much.
-    Silent when: the receiver may have granted other credit in between, deliveries were aborted or resumed, or
-    octets were not captured.
+    Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
+    grant too little or too much link-credit.
+    Silent when: the receiver may have granted other link-credit between the two flows, deliveries were
+    aborted or resumed, or octets were not captured.
+    How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
+    one lock. Take both values of a flow from the same moment.
     """
     case.report(
         "amqp10/L-CREDIT-DECR",
@@ -70,12 +81,14 @@ def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
 def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: i64) -> None:
     """A sender's flow has less link-credit than the receiver has granted.
 
-    Why it matters: the receiver's delivery-count and credit say how much is left; who computes it otherwise
-    stops too early.
+    Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
+    the remaining link-credit. A sender with a smaller result stops too early, and messages wait.
     Silent when: it tells of none at all and may have known of none, or octets of either peer since the attach
     were not captured. Possible when deliveries were aborted, resumed or are under way: whether these count
     nobody says.
     Possible because: Whether aborted, resumed or unfinished deliveries take credit nobody says.
+    How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus
+    its link-credit minus your own delivery-count, modulo 2^32. State this value in your flows.
     """
     case.report(
         "amqp10/L-CREDIT-FORMULA",
@@ -114,10 +127,13 @@ def judge_stated_credit(case: Case, link: LinkEnd, body: Flow) -> bool:
 
 
 def available_of_its_own(case: Case, link: LinkEnd, value: int) -> None:
-    """A receiver's flow tells more available messages than the sender ever did.
+    """A receiver states in a flow more available messages than the sender has ever stated.
 
-    Why it matters: only the sender knows what waits; the receiver repeats what it was told.
+    Why it matters: Only the sender knows how many messages wait. The receiver must repeat the sender's last
+    value, so readers of the flow get a false number.
     Silent when: octets of either peer since the attach were not captured.
+    How to mend it: In flows of a receiver, repeat the last available value of the sender, minus the messages
+    received since then, or leave available out. Do not write a value of your own.
     """
     case.report(
         "amqp10/L-AVAIL-OWNER",
@@ -129,10 +145,12 @@ def available_of_its_own(case: Case, link: LinkEnd, value: int) -> None:
 
 
 def available_below_zero(case: Case, link: LinkEnd, value: int) -> None:
-    """A receiver counted the available messages down below zero.
+    """A receiver states an available value that it has counted down below zero.
 
-    Why it matters: it tells of four billion messages that wait.
+    Why it matters: As an unsigned number, the value reads as about four billion waiting messages.
     Silent when: octets of either peer since the attach were not captured.
+    How to mend it: Stop at 0 when counting down available for each received message. Unsigned subtraction
+    must not wrap around.
     """
     case.report(
         "amqp10/L-AVAIL-FLOOR",

@@ -22,10 +22,13 @@ __all__ = [
 
 
 def tag_too_long(case: Case, body: Transfer) -> None:
-    """A delivery-tag has more than 32 octets.
+    """A sender uses a delivery-tag of more than 32 octets.
 
-    Why it matters: receivers keep tags in fields of that size.
-    Silent when: never.
+    Why it matters: Receivers store delivery-tags in fields of this size. A receiver may detach the link or
+    end the session.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Create delivery-tags of at most 32 octets, for example from a counter or a binary UUID. Do
+    not use long application keys as delivery-tags.
     """
     tag = body.delivery_tag
     if tag is not None and len(tag) > 32:
@@ -33,29 +36,38 @@ def tag_too_long(case: Case, body: Transfer) -> None:
 
 
 def abort_with_more(case: Case, body: Transfer) -> None:
-    """An aborted transfer also has more set.
+    """A sender sends a transfer with both aborted and more set.
 
-    Why it matters: it is the last of its delivery.
-    Silent when: never.
+    Why it matters: An aborted transfer is the last one of its delivery. With more set, a receiver may wait
+    for further transfers of this delivery.
+    Silent when: never, because the frame alone shows the fault.
+    How to mend it: Set more to false in the transfer that aborts a delivery.
     """
     if body.aborted and body.more:
         case.report("amqp10/D-ABORT-MORE", "a transfer has both aborted and more set")
 
 
 def first_transfer_without_delivery_id(case: Case) -> None:
-    """The first transfer of a delivery lacks its delivery-id.
+    """A sender leaves out the delivery-id in the first transfer of a delivery.
 
-    Why it matters: no disposition can name the delivery.
-    Silent when: octets since the attach were not captured, so it may be a continuation.
+    Why it matters: No disposition can name the delivery, so the receiver cannot settle it or state its
+    outcome.
+    Silent when: octets since the attach were not captured, because the transfer may continue an earlier
+    delivery.
+    How to mend it: Set delivery-id in the first transfer of every delivery, with the next number of the
+    session. Only transfers that continue a delivery may leave it out.
     """
     case.report("amqp10/D-ID-PRESENT", "the first transfer of a delivery has no delivery-id")
 
 
 def first_transfer_without_delivery_tag(case: Case) -> None:
-    """The first transfer of a delivery lacks its delivery-tag.
+    """A sender leaves out the delivery-tag in the first transfer of a delivery.
 
-    Why it matters: the delivery cannot be told from others when the link is resumed.
-    Silent when: octets since the attach were not captured, so it may be a continuation.
+    Why it matters: When the link is resumed, the peers cannot identify the delivery among the others.
+    Silent when: octets since the attach were not captured, because the transfer may continue an earlier
+    delivery.
+    How to mend it: Set a delivery-tag that is unique on the link in the first transfer of every delivery,
+    even when the delivery is sent settled.
     """
     case.report("amqp10/D-TAG-PRESENT", "the first transfer of a delivery has no delivery-tag")
 
@@ -63,10 +75,13 @@ def first_transfer_without_delivery_tag(case: Case) -> None:
 def first_transfer_without_message_format(case: Case, several: bool) -> None:
     """The first transfer of a delivery lacks message-format.
 
-    Why it matters: only continuations may leave it out; the receiver guesses how to read the message.
+    Why it matters: Only transfers that continue a delivery may leave out message-format. Without it, the
+    receiver has to guess how to decode the message.
     Silent when: octets since the attach were not captured. Possible when the delivery is one transfer: the
     sentence that says MUST speaks of several.
     Possible because: The sentence that says MUST speaks of messages of several transfers.
+    How to mend it: Set message-format in the first transfer of every delivery, with the value 0 for AMQP
+    messages.
     """
     first = "the first of several transfers" if several else "the only transfer"
     certainty = CERTAIN if several else POSSIBLE
@@ -87,21 +102,28 @@ def _judge_first_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
 
 
 def aborted_before_it_began(case: Case) -> None:
-    """The first transfer of a delivery aborts it.
+    """A sender aborts a delivery with the first transfer of this delivery.
 
-    Why it matters: there is nothing to abort; the receiver may wait for a delivery that is none.
+    Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
+    delivery that never comes.
     Silent when: octets since the attach were not captured, or the delivery is resumed.
-    Only possible because: The examples in the specification do it.
+    Only possible because: Examples in the specification abort a delivery in this way when they resume a link.
+    How to mend it: Set aborted only in a transfer that continues a delivery already begun. If no transfer of
+    the delivery was sent yet, send nothing at all.
     """
     case.report("amqp10/D-ABORT-ONLYOPEN", "the first transfer of a delivery has aborted set", POSSIBLE)
 
 
 def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
-    """A delivery-tag is used while an earlier delivery with it may be unsettled.
+    """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may be
+    unsettled.
 
-    Why it matters: the two deliveries cannot be told apart when the link is resumed.
-    Silent when: the earlier delivery's settlement may not have been captured, or the earlier delivery has no
-    delivery-id of its own, by which its settlement could be told.
+    Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
+    be lost or sent twice.
+    Silent when: the settlement of the earlier delivery may not have been captured, or the earlier delivery
+    has no delivery-id of its own by which its settlement could be recognized.
+    How to mend it: Create delivery-tags from a counter of the link. Reuse a delivery-tag only after both
+    peers have settled the earlier delivery.
     """
     tag = body.delivery_tag
     if tag is None or body.resume:
@@ -121,10 +143,13 @@ def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -
 
 
 def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
-    """A new delivery has the id of one that is still unsettled.
+    """A sender gives a new delivery the delivery-id of a delivery that is still unsettled.
 
-    Why it matters: a disposition that names it means either.
+    Why it matters: A disposition with this delivery-id may mean either delivery. The wrong message may be
+    settled.
     Silent when: octets since the session's begin were not captured.
+    How to mend it: Assign delivery-ids from one counter per session that all links share, not from one
+    counter per link. Increase the counter under a lock if several threads send.
     """
     case.report(
         "amqp10/D-ID-UNIQUE",
@@ -136,11 +161,16 @@ def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
 
 
 def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) -> None:
-    """A new delivery's id does not follow the last one of the session.
+    """A sender gives a new delivery a delivery-id that does not follow the last delivery-id of the session.
 
-    Why it matters: ids come from one sequence; a receiver that settles ranges settles the wrong ones.
-    Silent when: octets since the session's begin were not captured. Possible when ids are only left out.
-    Possible because: Ids were left out, none is used twice; the text can be read as allowing that.
+    Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
+    delivery-ids settles the wrong deliveries.
+    Silent when: octets since the session's begin were not captured. The finding is only possible, not
+    certain, when delivery-ids are only left out.
+    Possible because: Delivery-ids were left out, but none is used twice. The specification can be read as
+    allowing gaps.
+    How to mend it: Assign delivery-ids from one counter per session that all links share, and write the
+    transfers in the order of their delivery-ids. Take the next number under the lock that guards sending.
     """
     case.report(
         "amqp10/D-ID-SEQ",
@@ -173,10 +203,14 @@ def _judge_delivery_id(case: Case, session: SessionEnd, body: Transfer) -> None:
 
 
 def continuation_with_other_delivery_id(case: Case, delivery: Delivery, value: int) -> None:
-    """A transfer within a delivery has another delivery-id than its first.
+    """A sender changes the delivery-id within a delivery: a later transfer has another delivery-id than the
+    first transfer.
 
-    Why it matters: it is another delivery, whose transfers may not interleave with the first one's.
+    Why it matters: The transfer belongs to another delivery, and transfers of two deliveries must not
+    interleave on a link. The receiver cannot assemble the message.
     Silent when: octets since the attach were not captured.
+    How to mend it: Repeat the delivery-id of the first transfer in later transfers of the delivery, or leave
+    it out. Do not increase delivery-id per transfer, and complete a delivery before beginning the next.
     """
     case.report(
         "amqp10/D-ID-CONT",
@@ -188,10 +222,13 @@ def continuation_with_other_delivery_id(case: Case, delivery: Delivery, value: i
 
 
 def deliveries_interleave(case: Case, delivery: Delivery, value: int) -> None:
-    """A delivery begins on a link while another one of the link is not complete.
+    """A sender begins a new delivery on a link before the previous delivery on this link is complete.
 
-    Why it matters: what belongs to which a receiver cannot tell; it takes both for one.
-    Silent when: octets since the attach were not captured.
+    Why it matters: The receiver cannot tell which transfer belongs to which delivery. The receiver may join
+    parts of two messages into one message.
+    Silent when: octets since the attach of the link were not captured.
+    How to mend it: Send all transfers of one delivery on a link before you start the next delivery on that
+    link. Typical misuse: several threads send on the same link without a lock around the whole message.
     """
     case.report(
         "amqp10/D-NOINTERLEAVE",
@@ -203,10 +240,14 @@ def deliveries_interleave(case: Case, delivery: Delivery, value: int) -> None:
 
 
 def continuation_with_other_delivery_tag(case: Case, delivery: Delivery) -> None:
-    """A transfer within a delivery has another delivery-tag than its first.
+    """A sender puts a delivery-tag on a continuation transfer that differs from the delivery-tag of the first
+    transfer of the delivery.
 
-    Why it matters: to which delivery it belongs is open.
-    Silent when: octets since the attach were not captured.
+    Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
+    payload to the wrong message or refuse it.
+    Silent when: octets since the attach of the link were not captured.
+    How to mend it: Set delivery-tag on the first transfer of a delivery and omit it on continuation
+    transfers, or repeat it unchanged. Generate the delivery-tag once per delivery, not once per transfer.
     """
     case.report(
         "amqp10/D-TAG-CONT",
@@ -218,10 +259,14 @@ def continuation_with_other_delivery_tag(case: Case, delivery: Delivery) -> None
 
 
 def continuation_with_other_message_format(case: Case, delivery: Delivery) -> None:
-    """A transfer within a delivery has another message-format than its first.
+    """A sender puts a message-format on a continuation transfer that differs from the message-format of the
+    first transfer of the delivery.
 
-    Why it matters: the message has one format.
-    Silent when: octets since the attach were not captured.
+    Why it matters: A message has exactly one format. The receiver cannot know by which of the two formats to
+    decode the payload.
+    Silent when: octets since the attach of the link were not captured.
+    How to mend it: Set message-format on the first transfer of a delivery. On continuation transfers omit
+    message-format, or repeat the same value.
     """
     case.report(
         "amqp10/D-FMT-CONT",
@@ -254,10 +299,13 @@ def _judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Tra
 
 
 def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A transfer is sent settled on a link whose sender settles nothing before sending.
+    """A sender sends a transfer with settled=true on a link with snd-settle-mode unsettled.
 
-    Why it matters: the receiver counts on being asked.
-    Silent when: the sender's attach was not captured.
+    Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
+    delivery at once, so a rejection or a loss has no effect.
+    Silent when: the attach of the sender was not captured.
+    How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
+    `unsettled`. If you want to send settled deliveries, attach with snd-settle-mode `settled` or `mixed`.
     """
     attach = link.attach
     if body.settled and not body.aborted and not body.resume and attach is not None and link.whole:
@@ -273,10 +321,14 @@ def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None
 
 
 def unsettled_on_settled_link(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A delivery is complete and unsettled on a link whose sender settles all before sending.
+    """A sender completes a delivery without settled=true on any of its transfers on a link with
+    snd-settle-mode settled.
 
-    Why it matters: the receiver does not settle it, so nobody does.
-    Silent when: octets since the attach were not captured.
+    Why it matters: The receiver expects settled deliveries and does not settle the delivery itself. The
+    delivery then stays unsettled at the sender and occupies its state.
+    Silent when: octets since the attach of the link were not captured.
+    How to mend it: Set settled=true on every delivery of a link attached with snd-settle-mode `settled`, at
+    the latest on its last transfer. If you need outcomes, attach with snd-settle-mode `unsettled` or `mixed`.
     """
     attach = link.attach
     if attach is None or attach.snd_settle_mode != 1 or body.more or not link.whole:
@@ -292,14 +344,17 @@ def unsettled_on_settled_link(case: Case, link: LinkEnd, body: Transfer) -> None
 
 
 def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A transfer asks for rcv-settle-mode second on a link agreed as first.
+    """A sender asks for rcv-settle-mode second in a transfer on a link whose agreed rcv-settle-mode is first.
 
-    Why it matters: the receiver would have to wait for a settlement it did not agree to.
-    Silent when: the receiver's attach was not captured. Possible when it may not have been read, or when a
-    later transfer may settle the delivery.
-    Possible because: It is no fault if the {peer} had not yet read what the {other} sent before: that had
-    reached its host, but nothing it sent shows that it had read it. Nor if a later transfer settles the
-    delivery.
+    Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
+    agree to. The receiver may refuse the transfer with amqp:invalid-field.
+    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
+    the sender may not have read that attach, or when a later transfer may settle the delivery.
+    Possible because: The transfer is no fault if the {peer} had not yet read what the {other} sent before:
+    those octets had reached the host of the {peer}, but nothing that the {peer} sent shows that it had read
+    them. The transfer is also no fault if a later transfer settles the delivery.
+    How to mend it: Leave rcv-settle-mode unset in transfers unless the receiver's attach agreed to `second`.
+    Read the mode from the receiver's attach, not from the mode that your own attach asked for.
     """
     theirs = link.peer_attach
     if body.rcv_settle_mode != 1 or theirs is None or body.settled or not link.whole:

@@ -19,13 +19,17 @@ __all__ = ["judge_end", "judge_end_of_session"]
 
 
 def stream_ended_without_close(case: Case) -> None:
-    """A peer ended its TCP stream without close.
+    """A peer ends its TCP stream without sending close.
 
-    Why it matters: the other side cannot tell an orderly end from a crash.
-    Silent when: the peer had not sent open, octets were not captured, the other side ended first, or its
-    protocol header was another one: then ending the stream is what is asked for.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: The other peer cannot tell an orderly end of the connection from a crash, and gets no
+    reason for the end.
+    Silent when: the peer had not sent open, octets were not captured, the other peer ended its stream first,
+    or the protocol headers of the two peers differ. In the last case the specification requires the peer to
+    end its stream.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: Send close, with an error if there is one, as the last frame before you end the TCP
+    stream. Applications should close the connection through the library before the process exits.
     """
     peer = case.peer
     if peer.layer and peer.layer != case.me.layer:
@@ -39,12 +43,15 @@ def stream_ended_without_close(case: Case) -> None:
 
 
 def close_never_answered(case: Case) -> None:
-    """A peer ended its TCP stream without answering the other one's close.
+    """A peer ends its TCP stream without answering the other peer's close.
 
-    Why it matters: the other side waits for the answer until a time-out.
-    Silent when: the peer had not sent open, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: The other peer waits for the answer, until its own time-out if it does not notice the end
+    of the stream. It cannot tell whether its close was processed.
+    Silent when: the peer that ends its stream had not sent open, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: When a close arrives, send your own close before you end the TCP stream. Flush the output
+    buffer before you close the socket.
     """
     packet = int(case.peer.close_packet)
     case.report(
@@ -57,11 +64,17 @@ def close_never_answered(case: Case) -> None:
 
 
 def reset_while_the_answer_was_awaited(case: Case) -> None:
-    """A peer resets the connection after its close, before the other one's came.
+    """A peer that has sent close resets the TCP connection before the other peer's close has arrived.
 
-    Why it matters: what the other side has not read yet, such as the reason in the close, may be lost.
-    Silent when: the other side's close was received, or it had ended its stream, or octets were not captured.
-    Only possible because: Whose program or host reset it does not show.
+    Why it matters: The reset may discard octets that the other peer has not read yet, such as the error in
+    the close.
+    Silent when: the other peer's close was received, the other peer had ended its stream, or octets were not
+    captured.
+    Only possible because: The capture does not show whether the program or the host of the {peer} reset the
+    connection.
+    How to mend it: After you send close, go on reading and discard what arrives until the other peer's close
+    comes or a time-out passes. Close the socket only then, because closing it with unread input can cause a
+    reset.
     """
     case.report(
         "amqp10/C-CLOSE-READON",
@@ -73,11 +86,15 @@ def reset_while_the_answer_was_awaited(case: Case) -> None:
 
 
 def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
-    """A peer waits for the answer to its close without end.
+    """A peer that has sent close still waits for the other peer's close after five minutes or more.
 
-    Why it matters: the other side may be gone; a connection that nobody will use stays.
-    Silent when: the other side has closed or ended its stream, or it was less than five minutes.
-    Only possible because: How long is for the peer to say.
+    Why it matters: The other peer may be gone. The unusable connection stays open and keeps its socket and
+    memory occupied.
+    Silent when: the other peer has sent close or ended its stream, or the peer has waited for less than five
+    minutes.
+    Only possible because: The specification gives no duration, so each peer decides how long it waits.
+    How to mend it: Start a timer when you send close. When the timer expires before the other peer's close
+    arrives, close the TCP connection.
     """
     case.report(
         "amqp10/C-CLOSE-TIMEOUT",
@@ -89,11 +106,14 @@ def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
 
 
 def stream_ended_inside_a_frame(case: Case) -> None:
-    """A peer ended its stream in order, inside a frame.
+    """A peer ends its TCP stream in order (with FIN, not with a reset) in the middle of a frame.
 
-    Why it matters: the size in the frame's header is not that of what was sent.
+    Why it matters: The size in the frame header does not match the octets that were sent. The receiver cannot
+    process the incomplete frame and loses its content.
     Silent when: the stream was reset, or only the capture ended.
     Possible because: The {peer} may have been stopped in the middle of the frame.
+    How to mend it: Compute the frame size from the octets that you really write: frame header, extended
+    header and body. Write the whole frame before you end the stream.
     """
     me = case.me
     if me.unfinished is not None:
@@ -102,12 +122,16 @@ def stream_ended_inside_a_frame(case: Case) -> None:
 
 
 def begin_never_answered_but_another_begun(case: Case) -> None:
-    """A peer began a session of its own instead of answering the other one's begin.
+    """A peer begins a session of its own instead of answering the other peer's begin.
 
-    Why it matters: the session that was asked for stays half open.
-    Silent when: the begin was answered after all, or the peer's own one was, so that it did begin a session,
-    or octets of either peer were not captured.
-    Only possible because: Two sessions may begin at once: this begin may not be meant as the answer.
+    Why it matters: The session that the other peer asked for stays half open. The other peer cannot use this
+    session and waits for the answer.
+    Silent when: the begin was answered after all, the peer's own begin was answered, so that it really began
+    a session, or octets of either peer were not captured.
+    Only possible because: Two sessions may begin at the same time, so this begin may not be meant as the
+    answer.
+    How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.
+    Leave remote-channel unset only when you begin a new session yourself.
     """
     me = case.me
     spot = me.unasked
@@ -132,13 +156,15 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
 
 
 def begin_never_answered(case: Case, asked: SessionEnd) -> None:
-    """A peer read a begin and never answered it.
+    """A peer reads a begin and does not answer it.
 
-    Why it matters: the other side cannot use the session, and waits.
-    Silent when: it may not have read it, the other side ended the session or the connection, or octets were
-    not captured.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: The other peer cannot use the session. It waits for an answer that does not come.
+    Silent when: the peer may not have read the begin, the other peer ended the session or the connection, or
+    octets were not captured.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
+    you cannot accept the session, close the connection with an error, or answer with begin and then send end.
     """
     packet = int(asked.peer_begin_packet)
     case.report(
@@ -151,12 +177,16 @@ def begin_never_answered(case: Case, asked: SessionEnd) -> None:
 
 
 def end_never_answered(case: Case, session: SessionEnd) -> None:
-    """A peer read an end and never answered it.
+    """A peer reads an end and does not answer it.
 
-    Why it matters: the channel stays in use.
-    Silent when: it may not have read it, the other side closed the connection, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
+    session.
+    Silent when: the peer may not have read the end, the other peer closed the connection, or octets were not
+    captured.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: Answer every end with an end on the session's outgoing channel, also when the end carries
+    an error or links are still attached.
     """
     case.session = session
     case.report(
@@ -168,13 +198,17 @@ def end_never_answered(case: Case, session: SessionEnd) -> None:
 
 
 def attach_never_answered(case: Case, link: LinkEnd) -> None:
-    """A peer read an attach and never answered it.
+    """A peer reads an attach and does not answer it.
 
-    Why it matters: also a link that is refused is attached first; the other side waits.
-    Silent when: it may not have read it, the other side detached the link or ended the session or connection,
-    or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: The other peer waits and cannot use the link. An answer is required even for a refused
+    link, which is first attached and then detached.
+    Silent when: the peer may not have read the attach, the other peer detached the link or ended the session
+    or connection, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: Answer every attach with an attach of the same name and the opposite role. To refuse the
+    link, send that attach with your own terminus (source or target) null, and then a detach with closed=true
+    and an error.
     """
     case.link = link
     case.report(
@@ -186,14 +220,17 @@ def attach_never_answered(case: Case, link: LinkEnd) -> None:
 
 
 def detach_never_answered(case: Case, link: LinkEnd) -> None:
-    """A peer read a closing detach and never answered it with one that closes.
+    """A peer reads a detach with closed=true and does not answer it with a detach with closed=true.
 
-    Why it matters: without an answer the handle stays in use and the other side waits; one that does not
-    close leaves the link half there, and the other side may wait for the rest.
-    Silent when: it may not have received it, it attached the link again (what crossing detaches ask for), the
-    other side ended the session or connection before any answer, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
+    closed=false leaves the link half closed, and the other peer may wait for the rest.
+    Silent when: the peer may not have received the detach, the peer attached the link again (as crossing
+    detaches require), the other peer ended the session or connection before any answer, or octets were not
+    captured.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: Answer a detach with closed=true by a detach with closed=true and destroy the link
+    endpoint. Copy the closed flag from the received detach instead of sending the default `false`.
     """
     case.link = link
     if link.half_closed is not None:
@@ -209,12 +246,15 @@ def detach_never_answered(case: Case, link: LinkEnd) -> None:
 
 
 def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
-    """A peer answered an attach by one of the same name in the same role, and by no other.
+    """A peer answers an attach only with an attach of the same name and the same role.
 
-    Why it matters: two senders, or two receivers, are no link; each waits for the other.
-    Silent when: the attach was answered after all, was withdrawn, or may not have been read, less than a
-    minute passed, or octets were not captured.
-    Only possible because: A second link may have the name, in the other direction.
+    Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other one, and no
+    message flows.
+    Silent when: the attach was answered with the opposite role after all, was withdrawn, or may not have been
+    read, less than a minute has passed, or octets were not captured.
+    Only possible because: A second link in the other direction may have the same name.
+    How to mend it: Answer an attach with role=receiver (true) if it has role=sender (false), and the other
+    way round. Do not copy the role of the received attach into the answer.
     """
     case.link = link
     case.spot = link.misanswered
@@ -227,14 +267,17 @@ def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
 
 
 def closing_detach_never_told(case: Case, link: LinkEnd) -> None:
-    """A peer detached a link while the other one closed it, and never told that it closed it, too.
+    """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and then
+    does not attach the link again and close it.
 
-    Why it matters: the other side waits to learn that the link is gone; by an attach and a closing detach it
-    would.
-    Silent when: the other side's detach may not have been read, it ended the session or connection, less than
-    a minute passed, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: The other peer waits to learn that the link is closed at both ends. It may keep the link's
+    state and its name occupied.
+    Silent when: the peer may not have read the other peer's detach, the other peer ended the session or
+    connection, less than a minute has passed, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: When a detach with closed=true arrives after you sent a detach with closed=false, send an
+    attach with the same name and then a detach with closed=true.
     """
     case.link = link
     case.report(
@@ -264,13 +307,17 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
 
 
 def link_never_drained(case: Case, link: LinkEnd) -> None:
-    """A sender read that it is to drain a link and never used up or gave back its credit.
+    """A sender reads a flow with drain=true and neither uses up its link-credit nor gives the link-credit
+    back.
 
-    Why it matters: the receiver waits for the flow that says so.
-    Silent when: it may not have read it, the link was detached, the other side ended the session or
-    connection, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have said when its stream, or the capture,
+    Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call with
+    a time-out may block.
+    Silent when: the sender may not have read the flow, the link was detached, the other peer ended the
+    session or connection, or octets were not captured.
+    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
     ended.
+    How to mend it: On a flow with drain=true, send the messages that are available. If link-credit is left,
+    advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
     """
     case.link = link
     case.report(
@@ -282,12 +329,15 @@ def link_never_drained(case: Case, link: LinkEnd) -> None:
 
 
 def echo_never_answered(case: Case, packet: i64) -> None:
-    """A peer read a flow that asks for one in return, and never sent one.
+    """A peer reads a flow with echo=true and does not send a flow in return.
 
-    Why it matters: the other side asks because it needs to know how far the peer is.
-    Silent when: it may not have read it, less than a minute passed, the link or session is over, or octets
-    were not captured.
-    Only possible because: Nothing says how soon the answer is due.
+    Why it matters: The other peer asks because it needs the current state of the session or link. Without the
+    flow it works with outdated credit and counts.
+    Silent when: the peer may not have read the flow, less than a minute has passed, the link or session is
+    over, or octets were not captured.
+    Only possible because: The specification does not say how soon the answer is due.
+    How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity: with
+    the handle if the received flow names a link, without a handle if it concerns the session.
     """
     case.report(
         "amqp10/S-FLOW-ECHO",

@@ -31,13 +31,15 @@ _LONGEST: Final = 256
 
 
 def message_that_fails_its_filter(case: Case, what: str, wanted: str, sent: str) -> None:
-    """A sender sends a message that the filter in its own attach does not let pass.
+    """A sender sends a message that does not match the filter in the sender's own attach.
 
-    Why it matters: the attach shows the filter that is in force; a receiver that relies on it takes messages
-    that are not for it.
-    Silent when: the sender's attach or the message was not captured whole, or the filter is not simply
-    understood.
-    Only possible because: The node may read the filter otherwise.
+    Why it matters: The sender's attach states which filter is in force. A receiver that relies on this filter
+    processes messages that are not meant for it.
+    Silent when: the sender's attach or the message was not captured whole, or the filter is not one of the
+    simple filters that the rule understands.
+    Only possible because: The node may interpret the filter differently.
+    How to mend it: Put into the source of your attach only the filters that you really apply, and leave out
+    unsupported ones. Evaluate each accepted filter against every message before you send it.
     """
     case.report_once(
         "amqp10/M-FILTER-ACTUAL",

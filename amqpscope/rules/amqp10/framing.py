@@ -16,46 +16,62 @@ __all__ = ["PROBLEMS"]
 
 
 def frame_size_below_8(case: Case, problem: Problem) -> None:
-    """A frame's size is below the 8 octets of its header.
+    """A peer sends a frame whose size field is smaller than the 8 octets of the frame header.
 
-    Why it matters: where the next frame begins is lost.
-    Silent when: octets before it were not captured.
+    Why it matters: The receiver cannot find the start of the next frame. It has to close the connection.
+    Silent when: octets before the frame were not captured.
+    How to mend it: Write the length of the whole frame into the size field: the 8 octets of the frame header,
+    the extended header and the body. An empty frame has size 8.
     """
     proved(case, "amqp10/F-SIZE-MIN", problem)
 
 
 def data_offset_below_2(case: Case, problem: Problem) -> None:
-    """A frame's data offset is below 2: its body would begin inside its header.
+    """A peer sends a frame whose data offset (DOFF) is below 2, so that the frame body would begin inside the
+    frame header.
 
-    Why it matters: a receiver must close the connection.
-    Silent when: octets before it were not captured.
+    Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and
+    links end.
+    Silent when: octets before the frame were not captured.
+    How to mend it: Write the data offset in words of 4 octets. Use DOFF 2 for a frame without extended
+    header. Check that you do not write 0, or the offset of another field.
     """
     proved(case, "amqp10/F-DOFF-MIN", problem)
 
 
 def data_offset_behind_the_frame(case: Case, problem: Problem) -> None:
-    """A frame's data offset lies behind the frame's end.
+    """A peer sends a frame whose data offset (DOFF) points beyond the end of the frame.
 
-    Why it matters: it has no place for its body.
-    Silent when: octets before it were not captured.
+    Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
+    connection with a framing error.
+    Silent when: octets before the frame were not captured.
+    How to mend it: Write the data offset in words of 4 octets, not in octets. Four times DOFF must not exceed
+    the frame size; DOFF is 2 without extended header.
     """
     proved(case, "amqp10/F-DOFF-RANGE", problem)
 
 
 def frame_of_unknown_type(case: Case, problem: Problem) -> None:
-    """A frame's type is neither AMQP's nor SASL's.
+    """A peer sends a frame whose type is neither 0x00 (AMQP) nor 0x01 (SASL).
 
-    Why it matters: nobody knows how to read it.
-    Silent when: octets before it were not captured.
+    Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body
+    and closes the connection with a framing error.
+    Silent when: octets before the frame were not captured.
+    How to mend it: Write type 0x00 into the header of AMQP frames and 0x01 into the header of SASL frames.
+    Check that the size of the previous frame is right, because a wrong size shifts the frame header.
     """
     proved(case, "amqp10/F-TYPE-KNOWN", problem)
 
 
 def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
-    """An AMQP frame's body does not begin with a performative.
+    """A peer sends an AMQP frame whose body does not begin with a performative.
 
-    Why it matters: nothing says what the frame is for.
-    Silent when: the frame was not captured whole. A SASL value in the SASL layer is another fault.
+    Why it matters: The receiver cannot know the purpose of the frame. It refuses the frame with a decode
+    error and may close the connection.
+    Silent when: the frame was not captured whole. Another rule, SA-FRAME-TYPE, reports a SASL value in an
+    AMQP frame within the SASL layer.
+    How to mend it: Begin the body of every non-empty AMQP frame with one of the nine performatives, encoded
+    as a described list. To send a heartbeat, send a frame without any body.
     """
     if case.me.layer == "SASL" and case.record.frame.name.startswith("sasl-"):
         sasl_value_in_an_amqp_frame(case)
@@ -64,20 +80,26 @@ def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
 
 
 def sasl_value_in_an_amqp_frame(case: Case) -> None:
-    """A SASL value is sent in a frame of AMQP's type.
+    """A peer sends a SASL performative in a frame of type 0x00 (AMQP) instead of type 0x01 (SASL).
 
-    Why it matters: in the SASL layer frames have the type 1; the other side finds no SASL frame.
-    Silent when: octets since the SASL header, or that itself, were not captured.
+    Why it matters: In the SASL layer, frames have type 0x01. The other peer does not recognize the frame as
+    SASL, so authentication fails.
+    Silent when: octets since the SASL protocol header, or the SASL protocol header itself, were not captured.
+    How to mend it: Write type 0x01 into the header of every frame that carries sasl-mechanisms, sasl-init,
+    sasl-challenge, sasl-response or sasl-outcome. Write type 0x00 only in the AMQP layer.
     """
     frame = case.record.frame
     case.report("amqp10/SA-FRAME-TYPE", f"{frame.name} is sent in a frame of type 0, not 1")
 
 
 def octets_behind_a_performative_without_payload(case: Case, problem: Problem) -> None:
-    """Octets follow a performative that has no payload.
+    """A peer puts octets after a performative that has no payload.
 
-    Why it matters: only a transfer carries any; these are lost, or a sign of a wrong size.
+    Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame;
+    the octets can also be a sign of a wrong frame size.
     Silent when: the frame was not captured whole.
+    How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
+    size and the size of the list from the encoded octets, not from the length of a reused buffer.
     """
     proved(case, "amqp10/F-BODY-PAYLOAD", problem)
 
@@ -85,10 +107,13 @@ def octets_behind_a_performative_without_payload(case: Case, problem: Problem) -
 def stream_that_begins_with_no_header(case: Case, problem: Problem) -> None:
     """A stream begins neither with a protocol header nor with a frame.
 
-    Why it matters: the other side cannot know what is spoken.
+    Why it matters: The other peer cannot know which protocol is in use. It ends the connection, or answers
+    with a protocol header and closes.
     Silent when: the start of the stream was not captured; or a server's shows itself as another protocol,
     that of a web server for one: then the client has come to the wrong port. A client that begins with TLS is
     not told of, either: AMQP may be in it.
+    How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and
+    the version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
     """
     proved(case, "amqp10/C-HDR-FORM", problem)
 
@@ -103,12 +128,17 @@ def stream_of_another_protocol(case: Case, problem: Problem) -> None:
 
 
 def second_header_behind_the_first(case: Case, problem: Problem) -> None:
-    """A protocol header follows another one at once.
+    """A peer sends another protocol header where frames of the layer announced by its previous protocol
+    header have to follow.
 
-    Why it matters: of two headers the other side has only read the first.
-    Silent when: octets between them were not captured, or both peers had closed: that is another fault.
-    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
-    defines them.
+    Why it matters: The other peer expects frames of the layer that the previous header announced. It cannot
+    decode the header as a frame and may close the connection.
+    Silent when: octets between the two protocol headers were not captured, or both peers had sent close.
+    Another rule, C-CLOSE-NOREUSE, reports a protocol header after both closes.
+    Only possible because: These octets can also be read as legal, because the specification leaves room for
+    it, or because a newer specification may define them.
+    How to mend it: Send one protocol header per layer. Send the AMQP header only after the SASL exchange has
+    ended, and never a second time on the same connection. To try another version, open a new connection.
     """
     me = case.me
     if (me.closed and me.peer_closed) or me.headers.sent == 0:

@@ -28,7 +28,8 @@ _GIVEN_UP: Final = "amqp:resource-limit-exceeded"
 def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64) -> None:
     """A peer was silent for longer than the other one's idle-time-out.
 
-    Why it matters: the other side may take the connection for dead and close it.
+    Why it matters: The other peer may consider the connection dead and close it. All sessions and links of
+    the connection end then.
     Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
     close; or it could not write for so long in one stretch: the other side's TCP window was closed, or octets
     were sent again and not acknowledged. Possible when that open came while the peer was silent: it may not
@@ -38,6 +39,8 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
     allowed for the way between the peer and the capture.
     Possible because: The capturing machine's clock may have been set forward: nothing in between attests the
     silence; or the {peer} had not read the idle-time-out yet.
+    How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
+    well before it passes, for example after half of it. Do not block the thread that sends these heartbeats.
     """
     me = case.me
     case.report(
@@ -51,11 +54,15 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
 
 
 def silent_again_and_again(case: Case, time_out: int) -> None:
-    """A peer is silent for too long again and again, and does not close the connection.
+    """A peer exceeds the other peer's idle-time-out again and again, and does not close the connection.
 
-    Why it matters: a peer that cannot keep to the other one's idle-time-out should say so and close.
-    Silent when: it happened less than three times.
-    Only possible because: Whether it cannot is its own.
+    Why it matters: The other peer may end the connection at any time. It gets no explanation that the
+    idle-time-out cannot be met.
+    Silent when: the peer exceeded the idle-time-out less than three times.
+    Only possible because: The capture does not show whether the {peer} is unable to meet the idle-time-out.
+    How to mend it: If you cannot send a frame within each idle-time-out of the other peer, close the
+    connection with an error that says so. Otherwise send heartbeats from a timer that other work does not
+    delay.
     """
     case.report(
         "amqp10/C-IDLE-REFUSE",
@@ -109,13 +116,16 @@ def overdue(connection: Connection, me: Endpoint, peer: Endpoint, now: i64) -> O
 
 
 def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> None:
-    """A peer closes for the other one's silence as soon as the idle-time-out that it announced is over.
+    """A peer closes the connection because of the other peer's silence as soon as the idle-time-out that the
+    closing peer itself announced has passed.
 
-    Why it matters: what is announced should be half of what is enforced; a heartbeat that is a little late on
-    the way costs the connection.
-    Silent when: the other side was silent for nearly twice that long, or octets of either peer were not
-    captured.
-    Only possible because: The limit that it exceeded may be another one.
+    Why it matters: The announced idle-time-out should be half of the enforced one. Without this margin, one
+    slightly delayed heartbeat costs the connection.
+    Silent when: the other peer was silent for nearly twice the announced idle-time-out, or octets of either
+    peer were not captured.
+    Only possible because: The limit that was exceeded may be another one.
+    How to mend it: Announce half of the threshold that you enforce: put half of the configured time-out into
+    idle-time-out of open, and close only after twice the announced value.
     """
     case.report(
         "amqp10/C-IDLE-HALF",
@@ -143,11 +153,16 @@ def judge_close(case: Case, body: Close) -> None:
 
 
 def stream_ended_after_silence(case: Case) -> bool:
-    """A peer ends its TCP stream without close after the other one was silent for longer than it allows.
+    """A peer ends its TCP stream without close after the other peer was silent for longer than the announced
+    idle-time-out allows.
 
-    Why it matters: with a close, and why, the other side would learn that its heartbeats came too late.
-    Silent when: octets of either peer were not captured, or the other side ended first.
-    Only possible because: The silence need not be the reason.
+    Why it matters: The other peer does not learn that its heartbeats came too late. It sees only a lost
+    connection, and the cause is hard to find.
+    Silent when: octets of either peer were not captured, or the other peer ended its stream first.
+    Only possible because: The silence need not be the reason for the end of the stream.
+    How to mend it: When the idle threshold passes, send close with an error such as
+    amqp:resource-limit-exceeded before you end the TCP stream. Wait a limited time for the other peer's
+    close.
     """
     me = case.me
     peer = case.peer

@@ -47,12 +47,16 @@ class _Way:
 
 
 def section_added(way: _Way, name: str) -> Finding:
-    """A broker sends a message on with a section in its bare message that it did not have.
+    """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
-    Why it matters: what the sender left out is then told in its name, and a signature no longer fits.
-    Silent when: either connection was not captured, the message has no message-id or shares it with another
-    one.
-    Only possible because: The two are one message by their message-id; who sent the second may have made it.
+    Why it matters: The receiver attributes the added section to the original sender, although the sender left
+    it out. A signature over the bare message becomes invalid.
+    Silent when: either connection was not captured, or the message has no message-id or shares its message-id
+    with another message.
+    Only possible because: The rule takes the two messages for one message because of their message-id. The
+    sender of the second message may have created it itself.
+    How to mend it: Forward only the bare-message sections that were received. Put broker information into
+    message-annotations or delivery-annotations, not into properties or application-properties.
     """
     return way.finding(
         "amqp10/M-BARE-NOINSERT",
@@ -62,34 +66,45 @@ def section_added(way: _Way, name: str) -> Finding:
 
 
 def properties_altered(way: _Way) -> Finding:
-    """A broker sends a message on with other properties than it came with.
+    """A broker forwards a message with a changed properties section.
 
-    Why it matters: they are the sender's, and part of what a signature covers.
-    Silent when: either connection was not captured, the message has no message-id or shares it with another
-    one.
-    Only possible because: The two are one message by their message-id; who sent the second may have made it.
+    Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
+    not set, and a signature over the properties becomes invalid.
+    Silent when: either connection was not captured, or the message has no message-id or shares its message-id
+    with another message.
+    Only possible because: The rule takes the two messages for one message because of their message-id. The
+    sender of the second message may have created it itself.
+    How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
+    message-annotations or delivery-annotations instead of filling or replacing fields of properties.
     """
     return way.finding("amqp10/M-PROPS-UNALTERED", "the message is sent on with other properties", {})
 
 
 def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
-    """A broker changes the bare message that it sends on, or encodes it anew.
+    """A broker changes or re-encodes the bare message that it forwards.
 
-    Why it matters: receivers get something else than was sent, and a signature no longer fits.
-    Silent when: either connection was not captured, the message has no message-id or shares it with another
-    one.
-    Only possible because: The two are one message by their message-id; who sent the second may have made it.
+    Why it matters: Receivers get other octets than the sender sent. Content may change, and a signature over
+    the bare message becomes invalid.
+    Silent when: either connection was not captured, or the message has no message-id or shares its message-id
+    with another message.
+    Only possible because: The rule takes the two messages for one message because of their message-id. The
+    sender of the second message may have created it itself.
+    How to mend it: Keep the octets of properties, application-properties and body as received, and send these
+    octets on. Do not decode and encode them again, and do not merge or split body sections.
     """
     return way.finding("amqp10/M-BARE-IMMUTABLE", f"the message is sent on {how}", {"section": name})
 
 
 def entries_shuffled(way: _Way) -> Finding:
-    """A broker sends a message on with its application properties in another order.
+    """A broker forwards a message with its application-properties in a different order.
 
-    Why it matters: the order of a map's entries is part of it, unless its definition says otherwise.
-    Silent when: the message has no id, is not among the first of its connection, or only one of the two
-    connections was captured.
-    Only possible because: It may be another message.
+    Why it matters: The order of map entries has meaning unless a definition says otherwise. A changed order
+    alters the bare message, and a signature over it becomes invalid.
+    Silent when: the message has no message-id, is not among the first messages of its connection, or only one
+    of the two connections was captured.
+    Only possible because: The forwarded message may be another message than the one that the broker received.
+    How to mend it: Forward the octets of application-properties as they were received. If you must decode the
+    section, store its entries in a map that preserves order, not in a hash map.
     """
     return way.finding(
         "amqp10/T-MAP-ORDER",
@@ -99,12 +114,15 @@ def entries_shuffled(way: _Way) -> Finding:
 
 
 def annotations_dropped(way: _Way, count: int) -> Finding:
-    """A broker sends a message on without a message-annotation that it had.
+    """A broker forwards a message without a message-annotation that the message had when it arrived.
 
-    Why it matters: message-annotations are for everybody on the way; what one meant to tell the next is lost.
-    Silent when: the message has no id, is not among the first of its connection, or only one of the two
-    connections was captured.
-    Only possible because: A broker may mean to change them.
+    Why it matters: Message-annotations are meant for every node on the path. Information that one node added
+    for the next one is lost.
+    Silent when: the message has no message-id, is not among the first messages of its connection, or only one
+    of the two connections was captured.
+    Only possible because: A broker may intend to change the message-annotations.
+    How to mend it: Copy all message-annotations of the received message into the forwarded message, also
+    those with unknown keys. Remove or change only annotations that the broker deliberately handles.
     """
     return way.finding(
         "amqp10/M-ANN-PROPAGATE",
@@ -114,11 +132,16 @@ def annotations_dropped(way: _Way, count: int) -> Finding:
 
 
 def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
-    """A broker sends a message on after a while with the whole ttl that it came with.
+    """A broker keeps a message for a while and forwards it with the same ttl, or a longer one, than the
+    message had on arrival.
 
-    Why it matters: the receiver takes it for younger than it is, and one that should have expired lives on.
-    Silent when: either connection was not captured, or the broker had it for less than a second.
-    Possible because: The two are one message by their message-id; who sent the second may have made it.
+    Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that
+    should have expired stays valid.
+    Silent when: either connection was not captured, or the broker had the message for less than a second.
+    Possible because: The rule takes the two messages for one message because of their message-id. The sender
+    of the second message may have created it itself.
+    How to mend it: Record when the message arrived. When you forward the message, write the ttl into the
+    header reduced by the time since arrival.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
@@ -129,11 +152,15 @@ def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
 
 
 def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
-    """A broker sends a message on whose ttl is over.
+    """A broker forwards a message whose ttl has expired.
 
-    Why it matters: what a sender no longer wants to be read is read.
-    Silent when: either connection was not captured, or it is late by less than a tenth of the ttl.
-    Possible because: The two are one message by their message-id; who sent the second may have made it.
+    Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
+    outdated order or price.
+    Silent when: either connection was not captured, or the message is late by less than a tenth of its ttl.
+    Possible because: The rule takes the two messages for one message because of their message-id. The sender
+    of the second message may have created it itself.
+    How to mend it: Compare the time since arrival with the ttl before each delivery. Drop or dead-letter the
+    message when the ttl has passed.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
@@ -144,12 +171,15 @@ def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
 
 
 def counted_before_the_first(way: _Way, count: i64) -> Finding:
-    """A broker sends a message for the first time and counts deliveries before.
+    """A broker sends a message for the first time with a delivery-count above 0 in the header.
 
-    Why it matters: receivers take it for one that failed, and give it up too early.
-    Silent when: not all that the broker sent to anybody was captured from its start, the message came to it
-    with a count, or it has no message-id.
-    Only possible because: The {peer} may have sent it where nothing was captured.
+    Why it matters: Receivers conclude that earlier deliveries of the message failed. They may dead-letter or
+    drop the message too early.
+    Silent when: not everything that the broker sent to all its clients was captured from the start, the
+    message arrived at the broker with a delivery-count, or the message has no message-id.
+    Only possible because: The {peer} may have sent the message before on a connection that was not captured.
+    How to mend it: Set the header's delivery-count to 0 on the first delivery. Increase it only after a
+    delivery attempt that failed.
     """
     return way.finding(
         "amqp10/M-HDR-DELCOUNT-ZERO",

@@ -25,28 +25,37 @@ __all__ = [
 
 
 def transfer_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
-    """A transfer names a handle to which its sender has no link attached.
+    """A sender sends a transfer with a handle to which it has no link attached.
 
-    Why it matters: it belongs to no link; the receiver ends the session with unattached-handle.
-    Silent when: octets since the session's begin were not captured, so an attach may be among them.
+    Why it matters: The transfer belongs to no link, so its message is lost. The receiver ends the session
+    with amqp:session:unattached-handle.
+    Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
+    How to mend it: Send transfers only with the handle of your own attach, and only until you send detach.
+    Use your own handle, not the handle that the other peer chose for the link.
     """
     _unattached(case, session, handle, "amqp10/L-UNATTACHED-TRANSFER")
 
 
 def flow_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
-    """A flow names a handle to which its sender has no link attached.
+    """A peer sends a flow with a handle to which that peer has no link attached.
 
-    Why it matters: it belongs to no link; the receiver ends the session with unattached-handle.
-    Silent when: octets since the session's begin were not captured, so an attach may be among them.
+    Why it matters: The flow belongs to no link, so its credit has no effect. The other peer ends the session
+    with amqp:session:unattached-handle.
+    Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
+    How to mend it: Send attach before a flow for the link, and send no flow for the link after your detach.
+    Use the handle of your own attach, not the other peer's handle.
     """
     _unattached(case, session, handle, "amqp10/L-UNATTACHED-FLOW")
 
 
 def detach_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
-    """A detach names a handle to which its sender has no link attached.
+    """A peer sends a detach with a handle to which that peer has no link attached.
 
-    Why it matters: it belongs to no link; the receiver ends the session with unattached-handle.
-    Silent when: octets since the session's begin were not captured, so an attach may be among them.
+    Why it matters: The detach belongs to no link. The other peer ends the session with
+    amqp:session:unattached-handle, and all other links of the session end, too.
+    Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
+    How to mend it: Send detach once per attach, with the handle of your own attach. Check whether you already
+    sent detach, for example when the other peer's detach crosses yours or cleanup code runs twice.
     """
     _unattached(case, session, handle, "amqp10/L-UNATTACHED-DETACH")
 
@@ -63,10 +72,13 @@ def _unattached(case: Case, session: SessionEnd, handle: int, rule: str) -> None
 
 
 def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
-    """attach uses a handle to which its sender has a link attached.
+    """A peer sends an attach with a handle to which that peer already has a link attached.
 
-    Why it matters: the receiver must close with handle-in-use.
+    Why it matters: The other peer must close with amqp:session:handle-in-use. Frames with this handle could
+    belong to either link.
     Silent when: octets since the first attach were not captured.
+    How to mend it: Allocate a free handle for each attach, and free a handle only after the detach. Guard the
+    handle table with a lock if several threads create links on one session.
     """
     if body.handle is None:
         return
@@ -84,8 +96,12 @@ def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
 def sender_without_initial_delivery_count(case: Case, body: Attach) -> None:
     """A sender's attach has no initial-delivery-count.
 
-    Why it matters: the receiver's credit counts from it.
-    Silent when: never; of a receiver's attach the field is ignored.
+    Why it matters: The receiver counts its credit from this value. Without initial-delivery-count, the two
+    ends may disagree about the number of messages that may be sent.
+    Silent when: never. In the attach of a receiver, the specification has the field ignored, so the rule
+    reports nothing there.
+    How to mend it: Set initial-delivery-count in every attach with role=sender, usually to 0. Encode the
+    value 0 explicitly instead of omitting it as a default, because the field has no default.
     """
     if body.role is False and body.initial_delivery_count is None:
         if not body.unread(9):
@@ -93,28 +109,39 @@ def sender_without_initial_delivery_count(case: Case, body: Attach) -> None:
 
 
 def unsettled_map_with_null_key(case: Case) -> None:
-    """The unsettled map has a null key.
+    """A peer sends an attach whose unsettled map has a null key.
 
-    Why it matters: no delivery can have it as its tag.
+    Why it matters: No delivery can have null as its delivery-tag, so the entry identifies no delivery. The
+    other peer may refuse the attach with amqp:invalid-field.
     Silent when: never.
+    How to mend it: Put only delivery-tags of real deliveries into the unsettled map. Skip local deliveries
+    that have no delivery-tag yet.
     """
     case.report("amqp10/L-UNSETTLED-NULLKEY", "the unsettled map has a null key")
 
 
 def unsettled_map_of_other_types(case: Case, what: str) -> None:
-    """The unsettled map has a key that is no delivery-tag, or a value that is no delivery state.
+    """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
+    that is not a delivery state or null.
 
-    Why it matters: resuming rests on it.
-    Silent when: a value is of a described type that is not the specification's.
+    Why it matters: Resuming deliveries relies on the unsettled map. The other peer cannot match the entry to
+    a delivery, so the message may be lost or duplicated.
+    Silent when: a value has a described type that the specification does not define.
+    How to mend it: Encode keys of the unsettled map as binary, not as string or symbol. Encode each value as
+    a described delivery state, such as received or accepted, or as null.
     """
     case.report("amqp10/L-UNSETTLED-TYPES", what)
 
 
 def unsettled_map_of_receiver_with_null(case: Case) -> None:
-    """A receiver's unsettled map lists a delivery of which it has nothing.
+    """A receiver lists a delivery in its unsettled map with the value null, which states that the receiver
+    holds nothing of the delivery.
 
-    Why it matters: the sender has to send all of it again under the old tag, as if it were resumed.
+    Why it matters: The sender has to send the whole message again under the old delivery-tag with
+    resume=true, instead of as a normal new delivery.
     Silent when: never.
+    How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. List a
+    delivery with received if you kept a part of its data, or with its outcome.
     """
     case.report("amqp10/M-RES-NULLRCV-KEEP", "a receiver's unsettled map has a null value")
 
@@ -140,11 +167,16 @@ def _judge_unsettled_map(case: Case, body: Attach) -> None:
 
 
 def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
-    """A peer attaches a link under a name that another of its links in this direction has on the session.
+    """A peer attaches a link under a name that another link of that peer in the same direction already has on
+    the session.
 
-    Why it matters: the name is all that tells links apart; the two ends may be joined wrongly.
-    Silent when: it answers an attach, or octets since the first were not captured.
-    Only possible because: The {peer} may be taking its own link back, which is allowed.
+    Why it matters: Only the name identifies a link. The two ends may be joined wrongly, or the new link may
+    replace the old one.
+    Silent when: the attach answers an attach of the other peer, or octets since the first attach were not
+    captured.
+    Only possible because: The {peer} may be taking back its own link, which is allowed.
+    How to mend it: Give every link a name of its own per direction, for example with a counter or a random
+    part. Do not derive the name from the address alone when you create several links to it.
     """
     if body.name is None or body.role is None:
         return
@@ -175,11 +207,14 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
 
 
 def transfer_without_source(case: Case, link: LinkEnd) -> None:
-    """A transfer is sent on a link whose sender attached it without a source.
+    """A sender sends a transfer on a link that it attached with a null source.
 
-    Why it matters: without a source the link is refused, there is nothing to send from.
-    Silent when: the attach was not captured, or the target is a coordinator: a declare comes from no node.
-    Of one attach only the first transfer is told.
+    Why it matters: An attach with a null source means that the link is refused, because there is nothing to
+    send from. The receiver may refuse the transfer with amqp:not-allowed.
+    Silent when: the attach was not captured, or the target is a coordinator, because a declare comes from no
+    node. The rule reports only the first transfer after an attach.
+    How to mend it: Set a source in the sender's attach, even if it has no address. If you answered with a
+    null source to refuse a link, send detach and no transfers.
     """
     attach = link.attach
     if (
@@ -195,10 +230,13 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
 
 
 def transfer_before_any_credit(case: Case, link: LinkEnd) -> None:
-    """A delivery is started before the receiver has granted any credit.
+    """A sender starts a delivery before the receiver has granted any link-credit.
 
-    Why it matters: credit begins at zero; the receiver may detach the link with transfer-limit-exceeded.
-    Silent when: octets of either peer since the attach were not captured.
+    Why it matters: Link-credit begins at zero. The receiver may detach the link with
+    amqp:link:transfer-limit-exceeded, and the message is not processed.
+    Silent when: octets of either peer since the attach of the link were not captured.
+    How to mend it: After attach, wait for a flow of the receiver with link-credit for this handle before you
+    start the first delivery. Do not assume an initial credit.
     """
     case.report(
         "amqp10/L-CREDIT-INIT",
@@ -209,15 +247,21 @@ def transfer_before_any_credit(case: Case, link: LinkEnd) -> None:
 
 
 def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
-    """A delivery is started that the receiver has granted no credit for.
+    """A sender starts a delivery for which the receiver has granted no link-credit.
 
-    Why it matters: the receiver may detach the link with transfer-limit-exceeded.
-    Silent when: octets since the attach were not captured. Possible when only the newest of several credits
-    that the sender may have known is exceeded, or when aborted or resumed deliveries make the difference:
-    whether these count nobody says.
-    Possible because: It is no fault if the {peer} had not yet read what the {other} sent before: that had
-    reached its host, but nothing it sent shows that it had read it. Nor if aborted or resumed deliveries take
-    no credit: the text leaves that open.
+    Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
+    exceeds the credit may be lost.
+    Silent when: octets since the attach of the link were not captured. The finding is only possible, not
+    certain, when only the newest of several credits that the sender may have known is exceeded, or when
+    aborted or resumed deliveries make the difference, because the specification does not say whether these
+    deliveries count.
+    Possible because: The delivery is no fault if the {peer} had not yet read what the {other} sent before:
+    those octets had reached the host of the {peer}, but nothing that the {peer} sent shows that it had read
+    them. The delivery is also no fault if aborted or resumed deliveries take no credit, which the
+    specification leaves open.
+    How to mend it: Compute the link-credit from each flow as the receiver's delivery-count plus its
+    link-credit minus your own delivery-count. Count one credit per delivery, and stop starting deliveries at
+    zero.
     """
     limits = link.limits
     certainty = limits.judge(link.count)
@@ -256,10 +300,15 @@ def attach_read(case: Case, link: LinkEnd) -> i64:
 
 
 def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A new delivery is sent on a link whose receiver could not list all that it holds unsettled.
+    """A sender starts a new delivery on a link although the receiver's attach has incomplete-unsettled=true.
 
-    Why it matters: the sender does not know yet whether the receiver has it already.
-    Silent when: the receiver's attach was not captured. Possible when it may not have been read.
+    Why it matters: The receiver must detach the link with an error. The sender cannot know yet which
+    deliveries the receiver already holds, so messages may be duplicated.
+    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
+    the sender may not have read that attach.
+    How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
+    After the listed deliveries are settled, detach and attach again, until the receiver's unsettled map is
+    complete; only then send new deliveries.
     """
     theirs = link.peer_attach
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
@@ -271,10 +320,14 @@ def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer
 
 
 def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
-    """A message is larger than the receiver's max-message-size.
+    """A sender sends a message that is larger than the max-message-size in the receiver's attach.
 
-    Why it matters: the receiver may detach the link with message-size-exceeded.
-    Silent when: the receiver's attach was not captured. Possible when it may not have been read.
+    Why it matters: The receiver may detach the link with amqp:link:message-size-exceeded. The message is not
+    delivered.
+    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
+    the sender may not have read that attach.
+    How to mend it: Read max-message-size from the receiver's attach and compare the encoded size of the whole
+    message, over all its transfers, before you send. Report larger messages to the application as an error.
     """
     theirs = link.peer_attach
     if theirs is None or not theirs.max_message_size or not link.whole:
@@ -305,10 +358,13 @@ def judge_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
 
 
 def receiver_with_delivery_count_too_soon(case: Case, link: LinkEnd, body: Flow) -> None:
-    """A receiver's flow has a delivery-count before the sender's attach was received.
+    """A receiver sends a flow with delivery-count before the sender's attach has arrived.
 
-    Why it matters: only the sender sets it; a guess gives it credit that it takes for another.
-    Silent when: octets of the sender's were not captured.
+    Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses it, the sender
+    computes other link-credit than the receiver means.
+    Silent when: octets of the sender were not captured.
+    How to mend it: Leave delivery-count unset in a receiver's flow until the sender's attach has arrived.
+    Then start from its initial-delivery-count. Do not send the default value 0.
     """
     if link.sender or body.delivery_count is None or link.peer_attach is not None:
         return
@@ -322,11 +378,15 @@ def receiver_with_delivery_count_too_soon(case: Case, link: LinkEnd, body: Flow)
 
 
 def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: Flow) -> None:
-    """A receiver's flow has a delivery-count that the sender has not reached.
+    """A receiver sends a flow with a delivery-count that the sender has not reached.
 
-    Why it matters: the credit that it grants is larger than it means.
-    Silent when: the sender's attach was not captured, or octets since. Possible when the sender attached
-    again and the receiver may not have read that.
+    Why it matters: The sender adds link-credit to this delivery-count. A delivery-count that is too high
+    grants more messages than the receiver means to accept.
+    Silent when: the attach of the sender or octets since that attach were not captured. The finding is only
+    possible, not certain, when the sender attached again and the receiver may not have read the new attach.
+    How to mend it: Take initial-delivery-count from the sender's latest attach and add one per received
+    message, not per transfer. Reset the counter on each attach and adopt the delivery-count of the sender's
+    flows.
     """
     value = body.delivery_count
     if link.sender or value is None or link.peer_attach is None or not link.whole or not case.me.whole:
@@ -345,11 +405,16 @@ def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: 
 
 
 def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> None:
-    """A sender's flow has no delivery-count, or one that is not what it has sent.
+    """A sender sends a flow without delivery-count, or with a delivery-count that does not match the
+    deliveries that it has sent.
 
-    Why it matters: the receiver takes it for its own, and grants credit from it.
-    Silent when: octets since the attach were not captured. More than was sent is right up to the limit of a
-    flow with drain; aborted, resumed and unfinished deliveries may count or not.
+    Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
+    stall, or the receiver may get too many messages.
+    Silent when: octets since the attach of the link were not captured. A delivery-count above the number of
+    deliveries sent is right up to the limit set by a flow with drain. Aborted, resumed and unfinished
+    deliveries may count or not.
+    How to mend it: In every flow of a sender for a link, send initial-delivery-count plus the number of
+    deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit the value 0.
     """
     if not link.sender or not link.whole:
         return
@@ -377,12 +442,16 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
 
 
 def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
-    """A sender's flow has more link-credit than the receiver has granted.
+    """A sender sends a flow with more link-credit than the receiver has granted.
 
-    Why it matters: only the receiver grants credit; it would have to doubt its own books.
-    Silent when: octets of either peer since the attach were not captured. Possible when an earlier grant of
-    the receiver's allows for it, or when it may be the receiver's own word, not counted down: "the last
-    known value seen from the receiver".
+    Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
+    counters and may end the link with an error.
+    Silent when: octets of either peer since the attach of the link were not captured. The finding is only
+    possible, not certain, when an earlier grant of the receiver allows the value, or when the value may be
+    the receiver's own number without the sent deliveries subtracted: "the last known value seen from the
+    receiver".
+    How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
+    since. Do not fill in a constant or a local window size.
     """
     if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
         return
@@ -402,10 +471,13 @@ def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None
 
 
 def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
-    """A sender's flow has drain set, which the receiver never has.
+    """A sender sends a flow with drain=true although the receiver has never set drain.
 
-    Why it matters: drain is the receiver's request; it may take its credit for gone.
-    Silent when: octets of either peer since the attach were not captured.
+    Why it matters: Only the receiver can request drain. The receiver may conclude that its link-credit was
+    used up, and wait or grant credit again.
+    Silent when: octets of either peer since the attach of the link were not captured.
+    How to mend it: In a sender's flow, set drain only to the value of the receiver's last flow. Do not use
+    drain to signal that no more messages are available.
     """
     if link.sender and body.drain and link.drain_end == UNKNOWN and link.whole and case.me.whole:
         case.report("amqp10/L-DRAIN-OWNER", "a sender's flow has drain, which the receiver has not set")
@@ -414,10 +486,13 @@ def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
 def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool) -> None:
     """A sender answers a request to drain: it has credit left, or none but for an advanced delivery-count.
 
-    Why it matters: drained means that delivery-count reaches the limit; the receiver waits for the rest.
+    Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
+    credit to be used up.
     Silent when: octets since the attach were not captured. Possible when the receiver has granted other
     credit than that (what is left may be of the other), or when deliveries were aborted, resumed or are under
     way: whether these count nobody says.
+    How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
+    to 0, both in one flow.
     """
     if not link.sender or not link.whole or body.delivery_count is None or link.drain_end == UNKNOWN:
         return

@@ -65,37 +65,51 @@ def plainly_sound(message: Message) -> bool:
 
 
 def section_out_of_order(case: Case, name: str, last: str, names: list[str]) -> None:
-    """A section of a message stands behind one that it belongs before.
+    """A sender puts a section of a message after a section that it has to precede.
 
-    Why it matters: a receiver reads them in order; what comes too late is lost or an error.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
+    ignored, or the message may be refused as undecodable.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Encode the sections in this order: header, delivery-annotations, message-annotations,
+    properties, application-properties, body, footer. When you add a section such as annotations, insert it at
+    its place.
     """
     case.report("amqp10/M-SECT-ORDER", f"{name} stands behind {last}", CERTAIN, {"sections": names[:16]})
 
 
 def section_twice(case: Case, name: str, names: list[str]) -> None:
-    """A section of a message that may stand there once stands twice.
+    """A sender puts a section into a message twice that may appear only once.
 
-    Why it matters: which of them holds is left to chance.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: The specification does not say which of the two sections applies. Receivers may use
+    different ones, or refuse the message.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Encode header, delivery-annotations, message-annotations, properties,
+    application-properties and footer at most once. When you add entries to an existing section, merge them
+    instead of writing a second section.
     """
     case.report("amqp10/M-SECT-ONCE", f"{name} stands twice", CERTAIN, {"sections": names[:16]})
 
 
 def message_without_body(case: Case, names: list[str]) -> None:
-    """A message has no body.
+    """A sender sends a message without a body section.
 
-    Why it matters: an empty message has an empty body section, too.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
+    the message or refuse it.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Always encode a body section. For an empty message, write one data section with empty
+    binary, or an amqp-value section with null.
     """
     case.report("amqp10/M-BODY-PRESENT", "the message has no body section", CERTAIN, {"sections": names[:16]})
 
 
 def bodies_of_several_kinds(case: Case, names: list[str]) -> None:
-    """A message mixes data, sequences and values in its body.
+    """A sender mixes data, amqp-sequence and amqp-value sections in the body of one message.
 
-    Why it matters: the body is one kind of these.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
+    content or refuse the message.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Choose one kind for the body: one or more data sections, one or more amqp-sequence
+    sections, or a single amqp-value section. Clear the old body before you set one of another kind.
     """
     case.report(
         "amqp10/M-BODY-NOMIX", "the message mixes kinds of body sections", CERTAIN, {"sections": names[:16]}
@@ -103,10 +117,13 @@ def bodies_of_several_kinds(case: Case, names: list[str]) -> None:
 
 
 def several_values_as_body(case: Case, names: list[str], count: int) -> None:
-    """A message has several amqp-value sections.
+    """A sender puts several amqp-value sections into one message.
 
-    Why it matters: the body is one value.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: The body can hold only one amqp-value section. Receivers may use only one of the values,
+    or refuse the message.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Encode one amqp-value section per message. To send several values, put them into a list
+    inside the amqp-value section, or use amqp-sequence sections.
     """
     case.report(
         "amqp10/M-BODY-ONEVALUE",
@@ -142,80 +159,108 @@ def _judge_body(case: Case, names: list[str]) -> None:
 
 
 def value_that_is_no_section(case: Case, problem: Problem) -> None:
-    """A value in a message is none of the nine sections.
+    """A sender puts a value into a message that is none of the nine message sections.
 
-    Why it matters: a receiver does not know where it belongs.
-    Silent when: the message was not captured whole, or has another format.
-    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
-    defines them.
+    Why it matters: The receiver does not know the meaning of the value. It may refuse the whole message with
+    a decode error.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    Only possible because: These octets can also be read as legal, because the specification leaves room for
+    it, or because a newer specification may define them.
+    How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections.
+    Put the content itself into data, amqp-sequence or amqp-value, and check descriptor codes against the
+    specification.
     """
     proved(case, "amqp10/M-SECT-KNOWN", problem)
 
 
 def octets_that_begin_no_section(case: Case, problem: Problem) -> None:
-    """Where a message should begin, go on or end stand octets that begin no section.
+    """A sender puts octets that begin no section at the beginning, between the sections, or at the end of a
+    message.
 
-    Why it matters: a receiver can only refuse the message, or lose what they were to say.
-    Silent when: the message was not captured whole, or has another format. A section that is cut off is found
-    by T-SIZE-OVERRUN.
+    Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that
+    they carry.
+    Silent when: the message was not captured whole, or has another message-format than 0. Another rule,
+    T-SIZE-OVERRUN, reports a section that is cut off.
+    How to mend it: Encode application content inside a data section instead of writing it into the payload
+    directly. Check section sizes, and check that no octets of a reused buffer follow the last section.
     """
     proved(case, "amqp10/M-PAYLOAD-WHOLE", problem)
 
 
 def sections_in_another_format(case: Case, message_format: i64) -> None:
-    """A message says that it is of another format than 0, and consists of the sections of format 0.
+    """A sender marks a message with a message-format other than 0, although the message consists of the
+    sections of message-format 0.
 
-    Why it matters: a receiver that does not know the format refuses the message, or hands it on unread.
-    Silent when: the message was not captured whole, or the format is the batch of Event Hubs.
-    Only possible because: Another format may have the same sections.
+    Why it matters: A receiver that does not know the message-format refuses the message, or passes it to the
+    application undecoded.
+    Silent when: the message was not captured whole, or the message-format is the batch format of Event Hubs.
+    Only possible because: Another message-format may have the same sections.
+    How to mend it: Set message-format to 0 in the first transfer of every standard AMQP message. Use other
+    values only for formats that sender and receiver have agreed on.
     """
     message = f"the message-format is 0x{message_format:x}, the message a sound one of format 0"
     case.report_once("amqp10/M-FMT-ZERO", message, POSSIBLE, {"message_format": int(message_format)})
 
 
 def section_of_another_type(case: Case, problem: Problem) -> None:
-    """A section wraps a value of another type than its own.
+    """A sender puts a value of the wrong type into a message section.
 
-    Why it matters: a receiver can only refuse the message.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: The receiver cannot decode the section. It can only refuse the message.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Encode header, properties and amqp-sequence as a list, the annotations,
+    application-properties and footer as a map, and data as binary. Put strings into amqp-value, or convert
+    them to binary for data.
     """
     proved(case, "amqp10/M-SECT-TYPE", problem)
 
 
 def annotation_with_key_of_another_type(case: Case, problem: Problem) -> None:
-    """A key of annotations or of a footer is neither symbol nor ulong.
+    """A sender uses a key in annotations or in the footer that is neither a symbol nor a ulong.
 
-    Why it matters: nobody will find the entry.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A
+    receiver may refuse the message with a decode error.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
+    example with the prefix `x-opt-`. Typical misuse: an application passes plain strings as annotation keys;
+    wrap them as symbols.
     """
     proved(case, "amqp10/M-ANN-KEYTYPE", problem)
 
 
 def application_property_with_key_that_is_no_string(case: Case, problem: Problem) -> None:
-    """A key of the application properties is no string.
+    """A sender uses a key in application-properties that is not a string.
 
-    Why it matters: selectors and receivers cannot name it.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a
+    decode error.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert
+    other key types before you set application properties.
     """
     proved(case, "amqp10/M-AP-KEY", problem)
 
 
 def application_property_with_compound_value(case: Case, problem: Problem) -> None:
-    """The value of an application property is a map, list or array.
+    """A sender uses a map, a list or an array as the value of an application property.
 
-    Why it matters: only simple values can be compared and filtered.
-    Silent when: the message was not captured whole, or has another format.
+    Why it matters: Receivers and filters can compare only simple values. They may ignore the property or
+    refuse the message.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    How to mend it: Use only simple types as values of application-properties. Put structured data into the
+    body, or encode it as a string.
     """
     proved(case, "amqp10/M-AP-VALUE", problem)
 
 
 def message_id_of_another_type(case: Case, problem: Problem) -> None:
-    """A message-id or correlation-id is none of ulong, uuid, binary, string.
+    """A sender uses a message-id or correlation-id whose type is none of ulong, uuid, binary and string.
 
-    Why it matters: it cannot be matched.
-    Silent when: the message was not captured whole, or has another format.
-    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
-    defines them.
+    Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection
+    of duplicates fail.
+    Silent when: the message was not captured whole, or has another message-format than 0.
+    Only possible because: These octets can also be read as legal, because the specification leaves room for
+    it, or because a newer specification may define them.
+    How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert other
+    integer types to ulong, and symbols to string.
     """
     proved(case, "amqp10/M-ID-TYPE", problem)
 

@@ -21,32 +21,46 @@ _SASL: Final = 3
 
 
 def goes_on_with_another_header(case: Case, certainty: i64) -> None:
-    """A client goes on although the server answered its protocol header with another one.
+    """A client continues the connection although the server answered the client's protocol header with a
+    different one.
 
-    Why it matters: the server speaks another protocol or version; it closes, and reads nothing more.
-    Silent when: the server's header may not have been received, or octets of either peer were not captured.
-    Possible when it may not have been read.
+    Why it matters: The server supports another protocol or version. The server closes the connection and
+    reads nothing that the client still sends.
+    Silent when: the client may not have received the server's protocol header, or octets of either peer were
+    not captured. The finding is only possible, not certain, when the client may not have read the server's
+    protocol header.
+    How to mend it: Compare the server's protocol header with the one that you sent. If they differ, close the
+    TCP connection, and connect again with the protocol id and version that the server offered.
     """
     _disagree(case, "amqp10/C-HDR-MISMATCH-CLOSE", certainty)
 
 
 def goes_on_with_unsupported_version(case: Case, certainty: i64) -> None:
-    """A server answers with another version than the client asked for, and then does not close.
+    """A server answers with another protocol version than the client asked for, and then does not close the
+    connection.
 
-    Why it matters: the answer says what it supports; the client has to connect anew, and waits for the end.
-    Silent when: the client's header may not have been received, or octets of either peer were not captured.
-    Possible when it may not have been read.
+    Why it matters: The answer states the version that the server supports. The client must connect again, and
+    waits for the server to close.
+    Silent when: the server may not have received the client's protocol header, or octets of either peer were
+    not captured. The finding is only possible, not certain, when the server may not have read the client's
+    protocol header.
+    How to mend it: After you answer an unsupported version with your own protocol header, close the TCP
+    connection at once. Do not go on with open or SASL frames.
     """
     _disagree(case, "amqp10/C-HDR-UNSUP", certainty)
 
 
 def goes_on_with_refused_protocol_id(case: Case, certainty: i64) -> None:
-    """A server answers with another protocol id than the client asked for, and then does not close.
+    """A server answers with another protocol id than the client asked for, and then does not close the
+    connection.
 
-    Why it matters: it asks for SASL or TLS, or for neither; the client has to connect anew, and waits for the
-    end.
-    Silent when: the client's header may not have been received, or octets of either peer were not captured.
-    Possible when it may not have been read.
+    Why it matters: The answer demands SASL, TLS, or neither of them. The client must connect again, and waits
+    for the server to close.
+    Silent when: the server may not have received the client's protocol header, or octets of either peer were
+    not captured. The finding is only possible, not certain, when the server may not have read the client's
+    protocol header.
+    How to mend it: After you answer with the protocol id that you accept (0, 2 or 3), close the TCP
+    connection at once. Do not send frames of the layer that the client did not ask for.
     """
     _disagree(case, "amqp10/C-HDR-PROTOID", certainty)
 
@@ -99,11 +113,15 @@ def judge_disagreement(case: Case) -> None:
 
 
 def goes_on_after_unparsed_opening(case: Case, certainty: i64) -> None:
-    """A server goes on after an opening of the client's that is no protocol header.
+    """A server continues the connection after the client began its stream with octets that are not a protocol
+    header.
 
-    Why it matters: it has to say a header that it supports and to close; the client may not speak AMQP.
-    Silent when: the client's opening was not captured, or may not have been received. Possible when it may
-    not have been read.
+    Why it matters: The server must send a supported protocol header and close. The client may not speak AMQP
+    at all, so both peers may misread each other.
+    Silent when: the first octets of the client were not captured, or the server may not have received them.
+    The finding is only possible, not certain, when the server may not have read those octets.
+    How to mend it: Check the first 8 octets of every connection. If they are not a protocol header, send a
+    protocol header that you support, close the TCP connection, and send no frames.
     """
     me = case.me
     case.report(
@@ -125,12 +143,15 @@ def judge_after_unparsed(case: Case) -> None:
 
 
 def client_waits_for_the_header(case: Case) -> None:
-    """A client says nothing until the server has sent its protocol header, for long.
+    """A client does not send its protocol header until a minute or more after the server's protocol header.
 
-    Why it matters: the server may wait for the client's header: then both wait.
-    Silent when: the start of either stream was not captured, or the client's header came within a minute of
-    the server's.
-    Only possible because: What it was waiting for is its own.
+    Why it matters: The server may wait for the client's header as well. Then both peers wait, and the
+    connection is never established.
+    Silent when: the start of either stream was not captured, or the client's protocol header came within a
+    minute of the server's.
+    Only possible because: The capture does not show what the client waited for.
+    How to mend it: Send the protocol header immediately after the TCP connection is established. Do not wait
+    for the server's header, and do not open connections in advance without starting AMQP on them.
     """
     me = case.me
     peer = case.peer
@@ -150,8 +171,11 @@ def client_waits_for_the_header(case: Case) -> None:
 def sasl_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
     """A protocol header for SASL has another version than 1.0.0.
 
-    Why it matters: there is one version of the SASL layer; the other side cannot know what is meant.
+    Why it matters: Only version 1.0.0 of the SASL layer exists. The other peer cannot know what is meant, and
+    refuses the connection.
     Silent when: the header was not captured. SASL frames without one are told by C-HDR-FIRST.
+    How to mend it: Send the octets `AMQP`, 3, 1, 0, 0 to start the SASL layer. If you support AMQP 0-9-1 too,
+    do not reuse its version octets.
     """
     case.report(
         "amqp10/SA-HDR",
@@ -160,10 +184,13 @@ def sasl_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
 
 
 def tls_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
-    """A protocol header for TLS has another version than 1.0.0.
+    """A peer sends a TLS protocol header with another version than 1.0.0.
 
-    Why it matters: there is one version of the TLS layer; the other side cannot know what is meant.
+    Why it matters: Only version 1.0.0 of the TLS layer exists. The other peer cannot know what is meant, and
+    refuses the connection.
     Silent when: the header was not captured.
+    How to mend it: Send the octets `AMQP`, 2, 1, 0, 0 to start TLS in band. The version is that of the AMQP
+    security layer, not the version of TLS.
     """
     case.report(
         "amqp10/TL-HDR",
@@ -172,22 +199,29 @@ def tls_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
 
 
 def tls_header_at_the_tls_port(case: Case) -> None:
-    """A server at port 5671 exchanges a protocol header for TLS.
+    """A server at port 5671 exchanges a TLS protocol header (protocol id 2) before TLS.
 
-    Why it matters: at this port TLS is expected at once, without a header before it.
-    Silent when: the port is another one.
-    Only possible because: A port may be given to anything.
+    Why it matters: At port 5671, clients expect TLS to start at once. Clients that follow the specification
+    cannot connect.
+    Silent when: the server uses another port than 5671.
+    Only possible because: A port may be assigned to any service.
+    How to mend it: On port 5671, start the TLS handshake immediately after the TCP connection is established.
+    Offer TLS with the protocol header (protocol id 2) only on other ports.
     """
     case.report("amqp10/TL-PURE", f"a header for TLS is sent at port {SECURE_PORT}", POSSIBLE)
 
 
 def reused_after_both_closes(case: Case) -> None:
-    """A protocol header is sent on a connection that both peers have closed.
+    """A peer sends a protocol header on a TCP connection on which both peers have sent close.
 
-    Why it matters: a TCP connection carries one AMQP connection; the other side is about to end it.
-    Silent when: one of the closes was not captured, or may not have been received. Possible when octets were
-    not captured: the other side may have begun anew.
-    Possible because: Octets are missing: among them may be that the connection was begun anew.
+    Why it matters: A TCP connection carries one AMQP connection. The other peer is about to end the TCP
+    connection, so the new AMQP connection fails.
+    Silent when: one of the closes was not captured, or may not have been received. The finding is only
+    possible, not certain, when octets were not captured, because the other peer may have begun a new
+    connection.
+    Possible because: Octets are missing. Among them may be the start of a new connection.
+    How to mend it: After both peers have sent close, end the TCP connection. Open a new TCP connection for
+    the next AMQP connection.
     """
     me = case.me
     case.report(
@@ -217,12 +251,15 @@ def judge_header(case: Case, body: ProtocolHeader) -> None:
 
 
 def reset_after_another_header(case: Case) -> None:
-    """A peer resets the connection after headers that differ.
+    """A peer resets the TCP connection after the two peers sent different protocol headers.
 
-    Why it matters: what the other side has not read yet, such as the header with what is supported, may be
-    lost.
-    Silent when: the other side had ended its stream, or octets were not captured.
-    Only possible because: Whose program or host reset it does not show.
+    Why it matters: The reset may discard octets that the other peer has not read yet, such as the protocol
+    header that shows what is supported.
+    Silent when: the other peer had ended its stream, or octets were not captured.
+    Only possible because: The capture does not show whether the program or the host of the {peer} reset the
+    connection.
+    How to mend it: After a header mismatch, end only your sending side and go on reading until the other peer
+    ends its stream or a time-out passes. Then close the socket.
     """
     case.report(
         "amqp10/C-HDR-MISMATCH-READ",

@@ -13,12 +13,15 @@ __all__ = ["RULES", "judge_leaving"]
 
 
 def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link without having resumed all that both ends listed as unsettled.
+    """A sender closes a link without having resumed all deliveries that both ends listed as unsettled.
 
-    Why it matters: the receiver keeps these deliveries and waits for the sender's word on them.
-    Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
-    attach may not have been read, or octets were not captured.
+    Why it matters: The receiver keeps the state of these deliveries and waits for the sender to resume them.
+    Their messages may be lost or stay unconfirmed.
+    Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
+    may not have read the receiver's attach, or octets were not captured.
     Only possible because: The sender may have been interrupted.
+    How to mend it: Compare the unsettled maps of both attaches. Send a transfer with resume=true for each
+    delivery-tag that both maps list, and settle these deliveries before you close the link.
     """
     case.report(
         "amqp10/D-RESUME-BOTH",
@@ -30,12 +33,16 @@ def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
 
 
 def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link without having resumed deliveries of which the receiver holds an outcome.
+    """A sender closes a link without having resumed deliveries for which the receiver's unsettled map shows
+    an outcome.
 
-    Why it matters: the receiver never hears whether its outcome was applied, and cannot settle.
-    Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
-    attach may not have been read, or octets were not captured.
+    Why it matters: The receiver does not learn whether the sender applied its outcome. It cannot settle these
+    deliveries and keeps their state.
+    Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
+    may not have read the receiver's attach, or octets were not captured.
     Only possible because: The sender may have been interrupted.
+    How to mend it: For each delivery-tag that the receiver's unsettled map lists with an outcome, send a
+    transfer with resume=true and the state that you applied, and settle the delivery if the outcomes agree.
     """
     case.report(
         "amqp10/M-RES-TERMRCV",
@@ -47,12 +54,14 @@ def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
 
 
 def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link without having sent anything of what the receiver has no record of.
+    """A sender closes a link without sending again any of the deliveries that the receiver has no record of.
 
-    Why it matters: these messages are lost, if they were to arrive at least once.
-    Silent when: the other end left first, the link is only suspended, there was an error, the receiver's
-    attach may not have been read, any new delivery was sent, or octets were not captured.
-    Only possible because: Which guarantee is wanted is not told.
+    Why it matters: The messages are lost if they were to be delivered at least once.
+    Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
+    may not have read the receiver's attach, any new delivery was sent, or octets were not captured.
+    Only possible because: The capture does not show which delivery guarantee the sender wants.
+    How to mend it: For each unsettled delivery that the receiver's complete unsettled map does not list, send
+    the message again as a new delivery without resume, unless the application accepts its loss.
     """
     case.report(
         "amqp10/M-RES-RESEND-MUST",

@@ -19,11 +19,14 @@ _SMALLEST_SECTION = 4
 
 
 def outcome_of_an_aborted_delivery(case: Case, number: i64, state: object, certainty: i64) -> None:
-    """A receiver states an outcome of a delivery that its sender aborted.
+    """A receiver states an outcome of a delivery that the sender aborted.
 
-    Why it matters: what came of it is to be thrown away; so it was used.
-    Silent when: other deliveries are spoken of, too, or octets were not captured. Possible when the abort may
-    not have been read.
+    Why it matters: The receiver must discard the data of an aborted delivery. An outcome shows that the
+    receiver used the incomplete message.
+    Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
+    possible, not certain, when the receiver may not have read the abort.
+    How to mend it: When a transfer has aborted=true, discard all data of the delivery, remove it from the
+    unsettled deliveries, and do not pass it to the application or send a disposition for it.
     """
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
@@ -35,11 +38,14 @@ def outcome_of_an_aborted_delivery(case: Case, number: i64, state: object, certa
 
 
 def disposition_of_an_aborted_delivery(case: Case, number: i64, certainty: i64) -> None:
-    """A disposition speaks of a delivery that was aborted, and by that settled.
+    """A peer sends a disposition for a delivery that was aborted and thereby settled.
 
-    Why it matters: there is no such delivery any more.
-    Silent when: other deliveries are spoken of, too, or octets were not captured. Possible when the abort may
-    not have been read.
+    Why it matters: The delivery no longer exists. The other peer cannot assign the disposition to a delivery
+    and may ignore it or report an error.
+    Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
+    possible, not certain, when the peer may not have read the abort.
+    How to mend it: Treat aborted=true as settlement: remove the delivery from the unsettled deliveries at
+    once, at both ends, and send no disposition for its delivery-id.
     """
     case.report(
         "amqp10/D-ABORT-SETTLED",
@@ -50,10 +56,13 @@ def disposition_of_an_aborted_delivery(case: Case, number: i64, certainty: i64) 
 
 
 def received_beyond_what_was_sent(case: Case, delivery: Delivery, state: Received) -> None:
-    """A receiver says that it has received more of a delivery than was sent.
+    """A receiver states in received a position of a delivery beyond what the sender has sent.
 
-    Why it matters: resumed from there the message would lack what lies between.
-    Silent when: octets since the attach were not captured, or the delivery was resumed.
+    Why it matters: If the delivery resumes from that position, the message lacks the octets between the end
+    of what was sent and that position.
+    Silent when: octets since the attach of the link were not captured, or the delivery was resumed.
+    How to mend it: Set section-number and section-offset of received from the octets that you have really
+    stored. Count section-offset within the section, not from the start of the message.
     """
     case.report(
         "amqp10/M-RECEIVED-POS",
@@ -101,10 +110,13 @@ def judge_as_receiver(case: Case, session: SessionEnd, body: Disposition, first:
 
 
 def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> None:
-    """A sender states something of a delivery by disposition before it has sent all of it.
+    """A sender states a delivery's state in a disposition before it has sent all transfers of the delivery.
 
-    Why it matters: the next transfer could say so; on its own the receiver may read it too late.
-    Silent when: complete deliveries are spoken of, too, or octets were not captured.
+    Why it matters: The next transfer of the delivery could carry the new state. In a separate disposition,
+    the receiver may read the state too late.
+    Silent when: the disposition also names complete deliveries, or octets were not captured.
+    How to mend it: Put the new state, or settled=true, on the next transfer of the unfinished delivery. Send
+    a disposition only after the last transfer of the delivery.
     """
     case.report(
         "amqp10/D-DISP-PARTIAL",
@@ -116,10 +128,13 @@ def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> Non
 
 
 def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
-    """A sender states rejected of a delivery that its receiver did not reject.
+    """A sender states the outcome rejected for a delivery that its receiver did not reject.
 
-    Why it matters: to reject is the receiver's to say; a sender that takes a message back has modified.
-    Silent when: octets of either peer since the session's begin were not captured.
+    Why it matters: Only the receiver decides to reject. The receiver and later evaluation take the message
+    for invalid although no receiver found a fault in it.
+    Silent when: octets of either peer since the begin of the session were not captured.
+    How to mend it: State rejected only after the receiver's disposition with rejected. If the sender
+    withdraws a message by itself, use modified instead.
     """
     case.report(
         "amqp10/M-REJ-SPONT",
@@ -131,11 +146,14 @@ def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
 
 
 def decided_by_its_sender(case: Case, delivery: Delivery, state: object) -> None:
-    """A sender settles a delivery with an outcome of its own, which its receiver has not confirmed.
+    """A sender settles a delivery with an outcome of its own that its receiver has not confirmed.
 
-    Why it matters: the receiver may have acted on the delivery, and learns too late of what became of it.
-    Silent when: octets of either peer since the session's begin were not captured, or the receiver has stated
-    any outcome.
+    Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
+    outcome the sender has applied.
+    Silent when: octets of either peer since the begin of the session were not captured, or the receiver has
+    stated any outcome.
+    How to mend it: Send the disposition with your outcome and settled=false first. Settle the delivery only
+    after a disposition of the receiver confirms this outcome.
     """
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
@@ -182,11 +200,15 @@ def judge_as_sender(case: Case, session: SessionEnd, body: Disposition, named: l
 
 
 def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
-    """A receiver states an outcome and does not settle, on a link with rcv-settle-mode first.
+    """A receiver states an outcome of a delivery and does not settle the delivery, on a link with
+    rcv-settle-mode first.
 
-    Why it matters: in that mode it is the receiver who settles, at once; the sender waits for that.
-    Silent when: either end has settled or left the link, or octets were not captured.
-    Only possible because: No time is given.
+    Why it matters: In rcv-settle-mode first the receiver settles at once. The sender waits for that
+    settlement and keeps the delivery unsettled.
+    Silent when: either end has settled the delivery or left the link, or octets were not captured.
+    Only possible because: The specification sets no time by which the receiver must settle.
+    How to mend it: Set settled=true on the disposition that carries the outcome when the link's
+    rcv-settle-mode is first. Wait for the sender's settled disposition only in rcv-settle-mode second.
     """
     case.report(
         "amqp10/D-RCVMODE-FIRST",
@@ -197,11 +219,14 @@ def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
 
 
 def delivery_never_finished(case: Case, link: LinkEnd, delivery: Delivery) -> None:
-    """A sender begins a delivery of several transfers and neither finishes nor aborts it.
+    """A sender begins a delivery of several transfers and neither finishes nor aborts the delivery.
 
-    Why it matters: the receiver keeps what it has of it, and the link can carry nothing else.
-    Silent when: the sender left the link, may not send, or octets were not captured.
-    Only possible because: No time is given.
+    Why it matters: The receiver keeps the part of the delivery that it has. The link can carry no other
+    delivery until this one ends.
+    Silent when: the sender left the link, the sender may not send, or octets were not captured.
+    Only possible because: The specification sets no time by which a delivery must be finished.
+    How to mend it: End every delivery that started with more=true with a transfer that has more=false. If the
+    rest of the message cannot be produced, send a transfer with aborted=true.
     """
     case.link = link
     case.report(

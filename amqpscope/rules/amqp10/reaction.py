@@ -32,11 +32,16 @@ __all__ = ["judge_answers", "offend", "owe_for"]
 
 
 def no_close_for_an_oversized_frame(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A peer got a frame larger than its max-frame-size and did not close with framing-error.
+    """A peer receives a frame larger than its max-frame-size and does not close the connection with
+    framing-error.
 
-    Why it matters: the sender never learns that it sends too much, and the next receiver may not be as kind.
-    Silent when: it may not have received the frame, or nothing was said since. Possible when a minute passed
-    without a proof that it read it, or when it ended the session instead.
+    Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may
+    close the connection for the same frame.
+    Silent when: the peer may not have received the frame, or the peer sent nothing afterwards. The finding is
+    only possible, not certain, when a minute passed without proof that the peer had read the frame, or when
+    the peer ended the session instead of closing the connection.
+    How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you
+    process the frame. If the frame is larger, send close with `amqp:connection:framing-error`.
     """
     _tell(case, "amqp10/C-MAXFRAME-REACT", pending_error, certainty)
 
@@ -44,11 +49,16 @@ def no_close_for_an_oversized_frame(case: Case, pending_error: PendingErrorRespo
 def no_close_for_a_channel_out_of_range(
     case: Case, pending_error: PendingErrorResponse, certainty: i64
 ) -> None:
-    """A peer got a frame on a channel above its channel-max and did not close with framing-error.
+    """A peer receives a frame on a channel above its channel-max and does not close the connection with
+    framing-error.
 
-    Why it matters: the sender never learns of the limit.
-    Silent when: it may not have received the frame, or nothing was said since. Possible when a minute passed
-    without a proof that it read it, or when it ended the session instead.
+    Why it matters: The sender of the frame never learns of the limit. It may go on using channels that its
+    peer does not support.
+    Silent when: the peer may not have received the frame, or the peer sent nothing afterwards. The finding is
+    only possible, not certain, when a minute passed without proof that the peer had read the frame, or when
+    the peer ended the session instead of closing the connection.
+    How to mend it: Compare the channel of each incoming frame with your own channel-max. If the channel is
+    higher, send close with `amqp:connection:framing-error` instead of ignoring the frame or ending a session.
     """
     _tell(case, "amqp10/C-CHMAX-REACT", pending_error, certainty)
 
@@ -56,21 +66,32 @@ def no_close_for_a_channel_out_of_range(
 def no_close_for_a_handle_out_of_range(
     case: Case, pending_error: PendingErrorResponse, certainty: i64
 ) -> None:
-    """A peer got an attach with a handle above its handle-max and did not close with framing-error.
+    """A peer receives an attach with a handle above its handle-max and does not close the connection with
+    framing-error.
 
-    Why it matters: the sender never learns of the limit.
-    Silent when: it may not have received the attach, or nothing was said since. Possible when a minute passed
-    without a proof that it read it, or when it ended the session instead.
+    Why it matters: The sender of the attach never learns of the limit. It may go on attaching links with
+    handles that its peer does not support.
+    Silent when: the peer may not have received the attach, or the peer sent nothing afterwards. The finding
+    is only possible, not certain, when a minute passed without proof that the peer had read the attach, or
+    when the peer ended the session instead of closing the connection.
+    How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
+    handle is higher, send close with `amqp:connection:framing-error`; an end or a detach is not enough.
     """
     _tell(case, "amqp10/S-HANDLEMAX-REACT", pending_error, certainty)
 
 
 def no_close_for_a_handle_in_use(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A peer got an attach on a handle in use and did not close with handle-in-use.
+    """A peer receives an attach with a handle that is already in use and does not close the connection with
+    handle-in-use.
 
-    Why it matters: from then on the two may mean different links by one handle.
-    Silent when: it may not have received the attach, or nothing was said since. Possible when a minute passed
-    without a proof that it read it, or when it ended the session instead, as the error's name has it.
+    Why it matters: From then on the two peers may mean different links by the same handle. Transfers and
+    flows may reach the wrong link.
+    Silent when: the peer may not have received the attach, or the peer sent nothing afterwards. The finding
+    is only possible, not certain, when a minute passed without proof that the peer had read the attach, or
+    when the peer ended the session instead of closing the connection, as the name of the error
+    `amqp:session:handle-in-use` suggests.
+    How to mend it: Check each incoming attach against the input handles in use on the session. If the handle
+    is in use, send close with `amqp:session:handle-in-use` at once and do not overwrite the existing link.
     """
     _tell(case, "amqp10/L-HANDLE-INUSE-REACT", pending_error, certainty)
 
@@ -78,11 +99,15 @@ def no_close_for_a_handle_in_use(case: Case, pending_error: PendingErrorResponse
 def no_end_for_a_flow_on_an_unattached_handle(
     case: Case, pending_error: PendingErrorResponse, certainty: i64
 ) -> None:
-    """A peer got a flow for a handle without a link and did not end the session with unattached-handle.
+    """A peer receives a flow for a handle without a link and does not end the session with unattached-handle.
 
-    Why it matters: the credit that it carries is lost, and its sender waits.
-    Silent when: it may not have received the flow, or nothing was said on the session since. Possible when a
-    minute passed without a proof that it read it, or when it ended the session without an error.
+    Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
+    never comes.
+    Silent when: the peer may not have received the flow, or the peer sent nothing on the session afterwards.
+    The finding is only possible, not certain, when a minute passed without proof that the peer had read the
+    flow, or when the peer ended the session without an error.
+    How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send end
+    with `amqp:session:unattached-handle` instead of ignoring the flow.
     """
     _tell(case, "amqp10/L-UNATTACHED-FLOW-REACT", pending_error, certainty)
 
@@ -90,32 +115,46 @@ def no_end_for_a_flow_on_an_unattached_handle(
 def no_end_for_what_no_session_can_process(
     case: Case, pending_error: PendingErrorResponse, certainty: i64
 ) -> None:
-    """A peer got a transfer or detach for a handle without a link and did not end the session with an error.
+    """A peer receives a transfer or a detach for a handle without a link and does not end the session with an
+    error.
 
-    Why it matters: there is no link to which it could belong; its sender takes it for delivered.
-    Silent when: it may not have received the frame, or nothing was said on the session since. Possible when a
-    minute passed without a proof that it read it, or when it ended the session without an error.
+    Why it matters: The frame belongs to no link, so the peer cannot process it. The sender of the frame
+    assumes that the frame was processed.
+    Silent when: the peer may not have received the frame, or the peer sent nothing on the session afterwards.
+    The finding is only possible, not certain, when a minute passed without proof that the peer had read the
+    frame, or when the peer ended the session without an error.
+    How to mend it: Look up the handle of each incoming transfer and detach. If no link is attached to the
+    handle, send end with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
     """
     _tell(case, "amqp10/S-ERR-END", pending_error, certainty)
 
 
 def no_end_for_an_errant_link(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A peer that detached a link with an error got more for it, and did not end the session for that.
+    """A peer that detached a link with an error receives further input for the link and does not end the
+    session for this input.
 
-    Why it matters: what was sent to the link that is gone would be lost in silence.
-    Silent when: it may not have received it, or nothing was said on the session since.
-    Only possible because: Hardly any peer does this, for frames that were on their way.
+    Why it matters: The other peer sent this input to a link endpoint that no longer exists. Without an end of
+    the session the input is lost and no error reports the loss.
+    Silent when: the peer may not have received the input, or the peer sent nothing on the session afterwards.
+    Only possible because: Hardly any implementation ends the session for frames that were already on their
+    way when it sent the detach.
+    How to mend it: Remember links that you detached with an error. If input other than a detach arrives for
+    such a link, send end with `amqp:session:errant-link`.
     """
     _tell(case, "amqp10/L-ERRANT-REACT", pending_error, POSSIBLE)
 
 
 def no_end_for_a_pipelined_attach(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A peer that detached a link with an error got an attach without unsettled map, and did not end the
-    session with errant-link.
+    """A peer that detached a link with an error receives an attach without an unsettled map for the link and
+    does not end the session with errant-link.
 
-    Why it matters: the other side takes the link for the one before, which is gone with what it held.
-    Silent when: it may not have received the attach, or nothing was said on the session since. Possible when
-    a minute passed without a proof that it read it, or when it ended the session without an error.
+    Why it matters: The other peer takes the link for the earlier one. The earlier link endpoint is destroyed
+    together with the state that it held.
+    Silent when: the peer may not have received the attach, or the peer sent nothing on the session
+    afterwards. The finding is only possible, not certain, when a minute passed without proof that the peer
+    had read the attach, or when the peer ended the session without an error.
+    How to mend it: After you detach a link with an error, accept an attach of the same link only if its
+    unsettled field is not null. Otherwise send end with `amqp:session:errant-link`.
     """
     _tell(case, "amqp10/L-ERR-PIPELINED", pending_error, certainty)
 
@@ -123,62 +162,90 @@ def no_end_for_a_pipelined_attach(case: Case, pending_error: PendingErrorRespons
 def no_detach_for_a_message_too_large(
     case: Case, pending_error: PendingErrorResponse, certainty: i64
 ) -> None:
-    """A receiver got a message above its max-message-size and did not detach with message-size-exceeded.
+    """A receiver receives a message larger than its max-message-size and does not detach the link with
+    message-size-exceeded.
 
-    Why it matters: the sender never learns of the limit.
-    Silent when: it may not have received the message, or nothing was said of it or for the link since.
-    Possible when it detached the link without an error.
+    Why it matters: The sender never learns of the limit and may go on sending messages that the receiver does
+    not support.
+    Silent when: the receiver may not have received the message, or the receiver has sent nothing about the
+    message and nothing for the link since. The finding is only possible, not certain, when the receiver
+    detached the link without an error.
+    How to mend it: Add up the payload of the transfers of each delivery. If the sum exceeds the
+    max-message-size of your attach, detach the link with `amqp:link:message-size-exceeded`.
     """
     _tell(case, "amqp10/L-MAXMSG-REACT", pending_error, certainty)
 
 
 def no_detach_for_a_new_delivery(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A receiver that sent an incomplete unsettled map got a new delivery, and did not detach with an error.
+    """A receiver that sent an incomplete unsettled map receives a new delivery and does not detach the link
+    with an error.
 
-    Why it matters: it cannot tell whether it has the message already.
-    Silent when: it may not have received the transfer, or nothing was said of it or for the link since.
-    Possible when it detached the link without an error.
+    Why it matters: The receiver cannot know whether it already has the message. The message may be processed
+    twice.
+    Silent when: the receiver may not have received the transfer, or the receiver has sent nothing about the
+    delivery and nothing for the link since. The finding is only possible, not certain, when the receiver
+    detached the link without an error.
+    How to mend it: While your attach has incomplete-unsettled=true, accept only transfers with resume=true.
+    If a transfer without resume arrives, detach the link with an error, for example `amqp:not-allowed`.
     """
     _tell(case, "amqp10/L-INCOMPLETE-REACT", pending_error, certainty)
 
 
 def detach_without_an_error(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A receiver got more deliveries than it granted credit for, and detached the link without an error.
+    """A receiver gets more deliveries than it granted link-credit for and detaches the link without an error.
 
-    Why it matters: the sender does not learn why the link is gone.
-    Silent when: it may not have received them.
-    Only possible because: It may have detached for another reason.
+    Why it matters: The sender does not learn why the link is gone. It may attach the link again and repeat
+    the fault.
+    Silent when: the receiver may not have received the deliveries.
+    Only possible because: The {peer} may have detached the link for another reason.
+    How to mend it: Fill the error field of the detach when you detach a link because of a fault. For
+    deliveries beyond the link-credit use `amqp:link:transfer-limit-exceeded`.
     """
     _tell(case, "amqp10/L-ERR-DETACH", pending_error, POSSIBLE)
 
 
 def detach_with_another_error(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A receiver lowered the credit and detached the link for another error than transfer-limit-exceeded when
-    more came.
+    """A receiver lowers the link-credit and then detaches the link with an error other than
+    transfer-limit-exceeded when more deliveries arrive.
 
-    Why it matters: what was on its way when the credit was lowered is no fault; the sender has to be told.
-    Silent when: the link was not detached, or with that condition.
-    Only possible because: It may have another reason.
+    Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of
+    the sender. Another error misleads the sender about the cause.
+    Silent when: the receiver did not detach the link, or the receiver detached the link with
+    transfer-limit-exceeded.
+    Only possible because: The {peer} may have another reason for the error.
+    How to mend it: After you lower the link-credit, accept deliveries that were already in flight. If you
+    cannot accept them, detach with `amqp:link:transfer-limit-exceeded`.
     """
     _tell(case, "amqp10/L-REDUCE-REACT", pending_error, POSSIBLE)
 
 
 def link_not_given_up_when_stolen(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """A link was attached again elsewhere, and its first attachment is not detached with amqp:link:stolen.
+    """A peer receives an attach on another session for a link that is already attached, and does not detach
+    the first attachment with `amqp:link:stolen`.
 
-    Why it matters: a link is attached once; two attachments share its state.
-    Silent when: the peer may not have received the second attach, or says nothing for the first attachment
-    since. Possible when it detached that without the error.
+    Why it matters: A link can be attached only once at a time. Two attachments share one link state, so
+    deliveries and credit become ambiguous.
+    Silent when: the peer may not have received the second attach, or the peer has sent nothing for the first
+    attachment since. The finding is only possible, not certain, when the peer detached the first attachment
+    without this error.
+    How to mend it: When an attach arrives for a link that is already attached elsewhere, detach the first
+    attachment with `amqp:link:stolen` before you use the new one.
     """
     _tell(case, "amqp10/L-STEAL", pending_error, certainty)
 
 
 def close_without_a_reason(case: Case, pending_error: PendingErrorResponse) -> None:
-    """A peer closes the connection right after a fault that asks for it, and does not say why.
+    """A peer closes the connection right after a fault of the other peer that calls for a close, and the
+    close has no error.
 
-    Why it matters: the other side does not learn what it did wrong.
-    Silent when: it answers a close, or may not have received the fault.
-    Only possible because: It may close for another reason, and then needs no error.
+    Why it matters: The other peer does not learn what it did wrong and may repeat the fault on the next
+    connection.
+    Silent when: the close answers a close of the other peer, or the closing peer may not have received the
+    fault.
+    Only possible because: The {peer} may close the connection for another reason, and then the close needs no
+    error.
+    How to mend it: Fill the error field of close with the condition that the specification names for the
+    fault, for example `amqp:connection:framing-error`, whenever a fault of the other peer causes the close.
     """
     case.report(
         "amqp10/C-CLOSE-REASON",

@@ -24,12 +24,16 @@ def _report(case: Case, rule: str, message: str, fate: Fate, count: int) -> None
 
 
 def sent_again_while_acquired(case: Case, fate: Fate, count: int) -> None:
-    """A message is sent again on a link on which its delivery before is not settled.
+    """A server sends a message again on a link on which the earlier delivery of the message is not settled.
 
-    Why it matters: the receiver has it already, and may be about to accept it; now it has it twice.
-    Silent when: the message has no id, is not among the first of the connection, or the source's
-    distribution-mode is copy.
-    Only possible because: No capture can prove it.
+    Why it matters: The receiver already has the message and may be about to accept it. The receiver now has
+    the message twice.
+    Silent when: the message has no message-id, the message is not among the first messages of the connection,
+    or the distribution-mode of the source is `copy`.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Keep a message acquired by the link until its delivery is settled or the link is detached.
+    Put the message back into the queue only after settlement with released, modified or rejected.
     """
     _report(
         case,
@@ -41,12 +45,15 @@ def sent_again_while_acquired(case: Case, fate: Fate, count: int) -> None:
 
 
 def sent_to_another_while_acquired(case: Case, fate: Fate, count: int) -> None:
-    """A message that one link has acquired is sent on another one of the same node.
+    """A server sends a message on one link while another link of the same node has acquired the message.
 
-    Why it matters: two receivers have the message that only one was to have.
-    Silent when: the message has no id, is not among the first of the connection, or not both sources say that
-    their distribution-mode is move.
-    Only possible because: No capture can prove it.
+    Why it matters: Two receivers have a message that only one of them should have. Both may process it.
+    Silent when: the message has no message-id, the message is not among the first messages of the connection,
+    or one of the two sources does not state the distribution-mode `move`.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Mark a message as acquired when you send it on a link with distribution-mode `move`. Offer
+    the message to another link only after the first link has released the message.
     """
     _report(
         case,
@@ -58,11 +65,15 @@ def sent_to_another_while_acquired(case: Case, fate: Fate, count: int) -> None:
 
 
 def sent_again_after_acceptance(case: Case, fate: Fate, count: int) -> None:
-    """A message is sent again on a link on which it was accepted.
+    """A server sends a message again on a link on which the message was accepted.
 
-    Why it matters: it was done with; the receiver does it twice.
-    Silent when: the message has no id, or is not among the first of the connection.
-    Only possible because: No capture can prove it.
+    Why it matters: The receiver had finished with the message. The receiver now processes the message twice.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Remove a message from the source, or archive it for this link, as soon as the receiver's
+    disposition with accepted arrives. Check every path that puts messages back into the queue.
     """
     _report(
         case,
@@ -74,11 +85,16 @@ def sent_again_after_acceptance(case: Case, fate: Fate, count: int) -> None:
 
 
 def counted_though_accepted(case: Case, fate: Fate, count: int) -> None:
-    """A message that was accepted on one link comes on another one with a higher delivery-count.
+    """A server sends a message that was accepted on one link on another link with a higher delivery-count.
 
-    Why it matters: to be accepted is no failure; what fails too often is given up.
-    Silent when: the message has no id, or is not among the first of the connection.
-    Only possible because: No capture can prove it.
+    Why it matters: An accepted delivery is not a failed delivery. Messages whose delivery-count is too high
+    may be discarded or moved to a dead-letter queue.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Raise delivery-count only after an outcome that counts as a failed delivery, for example
+    modified with delivery-failed. Leave delivery-count unchanged after accepted.
     """
     _report(
         case,
@@ -90,11 +106,16 @@ def counted_though_accepted(case: Case, fate: Fate, count: int) -> None:
 
 
 def counted_though_released(case: Case, fate: Fate, count: int) -> None:
-    """A message that was released comes again with a higher delivery-count.
+    """A server sends a released message again with a higher delivery-count.
 
-    Why it matters: to be released is no failure; what fails too often is given up.
-    Silent when: the message has no id, or is not among the first of the connection.
-    Only possible because: Others may have had it meanwhile.
+    Why it matters: A released delivery is not a failed delivery. Messages whose delivery-count is too high
+    may be discarded or moved to a dead-letter queue.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection.
+    Only possible because: Other receivers may have had the message in the meantime, and their deliveries may
+    have failed.
+    How to mend it: Leave delivery-count unchanged after released. Raise delivery-count only after an outcome
+    that counts as a failed delivery, for example modified with delivery-failed.
     """
     _report(
         case,
@@ -106,11 +127,17 @@ def counted_though_released(case: Case, fate: Fate, count: int) -> None:
 
 
 def not_counted_though_failed(case: Case, fate: Fate, count: int) -> None:
-    """A message that was modified with delivery-failed comes again without a higher delivery-count.
+    """A server sends a message again without a higher delivery-count after the receiver modified the message
+    with delivery-failed.
 
-    Why it matters: nobody sees that it failed; a message that nobody can handle goes round for ever.
-    Silent when: the message has no id, or is not among the first of the connection.
-    Only possible because: No capture can prove it.
+    Why it matters: No later receiver sees that the delivery failed. A message that no receiver can handle is
+    redelivered for ever.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Raise delivery-count in the header by one when a disposition with modified and
+    delivery-failed=true arrives, before you send the message again.
     """
     _report(
         case,
@@ -122,11 +149,16 @@ def not_counted_though_failed(case: Case, fate: Fate, count: int) -> None:
 
 
 def not_counted_though_rejected(case: Case, fate: Fate, count: int) -> None:
-    """A message that was rejected comes again without a higher delivery-count.
+    """A server sends a rejected message again without a higher delivery-count.
 
-    Why it matters: nobody sees that it was rejected.
-    Silent when: the message has no id, or is not among the first of the connection.
-    Only possible because: No capture can prove it.
+    Why it matters: No later receiver sees that the message was rejected before. A message that every receiver
+    rejects can be redelivered for ever.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Raise delivery-count in the header by one when a disposition with rejected arrives, before
+    you send the message again.
     """
     _report(
         case,
@@ -138,12 +170,17 @@ def not_counted_though_rejected(case: Case, fate: Fate, count: int) -> None:
 
 
 def called_first_though_acquired(case: Case, fate: Fate, count: int) -> None:
-    """A message that one link had acquired and gave back is sent on another one as if it was the first.
+    """A server sends a message with first-acquirer=true on a link although another link had acquired the
+    message and given it back.
 
-    Why it matters: first-acquirer says that nobody can have worked on the message; somebody had it.
-    Silent when: the message has no id, is not among the first of the connection, or the other link was of
-    another node.
-    Only possible because: No capture can prove it.
+    Why it matters: With first-acquirer=true a receiver may conclude that no other receiver can have processed
+    the message. Another receiver did have the message.
+    Silent when: the message has no message-id, the message is not among the first messages of the connection,
+    or the other link was of another node.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Store with each message whether any link has acquired it. Set first-acquirer to false in
+    the header when the message is sent again on another link.
     """
     _report(
         case,
@@ -155,12 +192,18 @@ def called_first_though_acquired(case: Case, fate: Fate, count: int) -> None:
 
 
 def error_of_rejection_not_annotated(case: Case, fate: Fate, count: int) -> None:
-    """A message that was rejected with an error comes again without the delivery-annotation `rejected`.
+    """A server sends a message again that was rejected with an error, and the message has no
+    delivery-annotation `rejected`.
 
-    Why it matters: who handles rejected messages does not learn why they were.
-    Silent when: the message has no id, or is not among the first of the connection; by the drafts always,
-    they do not ask for it.
-    Only possible because: No capture can prove it.
+    Why it matters: The application that handles rejected messages does not learn why the messages were
+    rejected.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection. Judged by the later drafts of the specification the rule never reports, because these drafts
+    do not demand the annotation.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: When a disposition with rejected carries an error, store this error in the
+    delivery-annotations of the message under the key `rejected` before you send the message again.
     """
     _report(
         case,
@@ -172,11 +215,17 @@ def error_of_rejection_not_annotated(case: Case, fate: Fate, count: int) -> None
 
 
 def sent_again_though_undeliverable_here(case: Case, fate: Fate, count: int) -> None:
-    """A message that was modified with undeliverable-here is sent on the same link again.
+    """A server sends a message again on the same link after the receiver modified the message with
+    undeliverable-here.
 
-    Why it matters: the receiver has said that it can do nothing with it.
-    Silent when: the message has no id, or is not among the first of the connection.
-    Only possible because: No capture can prove it.
+    Why it matters: The receiver has stated that it cannot process the message. It gets a message that it can
+    only give back again.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: Remember for each link which messages were modified with undeliverable-here=true. Exclude
+    these messages from this link and offer them only to other links.
     """
     _report(
         case,
@@ -188,11 +237,16 @@ def sent_again_though_undeliverable_here(case: Case, fate: Fate, count: int) -> 
 
 
 def annotations_not_applied(case: Case, fate: Fate, count: int, key: str) -> None:
-    """A message comes again without an annotation that it was modified with.
+    """A server sends a message again without an annotation that a receiver set with the outcome modified.
 
-    Why it matters: what the receiver wanted to tell the next one is lost.
-    Silent when: the message has no id, or is not among the first of the connection.
-    Only possible because: No capture can prove it.
+    Why it matters: The information that the receiver added for the next receiver is lost.
+    Silent when: the message has no message-id, or the message is not among the first messages of the
+    connection.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: When a disposition with modified carries message-annotations, add each entry to the
+    message-annotations of the stored message, and replace existing values of the same key, before you send
+    the message again.
     """
     _report(
         case,
@@ -204,12 +258,17 @@ def annotations_not_applied(case: Case, fate: Fate, count: int, key: str) -> Non
 
 
 def sent_again_though_settled_by_default(case: Case, fate: Fate, count: int) -> None:
-    """A message is sent again that was settled without a state, where the default outcome is accepted.
+    """A server sends a message again whose earlier delivery on the link was settled without an outcome,
+    although the default-outcome of the source is accepted.
 
-    Why it matters: it was done with, as the source itself had said; the receiver does it twice.
-    Silent when: the message has no id, is not among the first of the connection, or the source says no
-    default-outcome.
-    Only possible because: No capture can prove it.
+    Why it matters: By the source's own default-outcome the message was accepted. The receiver now processes
+    the message twice.
+    Silent when: the message has no message-id, the message is not among the first messages of the connection,
+    or the source states no default-outcome.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the source. If
+    the default-outcome is accepted, remove the message and do not send it again.
     """
     _report(
         case,
@@ -221,12 +280,17 @@ def sent_again_though_settled_by_default(case: Case, fate: Fate, count: int) -> 
 
 
 def sent_again_after_a_rollback(case: Case, fate: Fate, count: int) -> None:
-    """A message is sent again whose settled retirement was rolled back, where accepted is the default.
+    """A server sends a message again whose retirement was settled and rolled back, although the
+    default-outcome of the source is accepted.
 
-    Why it matters: a delivery that its receiver has settled takes the default outcome then.
-    Silent when: the message has no id, is not among the first of the connection, or the source says no
-    default-outcome.
-    Only possible because: No capture can prove it.
+    Why it matters: After a rollback a delivery that its receiver has settled takes the default-outcome. The
+    receiver now gets a message again that counts as accepted.
+    Silent when: the message has no message-id, the message is not among the first messages of the connection,
+    or the source states no default-outcome.
+    Only possible because: No capture can prove this fault, because a client may have sent the same message to
+    the {peer} a second time.
+    How to mend it: When a transaction is rolled back, check for each retired delivery whether the controller
+    has settled it. Apply the default-outcome of the source to settled deliveries and do not send them again.
     """
     _report(
         case,

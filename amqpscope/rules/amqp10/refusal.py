@@ -37,12 +37,16 @@ _OF_AN_OUTCOME: Final = (
 
 
 def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> None:
-    """A receiver detaches with not-implemented, and the annotations that it received all begin with `x-opt-`.
+    """A receiver detaches the link with not-implemented although all annotations that it received begin with
+    `x-opt-`.
 
-    Why it matters: such annotations may be ignored by whoever does not know them; senders count on that.
-    Silent when: another delivery that it has not answered has other annotations; by the final text always, it
-    only implies the rule.
+    Why it matters: A receiver that does not know such annotations may ignore them, and senders rely on this.
+    The refusal stops all deliveries on the link.
+    Silent when: another delivery that the receiver has not answered carries other annotations. Judged by the
+    final text of the specification the rule never reports, because that text only implies the demand.
     Only possible because: The {peer} may have another reason for the error.
+    How to mend it: Ignore annotations with unknown keys that begin with `x-opt-` and process the message. Do
+    not detach the link because of such annotations.
     """
     case.report(
         "amqp10/M-ANN-XOPT-IGNORE",
@@ -54,13 +58,16 @@ def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> No
 
 
 def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
-    """A receiver accepts a message with an annotation that no specification known here assigns.
+    """A receiver accepts a message with an annotation whose key no specification known to amqpscope assigns.
 
-    Why it matters: a receiver that does not know such a key has to detach with not-implemented, so that
-    nothing is lost that the annotation asks for.
+    Why it matters: A receiver that does not know such a key must detach with not-implemented, so that no
+    effect that the annotation asks for is lost.
     Silent when: the key begins with `x-`, the sender settled the delivery, or the message was not captured
     whole.
     Only possible because: The {peer} may know the annotation's key.
+    How to mend it: Compare the keys of annotations with those that your implementation supports. If a key is
+    unknown and does not begin with `x-opt-`, detach the link with `amqp:not-implemented` instead of accepting
+    the message.
     """
     case.report_once(
         "amqp10/M-ANN-UNKNOWN-DETACH",
@@ -72,12 +79,17 @@ def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
 
 
 def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
-    """A receiver of a durable message detaches with precondition-failed, and might have rejected it.
+    """A receiver detaches the link with precondition-failed because of a durable message that it could have
+    rejected.
 
-    Why it matters: a rejected message leaves the link to the other ones.
+    Why it matters: A rejected message leaves the link open for other messages. The detach stops all
+    deliveries on the link.
     Silent when: the sender's source does not list rejected among its outcomes, or the receiver has stated an
-    outcome.
+    outcome of the message.
     Only possible because: The {peer} may have another reason for the error.
+    How to mend it: If the source lists `amqp:rejected:list` among its outcomes, reject a durable message that
+    you cannot store, with the error `amqp:precondition-failed`. Detach the link only if rejected is not
+    listed.
     """
     case.report(
         "amqp10/M-HDR-DURABLE-REJECT",
@@ -89,12 +101,15 @@ def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
 
 
 def accepted_refused(case: Case, condition: str) -> None:
-    """A sender whose source lists no outcomes detaches with an error when a delivery was accepted.
+    """A sender whose source lists no outcomes and no default-outcome detaches the link with an error after a
+    delivery was accepted.
 
-    Why it matters: with neither outcomes nor a default-outcome accepted is the one outcome that everybody can
-    count on.
-    Silent when: the disposition did not come just before.
+    Why it matters: With neither outcomes nor a default-outcome, accepted is the only outcome that every
+    receiver can rely on.
+    Silent when: the disposition with accepted did not arrive immediately before the detach.
     Only possible because: The {peer} may have another reason for the error.
+    How to mend it: Support accepted on every link whose source has neither outcomes nor a default-outcome. If
+    your source does not support accepted, list the supported outcomes in the source of your attach.
     """
     case.report(
         "amqp10/M-OUTCOMES-ACCEPTED",
@@ -105,11 +120,14 @@ def accepted_refused(case: Case, condition: str) -> None:
 
 
 def empty_array_refused(case: Case, field: str, condition: str) -> None:
-    """A peer answers an array of no values with an error about a field.
+    """A peer answers a field that holds an empty array with an error about a field.
 
-    Why it matters: null and an empty array say the same; encoders choose either.
-    Silent when: anything was sent on the link, or the connection, that could be meant as well.
+    Why it matters: A null value and an empty array mean the same, and encoders use either form. The refusal
+    makes the peer incompatible with such encoders.
+    Silent when: anything was sent on the link, or on the connection, that the error could refer to as well.
     Only possible because: The {peer} may have another reason for the error.
+    How to mend it: Decode an empty array of the right element type in a field with multiple values exactly
+    like null. Do not require at least one element.
     """
     case.report(
         "amqp10/T-COMP-MULT-EMPTY",

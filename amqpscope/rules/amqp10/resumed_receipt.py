@@ -12,11 +12,16 @@ __all__ = ["RULES", "judge_attach", "judge_disposition"]
 
 
 def listed_again_though_only_here(case: Case, tag: bytes, certainty: i64) -> None:
-    """A receiver lists a delivery again of which the sender had no record when the link was attached before.
+    """A receiver lists a delivery as unsettled again although the sender had no record of the delivery when
+    the link was attached before.
 
-    Why it matters: it counts as settled since then; the receiver would keep it for ever.
-    Silent when: one of the attaches was not captured, the sender's map was null or incomplete, or a delivery
-    with that tag came since. Possible when the sender's attach may not have been read.
+    Why it matters: The delivery counts as settled since that attach. A receiver that goes on listing the
+    delivery keeps it for ever.
+    Silent when: one of the attaches was not captured, the sender's unsettled map was null or incomplete, or a
+    delivery with that delivery-tag came since. The finding is only possible, not certain, when the receiver
+    may not have read the sender's attach.
+    How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the map is
+    complete, treat each delivery that only your map lists as settled and remove it.
     """
     case.report(
         "amqp10/D-RESUME-TGTONLY",
@@ -40,11 +45,14 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
 
 
 def outcome_of_what_is_to_be_ignored(case: Case, number: i64) -> None:
-    """A receiver speaks of a resumed delivery that its own attach does not list.
+    """A receiver sends a disposition for a resumed delivery that its own attach does not list.
 
-    Why it matters: it is to ignore the delivery; so it may have it twice.
-    Silent when: one of the attaches was not captured, the map is incomplete, or other deliveries are spoken
-    of, too.
+    Why it matters: The receiver must ignore such a delivery. It may have received the message before, and the
+    application may then get the message twice.
+    Silent when: one of the attaches was not captured, the unsettled map of the receiver is incomplete, or the
+    disposition also names other deliveries.
+    How to mend it: Look up the delivery-tag of each transfer with resume=true in your own unsettled map. If
+    the map is complete and does not contain the tag, discard the delivery and send no disposition.
     """
     case.report(
         "amqp10/D-RESUME-IGNORE",
@@ -55,10 +63,14 @@ def outcome_of_what_is_to_be_ignored(case: Case, number: i64) -> None:
 
 
 def outcome_not_echoed(case: Case, number: i64, own: object, state: object) -> None:
-    """A receiver does not repeat the sender's outcome of a resumed delivery of which it had another one.
+    """A receiver does not repeat and settle the sender's outcome of a resumed delivery for which the receiver
+    held another outcome.
 
-    Why it matters: the sender's is what took effect; the two ends go on disagreeing.
-    Silent when: one of the attaches was not captured, or nothing is said.
+    Why it matters: The sender's outcome is the one that took effect. The two peers go on disagreeing about
+    the delivery.
+    Silent when: one of the attaches was not captured, or the receiver states nothing about the delivery.
+    How to mend it: When a resuming transfer states an outcome that differs from your own, adopt the sender's
+    outcome. Send a disposition with this outcome and settled=true.
     """
     said = "is repeated, and not settled"
     if state != own:

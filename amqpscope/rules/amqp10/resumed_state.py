@@ -30,11 +30,15 @@ __all__ = ["RULES", "judge_completion", "judge_state"]
 
 
 def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certainty: i64) -> None:
-    """A delivery of which the receiver holds an outcome is resumed without a state.
+    """A sender resumes a delivery for which the receiver holds an outcome, and does not state the outcome
+    at the source.
 
-    Why it matters: the receiver waits to hear whether its outcome was applied.
-    Silent when: one of the attaches was not captured. Possible when the receiver's attach may not have been
-    read.
+    Why it matters: The receiver waits to learn whether its outcome was applied. Until then the receiver keeps
+    the delivery.
+    Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
+    sender may not have read the receiver's attach.
+    How to mend it: When the receiver's unsettled map lists an outcome for a delivery, apply this outcome at
+    the source. Set the state field of the resuming transfer to the outcome that the source now holds.
     """
     case.report(
         "amqp10/M-RES-TERMRCV-STATE",
@@ -46,11 +50,15 @@ def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certa
 
 
 def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: object) -> None:
-    """A delivery of which both ends hold the same outcome is resumed without being settled.
+    """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
+    delivery.
 
-    Why it matters: there is nothing left to say of it; both ends go on keeping it.
+    Why it matters: Both peers agree, so nothing remains to be exchanged about the delivery. Both peers go on
+    keeping its state.
     Silent when: one of the attaches was not captured.
-    Only possible because: A disposition may settle it.
+    Only possible because: A later disposition may settle the delivery.
+    How to mend it: When both unsettled maps list the same outcome for a delivery, set settled=true on the
+    resuming transfer.
     """
     case.report(
         "amqp10/M-RES-BOTHTERM",
@@ -62,11 +70,15 @@ def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: obje
 
 
 def outcome_not_restated(case: Case, link: LinkEnd, own: object, theirs: object, certainty: i64) -> None:
-    """The two ends hold different outcomes of a delivery, and the sender resumes it without stating its own.
+    """A sender resumes a delivery for which the two peers hold different outcomes, and does not state its own
+    outcome.
 
-    Why it matters: the sender's is what took effect; the receiver goes on believing the other.
-    Silent when: one of the attaches was not captured. Possible when the receiver's attach may not have been
-    read.
+    Why it matters: The sender's outcome is the one that took effect. The receiver goes on assuming that the
+    other outcome was applied.
+    Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
+    sender may not have read the receiver's attach.
+    How to mend it: When the two unsettled maps list different outcomes for a delivery, set the state field of
+    the resuming transfer to the sender's own outcome. Do not abort the delivery.
     """
     case.report(
         "amqp10/M-RES-DIFFER",
@@ -95,11 +107,14 @@ def _judge_outcomes(
 
 
 def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -> None:
-    """A sender lists an outcome of a delivery that it then goes on sending.
+    """A sender lists an outcome of a delivery in its unsettled map and then sends data of the delivery again.
 
-    Why it matters: by the map the delivery is decided; the receiver may have given up what it had of it.
+    Why it matters: According to the unsettled map the delivery is decided. The receiver may have discarded
+    the part of the delivery that it had.
     Silent when: one of the attaches was not captured.
-    Only possible because: No capture can prove it.
+    Only possible because: No capture can prove this fault.
+    How to mend it: List a delivery that you can still resume with the state received, or with null, in the
+    unsettled map. List an outcome only when the receiver surely needs no more data.
     """
     case.report(
         "amqp10/M-RES-TERMMAP",
@@ -111,11 +126,14 @@ def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -
 
 
 def not_aborted_though_decided(case: Case, link: LinkEnd, own: object, certainty: i64) -> None:
-    """A delivery that is decided at the sender and incomplete at the receiver is resumed and not aborted.
+    """A sender resumes a delivery that is decided at the sender and incomplete at the receiver, and does not
+    abort the delivery.
 
-    Why it matters: the receiver takes what it has for a whole message, or waits for the rest.
-    Silent when: one of the attaches was not captured. Possible when the receiver's attach may not have been
-    read.
+    Why it matters: The receiver takes the part that it has for a whole message, or it waits for the rest.
+    Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
+    sender may not have read the receiver's attach.
+    How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or received,
+    set aborted=true on the transfer with resume=true.
     """
     case.report(
         "amqp10/M-RES-ABORT-LOST",
@@ -129,11 +147,16 @@ def not_aborted_though_decided(case: Case, link: LinkEnd, own: object, certainty
 def not_aborted_with_a_gap(
     case: Case, link: LinkEnd, own: tuple[int, int], theirs: tuple[int, int], certainty: i64
 ) -> None:
-    """A delivery is resumed and not aborted, though the sender cannot go back to where the receiver is.
+    """A sender resumes a delivery without aborting it although the sender cannot go back to the position of
+    the receiver.
 
-    Why it matters: what lies between is in the message nowhere; the receiver joins the wrong octets.
-    Silent when: one of the attaches was not captured. Possible when the receiver's attach may not have been
-    read.
+    Why it matters: The data between the two positions is missing from the message. The receiver joins octets
+    that do not belong together.
+    Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
+    sender may not have read the receiver's attach.
+    How to mend it: Compare the receiver's position with the earliest position from which you can send. If the
+    receiver's position is earlier, send a transfer with resume=true and aborted=true, then send the message
+    as a new delivery if possible.
     """
     case.report(
         "amqp10/M-RES-GAP",
@@ -145,11 +168,15 @@ def not_aborted_with_a_gap(
 
 
 def resumed_behind_the_start(case: Case, link: LinkEnd, start: tuple[int, int], certainty: i64) -> None:
-    """A delivery of which the receiver has kept nothing is not resumed from its start.
+    """A sender does not resume a delivery from its start although the receiver has kept nothing of the
+    delivery.
 
-    Why it matters: the beginning of the message is missing.
-    Silent when: one of the attaches was not captured. Possible when the receiver's attach may not have been
-    read.
+    Why it matters: The beginning of the message is missing, so the receiver gets a message that it cannot
+    decode or that lacks data.
+    Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
+    sender may not have read the receiver's attach.
+    How to mend it: When the receiver's unsettled map lists a delivery-tag with null, send the whole message
+    again from its first octet, with resume=true and the same delivery-tag.
     """
     case.report(
         "amqp10/M-RES-NULLRCV",
@@ -168,11 +195,14 @@ def resumed_at_another_position(
     theirs: tuple[int, int],
     certainty: i64,
 ) -> None:
-    """A delivery is resumed behind the receiver's position, or before the sender's own.
+    """A sender resumes a delivery at a position after the receiver's position, or before the sender's own
+    earliest position.
 
-    Why it matters: the receiver puts the octets in a wrong place of the message.
-    Silent when: one of the attaches was not captured. Possible when the receiver's attach may not have been
-    read.
+    Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
+    Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
+    sender may not have read the receiver's attach.
+    How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and not
+    before the position in your own. State this start with received on the first transfer.
     """
     case.report(
         "amqp10/M-RES-START",
@@ -219,11 +249,15 @@ def _judge_positions(
 
 
 def data_left_out(case: Case, octets: i64, before: i64, certainty: i64) -> None:
-    """A delivery is resumed from its start with less data than it had.
+    """A sender resumes a delivery from its start with less data than the delivery had before.
 
-    Why it matters: the receiver takes the part for the whole message.
-    Silent when: one of the attaches was not captured, the receiver has some of it, or how large it was was
-    not captured. Possible when there is some: the message may have been encoded in another way.
+    Why it matters: The receiver takes the incomplete data for the whole message, so the application gets a
+    truncated message.
+    Silent when: one of the attaches was not captured, the receiver already has some of the delivery, or the
+    earlier size of the delivery was not captured. The finding is only possible, not certain, when the resumed
+    delivery has some data, because the sender may have encoded the message in another way.
+    How to mend it: Omit data from a resumed delivery only as far as the received state in the receiver's
+    unsettled map shows that the receiver has the data. Otherwise send the whole payload again.
     """
     case.report(
         "amqp10/D-RESUME-OMIT",

@@ -18,11 +18,13 @@ __all__ = ["RULES", "judge_continuation", "judge_first", "received_state_from_se
 
 
 def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A delivery that both ends hold unsettled is sent again without the resume flag.
+    """A sender sends a delivery that both peers hold unsettled again without the resume flag.
 
-    Why it matters: the receiver takes it for a new delivery, and has it twice.
-    Silent when: one of the two attaches was not captured, or the delivery was resumed since. Possible when
-    the receiver's attach may not have been read.
+    Why it matters: The receiver takes the delivery for a new one, so it has the message twice.
+    Silent when: one of the two attaches was not captured, or the delivery was resumed since. The finding is
+    only possible, not certain, when the sender may not have read the receiver's attach.
+    How to mend it: After the link is attached again, compare both unsettled maps. Set resume=true on the
+    first transfer of each delivery whose delivery-tag is in both maps.
     """
     tag = body.delivery_tag
     own = link.listed
@@ -42,10 +44,14 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
 
 
 def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -> None:
-    """A delivery is resumed that the sender's own unsettled map does not list.
+    """A sender resumes a delivery that its own unsettled map does not list.
 
-    Why it matters: the receiver must ignore it, or takes it for one that it holds.
-    Silent when: the attach was not captured, or octets since, or its map is incomplete.
+    Why it matters: The receiver must ignore the delivery, or it takes the delivery for another one that it
+    holds. The message may be lost.
+    Silent when: the attach was not captured, octets since the attach were not captured, or the unsettled map
+    of the attach is incomplete.
+    How to mend it: Set resume=true only for delivery-tags that the unsettled map of your latest attach lists.
+    Send every other message as a new delivery without resume.
     """
     attach = link.attach
     tag = body.delivery_tag
@@ -64,10 +70,13 @@ def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -
 
 
 def continuation_resumes(case: Case, delivery: Delivery) -> None:
-    """A transfer within a delivery has resume set, and its first had not.
+    """A sender sets resume on a later transfer of a delivery whose first transfer did not have resume set.
 
-    Why it matters: the receiver has taken the delivery for a new one.
+    Why it matters: The receiver has already taken the delivery for a new one. It may process a message that
+    it already has.
     Silent when: octets since the attach were not captured.
+    How to mend it: Decide before the first transfer of a delivery whether the delivery is resumed. Set
+    resume=true on the first transfer, and leave it unset on all transfers of a new delivery.
     """
     case.report(
         "amqp10/D-RESUME-FIRSTFRAME",
@@ -79,20 +88,26 @@ def continuation_resumes(case: Case, delivery: Delivery) -> None:
 
 
 def received_state_from_sender(case: Case) -> None:
-    """A sender states `received` of a delivery that it does not resume.
+    """A sender states received for a delivery that it does not resume.
 
-    Why it matters: the state says how far a delivery came; only a resuming sender can tell.
+    Why it matters: From a sender this state gives the position at which a resumed delivery starts. For a
+    delivery that is not resumed the state has no meaning.
     Silent when: octets since the attach were not captured.
+    How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave it out of
+    all other transfers and of all dispositions that you send as sender.
     """
     case.report("amqp10/M-RECEIVED-SND", "a sender states received of a delivery that it does not resume")
 
 
 def resumed_though_the_receiver_has_no_record(case: Case, link: LinkEnd, certainty: i64) -> None:
-    """A delivery is resumed that the receiver's attach does not list.
+    """A sender resumes a delivery that the receiver's attach does not list.
 
-    Why it matters: the receiver has to ignore what is resumed and unknown to it; the message is lost.
-    Silent when: one of the attaches was not captured, or the receiver's map is null or incomplete. Possible
-    when the receiver's attach may not have been read: a sender may resume before.
+    Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
+    Silent when: one of the attaches was not captured, or the unsettled map of the receiver is null or
+    incomplete. The finding is only possible, not certain, when the sender may not have read the receiver's
+    attach, because a sender may resume deliveries before it has read that attach.
+    How to mend it: Look up each unsettled delivery-tag in the unsettled map of the receiver's attach. If the
+    map is complete and does not list the tag, send the message again as a new delivery without resume.
     """
     case.report(
         "amqp10/M-RES-RESEND-NEW",

@@ -12,12 +12,17 @@ __all__ = ["judge_resumption"]
 def attached_without_what_was_left(
     left: LinkResumeState, earlier: Connection, account: LinkResumeState, connection: Connection, lacking: int
 ) -> Finding:
-    """A link is attached on a new connection without naming all that was left unsettled on the one before.
+    """A peer attaches a link on a new connection without listing all deliveries that were left unsettled on
+    the earlier connection.
 
-    Why it matters: the receiver takes what is not named for settled, and the delivery is lost or doubled.
-    Silent when: the source may have expired meanwhile, the link was closed, octets of either connection were
-    not captured, or the map is said to be incomplete.
-    Only possible because: Meanwhile the {peer} may have settled them, or lost its state.
+    Why it matters: The receiver takes each delivery that is not listed for settled. The delivery is lost or
+    arrives twice.
+    Silent when: the source may have expired in the meantime, the link was closed, octets of either connection
+    were not captured, or the attach states that its unsettled map is incomplete.
+    Only possible because: The {peer} may have settled the deliveries in the meantime, or it may have lost its
+    state.
+    How to mend it: Keep the unsettled deliveries of a link across connections for as long as its terminus
+    exists. List all of them in the unsettled map of the next attach, or set incomplete-unsettled=true.
     """
     what = "no unsettled map" if not account.resumes else f"an unsettled map without {lacking} of them"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []

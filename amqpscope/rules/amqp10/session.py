@@ -16,10 +16,13 @@ __all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_flow_alone", "on_
 
 
 def frame_without_session(case: Case) -> None:
-    """A session frame is sent on a channel on which its sender has not begun a session.
+    """A peer sends a session frame on a channel on which it has not begun a session.
 
-    Why it matters: there is no session it could belong to.
-    Silent when: the start of the sender's stream, or octets since, were not captured.
+    Why it matters: The frame belongs to no session. The receiver cannot process the frame and may close the
+    connection.
+    Silent when: the start of the sender's stream, or octets since then, were not captured.
+    How to mend it: Send begin on a channel before any attach, flow, transfer, disposition, detach or end. Use
+    the channel on which you sent begin, not the channel of the peer's begin.
     """
     me = case.me
     if me.whole:
@@ -33,10 +36,13 @@ def frame_without_session(case: Case) -> None:
 
 
 def frame_after_end(case: Case, ended: SessionEnd) -> None:
-    """A frame is sent on a channel after its sender's end, without a new begin.
+    """A peer sends a frame on a channel after its own end and without a new begin.
 
-    Why it matters: the session is over for its sender.
+    Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
+    reports an error.
     Silent when: octets since the end were not captured.
+    How to mend it: Stop all senders, receivers and timers of a session before you send end. If several
+    threads use the session, make sure that no thread writes a queued frame after end.
     """
     record = case.record
     case.session = ended
@@ -62,10 +68,14 @@ def on_session(case: Case) -> SessionEnd | None:
 
 
 def begin_on_used_channel(case: Case) -> None:
-    """begin is sent on a channel that already carries a session of its sender.
+    """A peer sends begin on a channel that already carries one of its sessions.
 
-    Why it matters: the receiver cannot tell the frames of the two sessions apart.
-    Silent when: octets since the first begin were not captured, so its end may be among them.
+    Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
+    connection.
+    Silent when: octets since the first begin were not captured, so the end of the first session may be among
+    them.
+    How to mend it: Allocate an unused outgoing channel for each begin. Release a channel only after you have
+    sent end for its session. Protect the allocation of channels against concurrent threads.
     """
     channel = int(case.record.frame.channel)
     session = case.me.sessions.get(channel)
@@ -80,10 +90,14 @@ def begin_on_used_channel(case: Case) -> None:
 
 
 def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
-    """A begin's remote-channel names no begin of the peer's that waits for its answer.
+    """A peer sends a begin whose remote-channel names no begin of the other peer that still waits for an
+    answer.
 
-    Why it matters: the two sides join their sessions by it.
-    Silent when: octets of the peer's were not captured, or the peer has begun twice on the channel.
+    Why it matters: The two peers connect their sessions by remote-channel. With a wrong value the other peer
+    assigns the session to the wrong session or to none.
+    Silent when: octets of the other peer were not captured, or the other peer has begun twice on the channel.
+    How to mend it: Set remote-channel to the channel on which the peer's begin arrived, and answer each begin
+    exactly once. Do not put your own outgoing channel into this field.
     """
     number = body.remote_channel
     if number is None or not case.me.whole:
@@ -111,10 +125,13 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
 
 
 def remote_channel_of_a_new_session(case: Case, number: int) -> None:
-    """A begin has a remote-channel, and no begin of the peer's waits for an answer.
+    """A peer sends a begin with remote-channel although no begin of the other peer waits for an answer.
 
-    Why it matters: a begin that starts a session leaves it unset; the peer takes this one for an answer.
-    Silent when: octets of the peer's were not captured.
+    Why it matters: A begin that starts a session leaves remote-channel unset. The other peer takes this begin
+    for an answer and cannot match it to a session.
+    Silent when: octets of the other peer were not captured.
+    How to mend it: Leave remote-channel null in a begin that starts a new session. Set it only in a begin
+    that answers the peer's begin.
     """
     case.report(
         "amqp10/S-BEGIN-LOCALNULL",
@@ -125,12 +142,14 @@ def remote_channel_of_a_new_session(case: Case, number: int) -> None:
 
 
 def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
-    """A session is begun on a channel although a lower one is unused.
+    """A peer begins a session on a channel although a lower channel is unused.
 
-    Why it matters: receivers keep tables as large as the highest channel; the lowest unused one is
-    recommended.
-    Silent when: the begin answers another, octets were not captured, or it was told of the connection before.
-    A channel whose end the other side has not answered counts as used.
+    Why it matters: Receivers keep tables as large as the highest channel in use. The specification recommends
+    the lowest unused channel, so that these tables stay small.
+    Silent when: the begin answers another begin, octets were not captured, or the rule has already reported
+    this peer on the connection. A channel counts as used as long as the other peer has not answered its end.
+    How to mend it: Allocate the lowest unused channel for each new session instead of counting upwards.
+    Return a channel to the pool when both ends of its session have been exchanged.
     """
     me = case.me
     if body.remote_channel is not None or me.high_told or not me.whole or case.found > 0:
@@ -170,10 +189,14 @@ def judge_begin(case: Case, body: Begin) -> None:
 
 
 def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow) -> None:
-    """A flow's next-outgoing-id is not the begin's plus the transfers sent since.
+    """A peer sends a flow whose next-outgoing-id is not the value from its begin plus the number of transfers
+    sent since.
 
-    Why it matters: the receiver takes it for the id of the next transfer, and its window with it.
-    Silent when: the begin was not captured, or octets since.
+    Why it matters: The receiver takes the value for the transfer-id of the next transfer and computes its
+    window from it. The session may stall.
+    Silent when: the begin was not captured, or octets since the begin were not captured.
+    How to mend it: Start next-outgoing-id at the value in begin and add one for every transfer frame on the
+    session, also for each frame of a multi-transfer delivery. Write the current value into every flow.
     """
     value = body.next_outgoing_id
     if value is not None and session.whole and session.begin is not None and value != raw(session.next_id):
@@ -186,10 +209,13 @@ def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow
 
 
 def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -> None:
-    """A flow without next-incoming-id is sent after the peer's begin was received.
+    """A peer sends a flow without next-incoming-id after it received the other peer's begin.
 
-    Why it matters: the peer then counts its window from its first transfer on.
-    Silent when: the peer's begin was not captured, or may not have been received.
+    Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived.
+    It may stop sending.
+    Silent when: the other peer's begin was not captured, or the sender of the flow may not have received it.
+    How to mend it: Set next-incoming-id in every flow as soon as the peer's begin has arrived. Initialize it
+    from the next-outgoing-id of that begin and add one for each transfer received.
     """
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
         # A session that answers cannot have missed the begin that it answers.
@@ -206,11 +232,14 @@ def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -
 
 
 def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: Flow) -> None:
-    """A flow with next-incoming-id is sent before the peer's begin was received.
+    """A peer sends a flow with next-incoming-id before it received the other peer's begin.
 
-    Why it matters: it can only be guessed; the peer counts its window from it.
-    Silent when: octets of the peer's were not captured. Possible when the peer has begun a session that
-    answers none: it may be meant for the answer.
+    Why it matters: The sender of the flow can only guess the value. The other peer computes its window from
+    this value and may send too much or nothing.
+    Silent when: octets of the other peer were not captured. The finding is only possible, not certain, when
+    the other peer has begun a session that answers no begin, because that begin may be meant as the answer.
+    How to mend it: Leave next-incoming-id null in each flow that you send before the peer's begin has
+    arrived. Set it from the next-outgoing-id of that begin afterwards.
     """
     if body.next_incoming_id is not None and session.peer_begin is None:
         if session.whole and case.me.whole:
@@ -229,9 +258,12 @@ def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: F
 def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body: Flow) -> None:
     """A flow's next-incoming-id is beyond what the peer has sent, or goes back.
 
-    Why it matters: the peer computes its window from it, and gets one that is too large, too small, or none.
+    Why it matters: The other peer computes its window from this value. The window becomes too large, or the
+    other peer gets none and stops sending.
     Silent when: the peer's begin was not captured, or octets since. That it goes back, also when the peer's
     next-outgoing-id did.
+    How to mend it: Initialize next-incoming-id from the next-outgoing-id of the peer's begin. Add one for
+    each transfer frame that you receive on the session, not for each message.
     """
     value = body.next_incoming_id
     if value is None or session.peer_begin is None or not session.whole or not case.me.whole:
@@ -257,37 +289,49 @@ def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body:
 
 
 def session_flow_with_delivery_count(case: Case) -> None:
-    """A flow without a handle has delivery-count.
+    """A peer sends a flow without a handle that carries delivery-count.
 
-    Why it matters: no link is named whose deliveries it could count.
+    Why it matters: A flow without a handle names no link, so delivery-count has no link to refer to. The
+    receiver may refuse the flow with an error.
     Silent when: never.
+    How to mend it: Leave delivery-count null in each flow that has no handle. If the flow is meant for a
+    link, set the handle of that link.
     """
     case.report("amqp10/S-FLOW-NOHANDLE-DC", "a flow without handle has delivery-count")
 
 
 def session_flow_with_link_credit(case: Case) -> None:
-    """A flow without a handle has link-credit.
+    """A peer sends a flow without a handle that carries link-credit.
 
-    Why it matters: no link is named that it could be credit for.
+    Why it matters: A flow without a handle names no link, so no link gets the link-credit. The receiver may
+    refuse the flow with an error.
     Silent when: never.
+    How to mend it: Leave link-credit null in each flow that has no handle. To grant credit, set the handle of
+    the link.
     """
     case.report("amqp10/S-FLOW-NOHANDLE-CREDIT", "a flow without handle has link-credit")
 
 
 def session_flow_with_available(case: Case) -> None:
-    """A flow without a handle has available.
+    """A peer sends a flow without a handle that carries available.
 
-    Why it matters: no link is named whose messages wait.
+    Why it matters: A flow without a handle names no link, so available has no link whose messages it counts.
+    The receiver may refuse the flow with an error.
     Silent when: never.
+    How to mend it: Leave available null in each flow that has no handle. If the flow is meant for a link, set
+    the handle of that link.
     """
     case.report("amqp10/S-FLOW-NOHANDLE-AVAIL", "a flow without handle has available")
 
 
 def session_flow_with_drain(case: Case) -> None:
-    """A flow without a handle has drain.
+    """A peer sends a flow without a handle that has drain set.
 
-    Why it matters: no link is named that is to be drained.
+    Why it matters: A flow without a handle names no link, so no link is drained. The receiver may refuse the
+    flow with an error.
     Silent when: never.
+    How to mend it: Leave drain unset in each flow that has no handle. To drain a link, set the handle of that
+    link in the flow.
     """
     case.report("amqp10/S-FLOW-NOHANDLE-DRAIN", "a flow without handle has drain")
 
@@ -316,11 +360,15 @@ def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
 
 
 def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
-    """attach uses a handle above the peer's handle-max.
+    """A peer sends an attach with a handle above the other peer's handle-max.
 
-    Why it matters: the receiver must close the connection with framing-error.
-    Silent when: the peer's begin was not captured, or cannot have been received. What a peer guesses before
-    it has read it is at its own risk: a handle that its partner cannot take is forbidden, known or not.
+    Why it matters: The receiver must close the connection with framing-error. All sessions and links of the
+    connection are lost.
+    Silent when: the other peer's begin was not captured, or the sender of the attach cannot have received it.
+    The rule reports also when the sender of the attach may not have read that begin yet, because a handle
+    above handle-max is forbidden whether the sender knows the limit or not.
+    How to mend it: Read handle-max from the peer's begin and allocate only handles up to this value. When all
+    handles are in use, refuse the new link locally or begin another session. Reuse handles of detached links.
     """
     theirs = session.peer_begin
     if theirs is None or theirs.handle_max is None or body.handle is None or not session.whole:
@@ -337,12 +385,15 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
 
 
 def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
-    """A peer attaches a link on a session while its own end of it is attached on another.
+    """A peer attaches a link on a session while its own end of the link is attached on another session.
 
-    Why it matters: a link is on one session at a time; the other side takes it for stolen.
-    Silent when: it answers an attach, octets since the first were not captured, or it has more than 256
-    sessions.
-    Only possible because: The {peer} may be taking its own link back, which is allowed.
+    Why it matters: A link can be attached on only one session at a time. The other peer may treat the first
+    attachment as stolen and detach it.
+    Silent when: the attach answers an attach of the other peer, octets since the first attach were not
+    captured, or the peer has more than 256 sessions.
+    Only possible because: The {peer} may be taking back its own link, which is allowed.
+    How to mend it: Detach a link before you attach it on another session. Give each link of a container pair
+    and direction its own name; applications must not reuse one link name for several senders or receivers.
     """
     if body.name is None or body.role is None:
         return

@@ -18,10 +18,14 @@ __all__ = ["changes", "judge_disposition", "judge_disposition_alone", "sender_ch
 
 
 def sender_changes_its_outcome(case: Case, delivery: Delivery) -> None:
-    """A sender states another outcome of a delivery than the one that it stated before.
+    """A sender states another outcome of a delivery than the outcome that it stated before.
 
-    Why it matters: an outcome is final; the receiver may have acted on the first.
-    Silent when: octets since the attach were not captured, or one of the two is part of a transaction.
+    Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
+    peers disagree about the message.
+    Silent when: octets since the attach were not captured, or one of the two outcomes is part of a
+    transaction.
+    How to mend it: Store the outcome that you state for a delivery and state the same outcome in all later
+    transfers and dispositions of the delivery. Do not let two code paths decide about one delivery.
     """
     case.report(
         "amqp10/D-STATE-FINAL-SND",
@@ -42,10 +46,13 @@ def changes(before: object, after: object) -> bool:
 
 
 def disposition_backwards(case: Case, body: Disposition) -> None:
-    """A disposition's last is before its first.
+    """A peer sends a disposition whose last is before its first.
 
-    Why it matters: the range is empty, or nearly everything.
+    Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
+    Deliveries stay unsettled or wrong ones are settled.
     Silent when: never.
+    How to mend it: Order the two delivery-ids by serial number comparison and put the earlier one into first.
+    Leave last unset for a single delivery. Do not sort delivery-ids as plain integers after wrap-around.
     """
     first = body.first
     last = body.last
@@ -56,9 +63,12 @@ def disposition_backwards(case: Case, body: Disposition) -> None:
 def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: str) -> None:
     """A disposition's role is that of the other end of the deliveries it means.
 
-    Why it matters: read as it stands it names deliveries of the other direction, or none.
+    Why it matters: The disposition names deliveries of the other direction, or no deliveries. The deliveries
+    that were meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
     delivery came without its id, which may be this one.
+    How to mend it: Set role to your own role on the deliveries: receiver (true) for deliveries that you
+    received, sender (false) for deliveries that you sent.
     """
     case.report(
         "amqp10/D-DISP-ROLE",
@@ -71,9 +81,13 @@ def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: 
 def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: str) -> None:
     """A disposition names no delivery that was ever sent in the direction it speaks of.
 
-    Why it matters: it settles nothing.
+    Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
+    unsettled, and the other peer may end the session with an error.
     Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
     delivery came without its id, which may be this one.
+    How to mend it: Take first and last of a disposition from delivery-ids that were used on this session in
+    that direction. Discard delivery-ids of earlier sessions, and send the disposition on the session on which
+    the delivery arrived.
     """
     if last == UNKNOWN:
         what = f"a disposition names delivery {first}, but its sender has {mine} none"
@@ -115,8 +129,12 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
 def settled_again(case: Case, settled: Spans, first: i64, last: i64) -> None:
     """A peer settles deliveries all of which it has settled before.
 
-    Why it matters: the first disposition settled them; the sender may have used the ids again.
+    Why it matters: The first disposition already settled the deliveries. The sender may have used the
+    delivery-ids again, so the second disposition can settle other deliveries.
     Silent when: octets since the session's begin were not captured.
+    How to mend it: Mark a delivery as settled when the disposition is sent, and send settled true once per
+    delivery. Applications must not accept a message twice, for example once in a callback and once by
+    automatic settlement.
     """
     if settled.cover(first, last):
         case.report(
@@ -128,11 +146,14 @@ def settled_again(case: Case, settled: Spans, first: i64, last: i64) -> None:
 
 
 def receiver_changes_its_outcome(case: Case, number: i64) -> None:
-    """A receiver states another outcome of a delivery than the one that it stated before.
+    """A receiver states another outcome of a delivery than the outcome that it stated before.
 
-    Why it matters: an outcome is final; the sender may have acted on the first.
-    Silent when: octets since the session's begin were not captured, or one of the two is part of a
+    Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
+    removed or redelivered the message.
+    Silent when: octets since the session's begin were not captured, or one of the two outcomes is part of a
     transaction.
+    How to mend it: State one outcome per delivery and repeat only this outcome, for example when you settle.
+    Applications must not accept a message and then reject or release it.
     """
     case.report(
         "amqp10/D-STATE-FINAL-RCV",
@@ -143,10 +164,13 @@ def receiver_changes_its_outcome(case: Case, number: i64) -> None:
 
 
 def settled_before_the_sender(case: Case, number: i64) -> None:
-    """A receiver settles a delivery before its sender has, on a link with rcv-settle-mode second.
+    """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode second.
 
-    Why it matters: the sender counts on being asked; the delivery cannot be made exactly once.
+    Why it matters: The sender relies on settling first. Without this order exactly-once delivery is
+    impossible, so the message may be duplicated.
     Silent when: octets of either peer since the session's begin were not captured.
+    How to mend it: In rcv-settle-mode second send a disposition with the outcome and settled=false. Settle
+    the delivery only after the sender's settled disposition has arrived.
     """
     case.report(
         "amqp10/D-RCVMODE-SECOND",
@@ -159,10 +183,14 @@ def settled_before_the_sender(case: Case, number: i64) -> None:
 def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
-    Why it matters: the source cannot do what is asked.
+    Why it matters: The source does not support the requested outcome. The sender cannot apply it and may end
+    the link with amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or something that stands for none:
     which one was meant by it nobody knows. Possible when the sender attached the link again and the receiver
     may not have read that.
+    How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
+    outcomes or the default-outcome. If the application asks for another outcome, map it to a listed one or
+    return an error.
     """
     case.report(
         "amqp10/M-OUTCOMES-USE",

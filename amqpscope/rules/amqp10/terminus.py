@@ -23,150 +23,202 @@ _MODES = ("move", "copy")
 
 
 def address_of_another_type(case: Case, problem: Problem) -> None:
-    """An address is of a type that provides none; the standard one is string.
+    """A peer sends an address of a type that does not provide the archetype address; the standard type is
+    string.
 
-    Why it matters: the node cannot be named.
+    Why it matters: The receiver of the address cannot name the node, so the link or the message does not
+    reach the intended node.
     Silent when: the frame was not captured whole.
-    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
-    defines them.
+    Only possible because: These octets can also be read as legal: the text of the specification leaves room,
+    or a newer specification defines them.
+    How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as
+    a string, not as a symbol, binary or number. Convert values of the application to text before encoding.
     """
     proved(case, "amqp10/M-ADDR-TYPE", problem)
 
 
 def filter_with_key_that_is_no_symbol(case: Case, problem: Problem) -> None:
-    """A key of a filter set is no symbol.
+    """A peer sends a filter-set with a key that is not a symbol.
 
-    Why it matters: nobody will find the filter.
+    Why it matters: The other peer looks up filters by symbol, so it does not find this filter. Messages may
+    arrive unfiltered, or the attach is refused.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode every key of the filter map of a source as a symbol (format code `0xa3` or `0xb3`),
+    not as a string or a ulong. With a client library, pass filter names as symbols.
     """
     proved(case, "amqp10/M-FILTER-KEY", problem)
 
 
 def filter_that_is_no_described_value(case: Case, problem: Problem) -> None:
-    """A filter is neither null nor a described value.
+    """A peer sends a filter-set with a value that is neither null nor a described value.
 
-    Why it matters: its descriptor says which filter it is.
+    Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other
+    peer cannot apply the filter and may refuse the attach.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode every filter as a described value: the filter's descriptor (symbol or ulong) and
+    then its value. Do not put the bare value, such as a selector string, into the filter-set.
     """
     proved(case, "amqp10/M-FILTER-VALUE", problem)
 
 
 def default_outcome_that_is_none(case: Case, problem: Problem) -> None:
-    """A source's default-outcome is no outcome.
+    """A peer sends a source whose default-outcome is not an outcome.
 
-    Why it matters: it is what becomes of deliveries that nobody decides on.
+    Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
+    Without a valid one the fate of these deliveries is not agreed.
     Silent when: the frame was not captured whole.
+    How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
+    encoded as a described list. The delivery state received is not an outcome. Leave the field null if no
+    default is needed.
     """
     proved(case, "amqp10/M-OUTCOME-VALID", problem)
 
 
 def dynamic_source_without_address(case: Case) -> None:
-    """A sender attaches with a dynamic source and does not say its address.
+    """A sender attaches with a dynamic source but does not give the address of the node that it created.
 
-    Why it matters: the node was made for the receiver, which cannot name it.
+    Why it matters: The sender created the node for the receiver. Without the address the receiver cannot name
+    the node, for example as the reply-to of a request.
     Silent when: never.
+    How to mend it: Write the address of the created node into source.address of the sender's attach whenever
+    that source has dynamic true.
     """
     case.report("amqp10/M-SRC-DYN-ADDR", "a sender's attach has a dynamic source without address")
 
 
 def dynamic_target_without_address(case: Case) -> None:
-    """A receiver attaches with a dynamic target and does not say its address.
+    """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
-    Why it matters: the node was made for the sender, which cannot name it.
+    Why it matters: The receiver created the node for the sender. Without the address the sender cannot name
+    the node, for example to pass it on to other peers.
     Silent when: never.
+    How to mend it: Write the address of the created node into target.address of the receiver's attach
+    whenever that target has dynamic true.
     """
     case.report("amqp10/M-TGT-DYN-ADDR", "a receiver's attach has a dynamic target without address")
 
 
 def dynamic_source_requested_by_address(case: Case) -> None:
-    """A receiver asks for a dynamic source and gives an address.
+    """A receiver requests a dynamic source and also sets an address in it.
 
-    Why it matters: the address is the sender's to make; a broker takes it for an error, or ignores it.
-    Silent when: the attach answers or resumes another, whose address it repeats, or octets of either peer
-    were not captured.
+    Why it matters: The sender generates the address of a dynamic node. A broker either refuses such a request
+    as an error or ignores the address.
+    Silent when: the attach answers or resumes another attach whose address it repeats, or octets of either
+    peer were not captured.
+    How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
+    the sender's attach. To use a node with a known name, set the address and leave dynamic false.
     """
     case.report("amqp10/M-SRC-DYN-NOADDR", "a receiver asks for a dynamic source and gives an address")
 
 
 def dynamic_target_requested_by_address(case: Case) -> None:
-    """A sender asks for a dynamic target and gives an address.
+    """A sender requests a dynamic target and also sets an address in it.
 
-    Why it matters: the address is the receiver's to make; a broker takes it for an error, or ignores it.
-    Silent when: the attach answers or resumes another, whose address it repeats, or octets of either peer
-    were not captured.
+    Why it matters: The receiver generates the address of a dynamic node. A broker either refuses such a
+    request as an error or ignores the address.
+    Silent when: the attach answers or resumes another attach whose address it repeats, or octets of either
+    peer were not captured.
+    How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
+    the receiver's attach. To use a node with a known name, set the address and leave dynamic false.
     """
     case.report("amqp10/M-TGT-DYN-NOADDR", "a sender asks for a dynamic target and gives an address")
 
 
 def dynamic_properties_without_dynamic(case: Case, what: str) -> None:
-    """A source or target has dynamic-node-properties and is not dynamic.
+    """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
 
-    Why it matters: there is no node that they could describe.
+    Why it matters: The properties describe a dynamically created node, and no such node exists here. The
+    other peer may ignore the properties or refuse the attach.
     Silent when: never.
+    How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or target. If
+    a dynamic node is wanted, set dynamic true.
     """
     case.report("amqp10/M-DYNPROPS-UNSET", f"the {what} has dynamic-node-properties and is not dynamic")
 
 
 def coordinator_resumed(case: Case) -> None:
-    """An attach resumes a link to a transaction coordinator.
+    """A peer sends an attach that resumes a link to a transaction coordinator.
 
-    Why it matters: transactions end with their link; there is nothing to resume.
+    Why it matters: Transactions end with their control link, so there is nothing to resume. The other peer
+    may refuse the link, and the old transactions are rolled back.
     Silent when: the unsettled map is empty.
+    How to mend it: Leave the unsettled map null in an attach whose target is a coordinator. After a control
+    link is lost, attach a new one and declare new transactions.
     """
     case.report("amqp10/TX-COORD-RESUME", "an attach to a coordinator has an unsettled map")
 
 
 def lifetime_policy_that_is_none(case: Case, what: str, value: object) -> None:
-    """The lifetime-policy wished for a dynamic node is none of the specification's four types.
+    """A peer sends a lifetime-policy for a dynamic node that is none of the four types of the specification.
 
-    Why it matters: when the node goes is not agreed; a peer that does not know it keeps the node for ever, or
-    refuses the link.
+    Why it matters: The peers do not agree when the node is deleted. A peer that does not know the policy
+    keeps the node for ever or refuses the link.
     Silent when: the frame was not captured whole.
-    Possible because: Its type may provide a lifetime-policy of somebody's own.
+    Possible because: The type of the value may provide a lifetime-policy that another party has defined.
+    How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,
+    delete-on-no-messages or delete-on-no-links-or-messages (descriptors `0x2b` to `0x2e`), each an empty
+    list. Do not send a symbol or a string.
     """
     message = f"the {what}'s lifetime-policy is {sent_name(value)}"
     case.report("amqp10/M-LIFETIME-VALUE", message, CERTAIN, {"lifetime_policy": sent_name(value)})
 
 
 def supported_modes_that_are_no_symbols(case: Case, what: str, value: object) -> None:
-    """The supported-dist-modes wished for a dynamic node are neither a symbol nor an array of symbols.
+    """A peer sends supported-dist-modes for a dynamic node that are neither a symbol nor an array of symbols.
 
-    Why it matters: how the node hands out its messages is not agreed.
+    Why it matters: The peers do not agree how the node distributes its messages. The other peer may ignore
+    the property or refuse the attach.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode supported-dist-modes as one symbol (`move` or `copy`) or as an array of symbols,
+    not as a string or a list.
     """
     message = f"the {what}'s supported-dist-modes are {sent_name(value)}"
     case.report("amqp10/M-SUPPDIST-VALUE", message, CERTAIN, {"supported_dist_modes": sent_name(value)})
 
 
 def unknown_distribution_mode(case: Case, mode: str) -> None:
-    """The distribution-mode of a source is neither move nor copy.
+    """A peer sends a source whose distribution-mode is neither move nor copy.
 
-    Why it matters: whether a message that is delivered stays at the node is not agreed.
+    Why it matters: The peers do not agree whether a delivered message stays at the node. Messages may be
+    consumed although they should be browsed, or the reverse.
     Silent when: the frame was not captured whole.
-    Only possible because: A specification that is not known here may have assigned it.
+    Only possible because: A specification that the rule does not know may have assigned this
+    distribution-mode.
+    How to mend it: Set distribution-mode to the symbol `move` (consume) or `copy` (browse), in lower case, or
+    leave it null so that the node decides.
     """
     message = "the source's distribution-mode is neither move nor copy"
     case.report_once("amqp10/M-DISTMODE-VALUE", message, POSSIBLE, {"distribution_mode": str(mode)})
 
 
 def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty: i64) -> None:
-    """The outcomes of a source list a symbol that is no outcome's descriptor.
+    """A peer sends a source whose outcomes list a symbol that is not the descriptor of an outcome.
 
-    Why it matters: the receiver cannot choose it, and may take the whole list for an error.
-    Silent when: the frame was not captured whole, or the symbol is of another domain than `amqp`. Possible
-    when it is of that one, and no outcome known to us has it.
-    Possible because: A specification that is not known here may have assigned it.
+    Why it matters: The receiver cannot choose an outcome by this symbol, and it may treat the whole list as
+    an error.
+    Silent when: the frame was not captured whole, or the symbol is of another domain than `amqp`. The finding
+    is only possible when the symbol is of the domain `amqp` and is not the descriptor of any type that the
+    rule knows.
+    Possible because: A specification that the rule does not know may have assigned this symbol.
+    How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
+    `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because
+    received is not an outcome.
     """
     message = "the source's outcomes list a symbol that is no outcome's descriptor"
     case.report("amqp10/M-OUTCOMES-SYMBOL", message, certainty, {"symbol": str(symbol)})
 
 
 def generated_address_that_tells_nothing(case: Case, address: str, name: str, container: str) -> None:
-    """The address of a dynamic node names neither the link that it was made for nor the peer's container.
+    """A peer generates an address for a dynamic node that contains neither the name of the link nor the
+    container-id of the other peer.
 
-    Why it matters: an operator who finds the node cannot say whose it is.
-    Silent when: the peer's open was not captured.
-    Only possible because: They may be in it in a form that only its maker recognizes.
+    Why it matters: An operator who finds the node on the broker cannot see which client and which link it
+    belongs to.
+    Silent when: the other peer's open was not captured.
+    Only possible because: The address may contain both in a form that only the peer that generated it
+    recognizes.
+    How to mend it: Build the address of a dynamic node from the container-id of the other peer's open and the
+    link name, together with a unique part.
     """
     case.report_once(
         "amqp10/M-DYN-NAME",
@@ -254,12 +306,15 @@ def judge_request(case: Case, session: SessionEnd, body: Attach) -> None:
 
 
 def terminus_lost(case: Case, what: str, policy: str) -> None:
-    """A peer attaches a link again, and the terminus that it kept is gone although it had not expired.
+    """A peer attaches a link again with a null source or target in place of the terminus that it kept,
+    although that terminus had not expired.
 
-    Why it matters: what was unsettled there is lost, and a subscription may be, too.
-    Silent when: the link was closed, its session is another one, the terminus expires with the link, the
-    other peer asks for another address, or anything was not captured.
-    Only possible because: The terminus may have been refused for another reason.
+    Why it matters: The unsettled deliveries of the terminus are lost, and a subscription may be lost with it.
+    Silent when: the link was closed, the new attach is on another session, the terminus expires with the
+    link, the other peer asks for another address, or anything was not captured.
+    Only possible because: The peer may have refused the terminus for another reason.
+    How to mend it: Keep the terminus until its timeout has run since the event that its expiry-policy names.
+    Stop the timer when the link is attached again, and answer that attach with the terminus that was kept.
     """
     case.report(
         "amqp10/M-TERM-EXPIRY",

@@ -9,10 +9,14 @@ __all__ = ["judge_hello"]
 
 
 def role_reversed(case: Case) -> None:
-    """The TCP client acts as TLS server, or the server as client.
+    """The TCP client acts as TLS server, or the TCP server acts as TLS client.
 
-    Why it matters: the TCP client is the TLS client; both wait for a hello, or both send one.
-    Silent when: who opened the connection was not captured, or the first record was not.
+    Why it matters: The TCP client has to be the TLS client. With reversed roles both peers wait for a
+    ClientHello or both send one, and the handshake fails.
+    Silent when: the capture does not show which peer opened the connection, or the first TLS record was not
+    captured.
+    How to mend it: Start the TLS handshake as client on the side that opened the TCP connection, and as
+    server on the side that accepted it. Check the mode that the code passes to the TLS library.
     """
     me = case.me
     what = "server" if me.peer == CLIENT else "client"
@@ -20,11 +24,15 @@ def role_reversed(case: Case) -> None:
 
 
 def hello_without_server_name(case: Case) -> None:
-    """A TLS client does not name the server that it wants.
+    """A TLS client does not send the server name extension in its ClientHello.
 
-    Why it matters: a server with several names cannot know which certificate to show.
-    Silent when: the hello was not captured whole, or goes over several records.
-    Only possible because: To an address without a name there is none to send.
+    Why it matters: A server with several names cannot know which certificate to present, so certificate
+    verification may fail or the wrong virtual host answers.
+    Silent when: the ClientHello was not captured whole, or it extends over several TLS records.
+    Only possible because: A client that connects to an IP address without a host name has no server name to
+    send.
+    How to mend it: Pass the host name that the client connects to, not its resolved IP address, to the TLS
+    library as server name before the handshake.
     """
     case.report("amqp10/TL-SNI", "the hello of the TLS client has no server name", POSSIBLE)
 

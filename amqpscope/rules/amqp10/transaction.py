@@ -28,20 +28,29 @@ __all__ = [
 
 
 def txn_id_too_long(case: Case, size: int) -> None:
-    """A transaction's id has more than 32 octets.
+    """A peer names a transaction by a txn-id that has more than 32 octets or, in the properties of a flow, is
+    not a binary.
 
-    Why it matters: resources keep ids in fields of that size.
-    Silent when: the frame, or the message, was not captured whole.
+    Why it matters: Resources store txn-ids in fields of 32 octets. A longer txn-id cannot be stored, and the
+    work under the transaction fails.
+    Silent when: the frame or the message was not captured whole.
+    How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The controller
+    has to send back the binary of the declared outcome unchanged.
     """
     case.report("amqp10/TX-ID-TYPE", f"the txn-id has {size} octets, at most 32 are allowed")
 
 
 def work_in_no_transaction(case: Case, what: str, transaction: Transaction | None) -> None:
-    """A transfer, disposition or flow names a transaction that was not declared, or is discharged already.
+    """A peer names in a transfer, disposition or flow a transaction that was not declared or that is already
+    discharged.
 
-    Why it matters: the resource cannot tell what the work belongs to.
-    Silent when: octets of either peer were not captured, so the declaration may be among them, or there were
-    more transactions than are remembered.
+    Why it matters: The resource cannot assign the work to a transaction. The work fails, and the resource may
+    end the link with amqp:transaction:unknown-id.
+    Silent when: octets of either peer were not captured and may contain the declaration, or the connection
+    had more transactions than the rule remembers.
+    How to mend it: Use a txn-id only after the declared outcome has arrived and before the discharge is sent.
+    Applications must not share one transaction between threads that can commit while another thread still
+    sends.
     """
     if transaction is None:
         case.report(
@@ -61,11 +70,14 @@ def work_in_no_transaction(case: Case, what: str, transaction: Transaction | Non
 
 
 def work_after_its_control_link(case: Case, certainty: i64) -> None:
-    """A transaction is named whose control link was detached before it was discharged.
+    """A peer names a transaction whose control link was detached before the transaction was discharged.
 
-    Why it matters: with its control link the transaction is rolled back; what is done under it now fails.
-    Silent when: octets of either peer were not captured. Possible when the detach may not have been read, or
-    did not close the link.
+    Why it matters: The coordinator rolls the transaction back when its control link closes. All further work
+    under the transaction fails.
+    Silent when: octets of either peer were not captured. The finding is only possible when the peer may not
+    have read the detach, or when the detach did not close the link.
+    How to mend it: Keep the control link attached until all its transactions are discharged. After a detach
+    of the control link, discard its txn-ids, attach a new control link and declare a new transaction.
     """
     case.report(
         "amqp10/TX-CTRLCLOSE",
@@ -88,11 +100,15 @@ def judge_control_link_of(case: Case, transaction: Transaction) -> None:
 
 
 def work_on_another_session(case: Case, control: Control, certainty: i64) -> None:
-    """Work is done under a transaction on another session than its control link's, which is not offered.
+    """A controller does work under a transaction on another session than the session of the control link,
+    although the coordinator does not offer amqp:multi-ssns-per-txn.
 
-    Why it matters: the resource may not know the transaction there, and do the work outside of it.
-    Silent when: octets of either peer were not captured, or it was said of the transaction already. Possible
-    when the coordinator says nothing of its capabilities.
+    Why it matters: The resource may not know the transaction on the other session. It may then do the work
+    outside the transaction, so a rollback does not undo it.
+    Silent when: octets of either peer were not captured, or the rule has already reported the transaction.
+    The finding is only possible when the coordinator states no capabilities.
+    How to mend it: Attach the control link and all links that work under its transactions on the same
+    session. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
     """
     case.report(
         "amqp10/TX-SCOPE-SESSION",
@@ -151,10 +167,13 @@ def judge_id(case: Case, session: SessionEnd, txn_id: bytes, what: str) -> Trans
 
 
 def declared_as_a_state(case: Case) -> None:
-    """The outcome declared is stated of a delivery that is no declare on a control link.
+    """A peer states the outcome declared for a delivery that is not a declare on a control link.
 
-    Why it matters: it gives an id to a transaction for which nobody asked.
-    Silent when: octets of either peer were not captured, or the delivery is settled already.
+    Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other
+    peer cannot apply this outcome to the delivery.
+    Silent when: octets of either peer were not captured, or the delivery is already settled.
+    How to mend it: Send the outcome declared only in the disposition for a declare message on a control link.
+    Answer a discharge and all ordinary messages with accepted or another outcome.
     """
     case.report("amqp10/TX-DECLARED-ELSEWHERE", "declared is stated of a delivery that is no declare")
 

@@ -19,11 +19,15 @@ __all__ = ["judge_disposition", "judge_end", "judge_transfer"]
 
 
 def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
-    """The transfers of a delivery do not all name the same transaction.
+    """A sender names another transaction, or none, in a later transfer of a delivery than in the delivery's
+    first transfer.
 
-    Why it matters: the resource cannot tell whether the delivery is part of the transaction.
-    Silent when: octets since the attach were not captured, the transfer aborts the delivery, or it was said
-    of the delivery already.
+    Why it matters: The resource cannot decide whether the delivery is part of the transaction, so a commit or
+    rollback may apply to the wrong work.
+    Silent when: octets since the attach were not captured, the transfer aborts the delivery, or the rule has
+    already reported the delivery.
+    How to mend it: Put the same transactional-state with the same txn-id into every transfer of the delivery,
+    also into continuation transfers of a large message.
     """
     case.report(
         "amqp10/TX-POST-ALLFRAMES",
@@ -35,10 +39,14 @@ def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
 
 
 def acquired_under_a_transaction_not_asked_for(case: Case) -> None:
-    """A resource names a transaction of work that its controller did not put under it.
+    """A resource names a transaction for work that its controller did not put under this transaction.
 
-    Why it matters: the controller commits, or rolls back, without knowing of it.
+    Why it matters: The controller commits or rolls back the work without knowing that the work belongs to the
+    transaction.
     Silent when: octets of either peer were not captured.
+    How to mend it: Name a transaction in a transfer only if the controller's flow on that link asked for
+    acquisition under it. Name a transaction in a disposition only for deliveries that the controller posted
+    under it.
     """
     case.report(
         "amqp10/TX-RES-ID", "a resource names a transaction of work that the controller did not put under it"
@@ -46,12 +54,18 @@ def acquired_under_a_transaction_not_asked_for(case: Case) -> None:
 
 
 def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
-    """A link was asked to acquire under a transaction, and sends outside of any.
+    """A resource sends a delivery outside of any transaction on a link on which the controller asked for
+    acquisition under a transaction.
 
-    Why it matters: what is taken from the queue is not given back when the transaction is rolled back.
-    Silent when: the flow that asks may not have been read, the transaction was discharged, the delivery is
-    resumed, or octets of either peer were not captured.
-    Only possible because: The message may have been acquired before.
+    Why it matters: A rollback does not return the acquired message to the queue, although the controller
+    expects that.
+    Silent when: the resource may not have read the flow that asks for the acquisition, the transaction was
+    discharged, the delivery is resumed, or octets of either peer were not captured.
+    Only possible because: The resource may have acquired the message before it was asked to acquire under the
+    transaction.
+    How to mend it: Put transactional-state with the requested txn-id into the transfers of messages acquired
+    under the transaction. If transactional acquisition is not supported, detach the link with the error
+    amqp:not-implemented.
     """
     case.report(
         "amqp10/TX-ACQ-UNSUPPORTED",
@@ -116,10 +130,14 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
 
 
 def outcome_under_another_transaction(case: Case, work: Work, under: Transaction) -> None:
-    """A delivery that was sent under a live transaction is given an outcome under another one.
+    """A peer gives an outcome under one transaction to a delivery that was sent under another live
+    transaction.
 
-    Why it matters: the two cannot both be committed; the resource has to end the control link.
+    Why it matters: The two transactions cannot both be committed. The resource has to end the control link,
+    and work under its transactions is rolled back.
     Silent when: octets of either peer were not captured.
+    How to mend it: Store the txn-id with each delivery that arrives under a transaction, and use this txn-id
+    in the disposition. Discharge the first transaction before the delivery takes part in another one.
     """
     case.report(
         "amqp10/TX-RET-OTHER",
@@ -131,10 +149,15 @@ def outcome_under_another_transaction(case: Case, work: Work, under: Transaction
 
 
 def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) -> None:
-    """A delivery that was acquired under a live transaction is given an outcome outside of it.
+    """A controller gives an outcome outside of the transaction to a delivery that was acquired under this
+    live transaction.
 
-    Why it matters: the outcome is to take effect with the acquisition, or not at all.
+    Why it matters: The acquisition and its outcome have to take effect together. An outcome outside the
+    transaction can remain after the acquisition is rolled back.
     Silent when: octets of either peer were not captured.
+    How to mend it: Wrap the outcome of a message acquired under a transaction in a transactional-state with
+    the same txn-id, until that transaction is discharged. Applications must acknowledge such messages within
+    the transaction that received them.
     """
     case.report(
         "amqp10/TX-ACQ-OUTCOME",
@@ -146,11 +169,14 @@ def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) 
 
 
 def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
-    """A resource states the outcome of a posting without the transaction of the posting.
+    """A resource states the outcome of a posting without naming the transaction of the posting.
 
-    Why it matters: the controller takes for final what the discharge still decides.
-    Silent when: octets of either peer were not captured, the transaction may have been discharged, or the
-    delivery was sent settled.
+    Why it matters: The controller takes the outcome as final, although the discharge still decides whether it
+    applies. After a rollback the controller believes that a lost message was accepted.
+    Silent when: octets of either peer were not captured, the transaction may already have been discharged, or
+    the delivery was sent settled.
+    How to mend it: Answer a delivery posted under a transaction with a transactional-state that carries the
+    same txn-id and the provisional outcome. Send a plain outcome only after the discharge.
     """
     case.report(
         "amqp10/TX-POST-OUTCOME-ID",
@@ -162,10 +188,14 @@ def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
 
 
 def another_outcome_after_the_commit(case: Case, work: Work) -> None:
-    """After a commit a resource states another outcome of a posting than it had promised.
+    """A resource states after a commit another outcome of a posting than the outcome that it stated under the
+    transaction.
 
-    Why it matters: the controller committed in the belief that the promised one would be applied.
+    Why it matters: The controller committed because it relied on the promised outcome. The message may be
+    lost or rejected although the commit succeeded.
     Silent when: octets of either peer were not captured, or the delivery is settled.
+    How to mend it: Store the provisional outcome of each posting, and state exactly this outcome after a
+    successful discharge. If the resource can no longer apply it, let the discharge fail instead.
     """
     case.report(
         "amqp10/TX-POST-AFTER",
@@ -177,10 +207,13 @@ def another_outcome_after_the_commit(case: Case, work: Work) -> None:
 
 
 def outcome_after_the_rollback(case: Case, work: Work) -> None:
-    """After a rollback a resource states an outcome of a delivery that was posted under the transaction.
+    """A resource states after a rollback an outcome of a delivery that was posted under the transaction.
 
-    Why it matters: the delivery was never made; it has no outcome.
+    Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may take
+    the message as accepted although the resource does not hold it.
     Silent when: octets of either peer were not captured, or the delivery is settled.
+    How to mend it: Discard the provisional outcomes of all postings when the discharge fails or its fail flag
+    is true. Send no outcome for these deliveries afterwards; the controller settles them.
     """
     case.report(
         "amqp10/TX-POST-AFTER-FAIL",
@@ -192,11 +225,16 @@ def outcome_after_the_rollback(case: Case, work: Work) -> None:
 
 
 def settled_after_the_rollback(case: Case, work: Work) -> None:
-    """After a rollback a resource settles a delivery that the controller was to decide on anew.
+    """A resource settles after a rollback a delivery for which the controller had to decide again on an
+    outcome.
 
-    Why it matters: the delivery is acquired by the controller still; its next outcome has nothing to act on.
-    Silent when: octets of either peer were not captured, or the controller has stated an outcome since.
-    Only possible because: No capture can prove it.
+    Why it matters: The controller still holds the delivery as acquired. The next outcome that the controller
+    states has no effect, and the message may be processed twice.
+    Silent when: octets of either peer were not captured, or the controller has stated an outcome since the
+    rollback.
+    Only possible because: A capture alone cannot prove this fault.
+    How to mend it: Return retired deliveries to their state before the transactional disposition when the
+    transaction rolls back. Settle such a delivery only after the controller has stated a new outcome.
     """
     case.report(
         "amqp10/TX-RET-LIVE",
@@ -313,10 +351,13 @@ def _judge_plain_postings(case: Case, session: SessionEnd, body: Disposition) ->
 def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
     """A controller leaves a delivery unsettled long after the discharge of its transaction.
 
-    Why it matters: the resource keeps the delivery and its outcome in mind.
-    Silent when: the discharge's answer had not arrived, either end settled or detached, or octets were not
-    captured.
-    Only possible because: No time is given.
+    Why it matters: The resource has to keep the delivery and its outcome in memory until the controller
+    settles it, so memory grows with every transaction.
+    Silent when: the answer to the discharge had not arrived, either peer settled the delivery or detached the
+    link, or octets were not captured.
+    Only possible because: The specification gives no time limit for the settlement.
+    How to mend it: Send a disposition with settled true for all unsettled deliveries of the transaction as
+    soon as the answer to the discharge has arrived.
     """
     case.report(
         "amqp10/TX-POST-SETTLE",

@@ -14,253 +14,341 @@ __all__ = ["PROBLEMS", "serial_number_that_wraps_elsewhere"]
 
 
 def value_with_unassigned_format_code(case: Case, problem: Problem) -> None:
-    """A value begins with a format code that the specification does not assign.
+    """A peer sends a value that begins with a format code that the specification does not assign.
 
-    Why it matters: its type is unknown, and with it all that the value means.
+    Why it matters: The receiver does not know the type or the length of the value. It cannot decode the frame
+    and may close the connection with amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Use only the format codes of the encoding table. If the encoder is correct, check that the
+    previous value writes as many octets as its size says and that threads do not write to one buffer
+    together.
     """
     proved(case, "amqp10/T-CODE-UNKNOWN", problem)
 
 
 def value_with_extended_format_code(case: Case, problem: Problem) -> None:
-    """A value begins with an extended format code, of which none is assigned.
+    """A peer sends a value that begins with an extended format code, although the specification assigns none.
 
-    Why it matters: nobody can say what follows it.
+    Why it matters: The receiver does not know what follows the code. It cannot decode the frame and may close
+    the connection with amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the
+    previous value writes as many octets as its size says.
     """
     proved(case, "amqp10/T-CODE-EXT", problem)
 
 
 def descriptor_without_value(case: Case, problem: Problem) -> None:
-    """A described value lacks its descriptor, or the value behind it.
+    """A peer sends a described value that lacks its descriptor or the value after the descriptor.
 
-    Why it matters: half of the value is missing; what follows is taken for it.
+    Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
+    missing part, or it refuses the frame.
     Silent when: the frame was not captured whole.
+    How to mend it: Write after `0x00` one complete descriptor (symbol or ulong) and then one complete value
+    with its own constructor. Write an empty list (`0x45`) when a described list has no fields.
     """
     proved(case, "amqp10/T-DESC-CTOR", problem)
 
 
 def descriptor_of_a_reserved_type(case: Case, problem: Problem) -> None:
-    """A descriptor is neither symbol nor ulong.
+    """A peer sends a descriptor that is neither a symbol nor a ulong.
 
-    Why it matters: other types are reserved for it; a receiver does not find its type by it.
-    Silent when: the frame was not captured whole. The descriptor of a frame's body or of a message's section
-    is judged by rules of its own.
+    Why it matters: The specification reserves descriptors of other types. The receiver cannot identify the
+    described type and may refuse the value.
+    Silent when: the frame was not captured whole. The descriptor of a frame body or of a message section is
+    judged by separate rules.
+    How to mend it: Encode every descriptor as a symbol or a ulong. Convert a descriptor that the application
+    passes as string, uint or int before encoding.
     """
     proved(case, "amqp10/T-DESC-RESERVED", problem)
 
 
 def private_descriptor_in_the_domain_of_the_specification(case: Case, problem: Problem) -> None:
-    """A numeric descriptor has no domain (its upper 32 bits are zero), and no specification assigns it.
+    """A peer sends a numeric descriptor whose upper 32 bits (the domain) are zero and which no specification
+    assigns.
 
-    Why it matters: the next specification may give it to another type. A private one needs the owner's
-    enterprise number as its domain.
+    Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver
+    would then decode the value as that other type.
     Silent when: the frame was not captured whole.
-    Only possible because: A specification that is not known here may have assigned it.
+    Only possible because: A specification that the rule does not know may have assigned this descriptor.
+    How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong
+    descriptor of a private type, or use a symbolic descriptor with a domain of your own.
     """
     proved(case, "amqp10/T-DESC-DOMAIN0", problem)
 
 
 def symbolic_descriptor_without_domain(case: Case, problem: Problem) -> None:
-    """A symbolic descriptor is not of the form domain, colon, name.
+    """A peer sends a symbolic descriptor that does not have the form domain, colon, name.
 
-    Why it matters: without a domain two vendors' types can have the same descriptor.
+    Why it matters: Without a domain, the types of two vendors can have the same descriptor. The receiver may
+    then decode a value as the wrong type.
     Silent when: the frame was not captured whole.
+    How to mend it: Write symbolic descriptors as `domain:name`, with a domain that belongs to the owner of
+    the type, for example `com.example:my-filter`.
     """
     proved(case, "amqp10/T-DESC-SYMFORM", problem)
 
 
 def value_larger_than_its_surroundings(case: Case, problem: Problem) -> None:
-    """A value claims more octets than are left where it stands.
+    """A peer sends a value that claims more octets than are left in the enclosing compound, array, section or
+    frame body.
 
-    Why it matters: it is cut off, and everything behind it is lost.
+    Why it matters: The receiver gets a value that is cut off. It cannot decode the rest of the frame or
+    message and may close the connection.
     Silent when: the frame was not captured whole.
+    How to mend it: Compute the size of a value from the octets that were actually written, after its content
+    is encoded. Count octets, not characters, in strings. Do not shorten an encoded frame afterwards.
     """
     proved(case, "amqp10/T-SIZE-OVERRUN", problem)
 
 
 def boolean_neither_0_nor_1(case: Case, problem: Problem) -> None:
-    """A boolean of one octet is neither 0x00 nor 0x01.
+    """A peer sends a boolean of format code `0x56` whose data octet is neither `0x00` nor `0x01`.
 
-    Why it matters: some take it for true, some for an error.
+    Why it matters: Some receivers take the value as true, and others refuse the frame with amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Write `0x01` for true and `0x00` for false, or use the format codes `0x41` and `0x42`. Do
+    not copy a nonzero integer of the program into the data octet.
     """
     proved(case, "amqp10/T-BOOL-OCTET", problem)
 
 
 def char_outside_unicode(case: Case, problem: Problem) -> None:
-    """A char is no Unicode scalar value.
+    """A peer sends a char that is not a Unicode scalar value.
 
-    Why it matters: it cannot be shown or stored as text.
+    Why it matters: The receiver cannot display the char or store it as text, and may refuse the frame with
+    amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode a char as one Unicode code point in UTF-32BE, at most `0x10FFFF`. Combine the two
+    UTF-16 surrogates of a character into one code point before encoding.
     """
     proved(case, "amqp10/T-CHAR-UTF32", problem)
 
 
 def uuid_of_another_layout(case: Case, problem: Problem) -> None:
-    """A uuid has a variant or a version that RFC 4122 does not have.
+    """A peer sends a uuid that does not have the variant of RFC 4122 or that has an undefined version.
 
-    Why it matters: mostly its first octets stand in the order of the machine, as a Windows GUID has them; its
-    receiver reads another uuid than the one that was meant.
-    Silent when: the frame was not captured whole, or the octets pass by chance.
-    Only possible because: Sixteen octets at random are a uuid to some.
+    Why it matters: In most cases the first fields of the uuid are in little-endian order, as in a Windows
+    GUID. The receiver then reads another uuid than the sender meant.
+    Silent when: the frame was not captured whole, or the octets have a valid variant and version by chance.
+    Only possible because: Some implementations use sixteen random octets as a uuid.
+    How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Convert a GUID
+    whose first three fields are little-endian before encoding, and set variant and version in generated
+    uuids.
     """
     proved(case, "amqp10/T-UUID-4122", problem)
 
 
 def string_not_in_utf8(case: Case, problem: Problem) -> None:
-    """A string is not UTF-8.
+    """A peer sends a string that is not well-formed UTF-8.
 
-    Why it matters: a receiver can only refuse it, or change it.
+    Why it matters: The receiver can only refuse the string or change it. It may close the connection with
+    amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode every string as UTF-8. Convert text from other encodings first, send arbitrary
+    octets as binary, and never cut a string in the middle of a character.
     """
     proved(case, "amqp10/T-STR-UTF8", problem)
 
 
 def string_with_byte_order_mark(case: Case, problem: Problem) -> None:
-    """A string begins with a byte order mark.
+    """A peer sends a string that begins with a byte order mark.
 
-    Why it matters: it becomes a part of the name or text, and comparisons fail.
+    Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names
+    then fail although both look the same.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode strings as UTF-8 without a byte order mark. Strip the octets `EF BB BF` from text
+    that was read from files before it is used as a string.
     """
     proved(case, "amqp10/T-STR-NOBOM", problem)
 
 
 def string_in_utf16(case: Case, problem: Problem) -> None:
-    """A string is encoded in UTF-16, which only the draft of 2011 had.
+    """A peer sends a string encoded in UTF-16, which only the AMQP 1.0 draft of 2011 allowed.
 
-    Why it matters: a peer of the final version cannot read it.
+    Why it matters: A peer of the final AMQP 1.0 version cannot decode the value and may close the connection
+    with amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode strings as UTF-8 with the format codes `0xa1` (str8) and `0xb1` (str32). Remove the
+    codes `0xa2` and `0xb2` from the encoder.
     """
     proved(case, "amqp10/T-STR-NO-UTF16", problem)
 
 
 def symbol_not_in_ascii(case: Case, problem: Problem) -> None:
-    """A symbol has an octet above 0x7f.
+    """A peer sends a symbol that contains an octet above `0x7F`.
 
-    Why it matters: symbols are names from registries; no registered one has such octets.
+    Why it matters: Symbols are names from registries, and no registered name contains such an octet. The
+    receiver does not recognize the symbol and may refuse the frame.
     Silent when: the frame was not captured whole.
+    How to mend it: Use only 7-bit ASCII in symbols. Check text that applications pass as capability, property
+    key or annotation key, and send other text as a string.
     """
     proved(case, "amqp10/T-SYM-ASCII", problem)
 
 
 def list_that_does_not_fit_its_size(case: Case, problem: Problem) -> None:
-    """A list's count of items does not use up its size, or exceeds it.
+    """A peer sends a list whose count of items does not match its size: the items use fewer or more octets
+    than the size states.
 
-    Why it matters: count and size disagree; one of them leads a reader astray.
+    Why it matters: Size and count of the list contradict each other. Receivers that follow the size and
+    receivers that follow the count decode different values.
     Silent when: the frame was not captured whole.
+    How to mend it: Fill in size and count after the items of the list are written. The size includes the
+    octets of the count field. Do not reserve a fixed count while leaving out trailing fields.
     """
     proved(case, "amqp10/T-LIST-FIT", problem)
 
 
 def map_that_does_not_fit_its_size(case: Case, problem: Problem) -> None:
-    """A map's count of items does not use up its size, or exceeds it.
+    """A peer sends a map whose count of items does not match its size: the items use fewer or more octets
+    than the size states.
 
-    Why it matters: count and size disagree; one of them leads a reader astray.
+    Why it matters: Size and count of the map contradict each other. Receivers that follow the size and
+    receivers that follow the count decode different values.
     Silent when: the frame was not captured whole.
+    How to mend it: Fill in size and count after the entries of the map are written. The size includes the
+    octets of the count field. The count is the number of keys plus the number of values.
     """
     proved(case, "amqp10/T-MAP-FIT", problem)
 
 
 def map_with_key_without_value(case: Case, problem: Problem) -> None:
-    """A map counts an odd number of items.
+    """A peer sends a map with an odd count of items.
 
-    Why it matters: the last key has no value.
+    Why it matters: The last key of the map has no value. The receiver cannot decode the map and may close the
+    connection with amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Write keys and values in pairs, and set the count of the map to twice the number of
+    entries. Write an explicit null for an entry without a value.
     """
     proved(case, "amqp10/T-MAP-EVEN", problem)
 
 
 def map_with_the_same_key_twice(case: Case, problem: Problem) -> None:
-    """A map has the same key twice.
+    """A peer sends a map that contains the same key twice.
 
-    Why it matters: which of the values holds is left to chance.
+    Why it matters: The map is invalid. Receivers differ in which of the two values they use, so an annotation
+    or property may get the wrong value.
     Silent when: the frame was not captured whole. Keys that are compound values are not compared.
+    How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key
+    instead of appending a second entry. Two integer keys of equal type and value are the same key in every
+    encoding width.
     """
     proved(case, "amqp10/T-MAP-DUPKEY", problem)
 
 
 def array_that_does_not_fit_its_size(case: Case, problem: Problem) -> None:
-    """An array's elements do not use up its size, or exceed it.
+    """A peer sends an array whose elements do not match its size: the elements use fewer or more octets
+    than the size states.
 
-    Why it matters: count and size disagree; one of them leads a reader astray.
+    Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
+    receivers that follow the count decode different values.
     Silent when: the frame was not captured whole.
+    How to mend it: Fill in size and count after the elements of the array are written. The size includes the
+    count field and the element constructor. Encode all elements with one constructor, without constructors of
+    their own.
     """
     proved(case, "amqp10/T-ARR-FIT", problem)
 
 
 def array_without_element_constructor(case: Case, problem: Problem) -> None:
-    """An array has no element constructor.
+    """A peer sends an array without an element constructor.
 
-    Why it matters: also an array of no elements says of which type they would be.
+    Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
+    decode the array and may refuse the frame.
     Silent when: the frame was not captured whole.
+    How to mend it: Write the element constructor after size and count in every array, also when the count is
+    zero. Send null instead of an empty array where the field allows it.
     """
     proved(case, "amqp10/T-ARR-CTOR", problem)
 
 
 def composite_that_is_no_list(case: Case, problem: Problem) -> None:
-    """A composite value is encoded as something else than a list.
+    """A peer sends a composite value that is encoded as another type than a list.
 
-    Why it matters: its fields cannot be told.
+    Why it matters: The receiver cannot identify the fields of the composite, because their positions in the
+    list identify them. It may refuse the frame with amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode every composite as its descriptor followed by a list (`0x45`, `0xc0` or `0xd0`)
+    with the fields in the order of the definition. Do not encode a composite as a map or an array.
     """
     proved(case, "amqp10/T-COMP-LIST", problem)
 
 
 def field_of_another_type(case: Case, problem: Problem) -> None:
-    """A field of a composite has a value of another type than its own.
+    """A peer sends a field of a composite with a value of another type than the field declares.
 
-    Why it matters: a receiver can only refuse it, or guess.
+    Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode each field with the type of its definition, for example symbol instead of string,
+    or uint instead of int or ulong. Check the field order, since a missing null shifts all later fields.
     """
     proved(case, "amqp10/T-COMP-TYPE", problem)
 
 
 def composite_with_another_descriptor(case: Case, problem: Problem) -> None:
-    """Where a field is to hold a composite stands a value with a descriptor that is not the composite's.
+    """A peer sends, in a field that has to hold a composite, a value whose descriptor is not a descriptor of
+    that composite.
 
-    Why it matters: the descriptor alone says what the value is.
-    Silent when: the frame was not captured whole. A frame's body with an unknown descriptor is found by
-    F-BODY-PERF, one with the descriptor of another composite by T-COMP-TYPE.
+    Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the
+    field and may refuse the frame with amqp:decode-error.
+    Silent when: the frame was not captured whole. Another rule, F-BODY-PERF, reports a frame body with an
+    unknown descriptor. Another rule, T-COMP-TYPE, reports a value with the descriptor of another composite.
+    How to mend it: Use one of the two descriptors, symbol or ulong, that the definition of the composite
+    lists. Compare the descriptor in the encoder with the specification, for example `0x1d` for error.
     """
     proved(case, "amqp10/T-COMP-DESC", problem)
 
 
 def composite_with_too_many_fields(case: Case, problem: Problem) -> None:
-    """A composite has more elements than its definition has fields.
+    """A peer sends a composite whose list has more elements than the definition of the composite has fields.
 
-    Why it matters: positions say which field is which; nobody knows what these are.
+    Why it matters: The position of an element identifies its field. The receiver does not know the meaning of
+    the extra elements and may refuse the frame.
     Silent when: the frame was not captured whole.
+    How to mend it: Write only the fields of the definition, in its order. Send private data in the properties
+    or annotations of the frame or message, not as additional elements.
     """
     proved(case, "amqp10/T-COMP-EXTRA", problem)
 
 
 def several_values_not_in_an_array(case: Case, problem: Problem) -> None:
-    """Several values of a field stand in a list instead of an array.
+    """A peer sends several values of a field in a list instead of an array.
 
-    Why it matters: a receiver that expects an array refuses the frame.
+    Why it matters: A receiver expects an array in this field. It refuses the frame, so the connection or link
+    is not established.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element
+    type is the type of the field. Encode a single value directly or as an array of one element.
     """
     proved(case, "amqp10/T-COMP-MULT-ARRAY", problem)
 
 
 def mandatory_field_of_several_values_with_none(case: Case, problem: Problem) -> None:
-    """A field that is mandatory, and may hold several values, holds an array of none.
+    """A peer sends an empty array in a field that is mandatory and may hold several values.
 
-    Why it matters: it says no more than a field that is missing: nothing can be chosen from it.
-    Silent when: the frame was not captured whole. If the field is missing altogether: SA-MECH-NONEMPTY, for
-    the mechanisms of a server are the only such field there is.
+    Why it matters: An empty array says no more than a missing field. The other peer has no value to choose
+    from, so SASL authentication cannot continue.
+    Silent when: the frame was not captured whole. Another rule, SA-MECH-NONEMPTY, reports it when the field
+    is missing altogether, because the mechanisms of a server are the only field of this kind.
+    How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration
+    enables at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
     """
     proved(case, "amqp10/T-COMP-MULT-MAND", problem)
 
 
 def serial_number_that_wraps_elsewhere(case: Case, value: int, last: int, certainty: i64) -> None:
-    """A delivery-id wraps, and not at 2^32 to 0.
+    """A sender lets its delivery-id wrap at another point than from 4294967295 (2^32 - 1) to 0.
 
-    Why it matters: ids are compared as serial numbers of 32 bits (RFC 1982); a receiver takes the next ones
-    for old, or waits for those that were left out.
-    Silent when: octets since the session's begin were not captured. Possible when an id is only left out.
-    Possible because: An id is left out, none is used twice; the text can be read as allowing that.
+    Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). A receiver takes
+    the following delivery-ids for old ones, or it waits for the delivery-ids that were left out.
+    Silent when: octets since the session's begin were not captured. The finding is only possible when a
+    delivery-id is only left out.
+    Possible because: The sender leaves a delivery-id out but uses none twice. The text of the specification
+    can be read as allowing that.
+    How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps from 4294967295 to 0. Do not
+    use a signed integer, skip 0, or wrap one value too early.
     """
     case.report(
         "amqp10/T-SERIAL",
@@ -271,211 +359,280 @@ def serial_number_that_wraps_elsewhere(case: Case, value: int, last: int, certai
 
 
 def field_value_that_does_not_provide_its_archetype(case: Case, problem: Problem) -> None:
-    """A field's value is of a type that cannot stand there.
+    """A peer sends a field whose value is of a type that does not provide the archetype that the field
+    requires.
 
-    Why it matters: a source where a target is due, or an outcome that is none.
-    Silent when: the frame was not captured whole. A descriptor that is not the specification's is never
-    accused.
-    Only possible because: These octets can also be read as legal: the text leaves room, or a newer one
-    defines them.
+    Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
+    outcome. It cannot use the field and may refuse the frame.
+    Silent when: the frame was not captured whole. The rule never reports a descriptor that is not the
+    specification's.
+    Only possible because: These octets can also be read as legal: the text of the specification leaves room,
+    or a newer specification defines them.
+    How to mend it: Send in each field only a type that provides the archetype in the field's requires
+    attribute, for example source, target, outcome or delivery-state. Check the field order of the encoded
+    list.
     """
     proved(case, "amqp10/T-COMP-REQUIRES", problem)
 
 
 def fields_map_with_key_that_is_no_symbol(case: Case, problem: Problem) -> None:
-    """A map of fields has a key that is no symbol.
+    """A peer sends a map of type fields with a key that is not a symbol.
 
-    Why it matters: nobody will find the entry.
+    Why it matters: The other peer looks up the entries by symbol. It does not find this entry, or it refuses
+    the frame with amqp:decode-error.
     Silent when: the frame was not captured whole.
+    How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info
+    of an error, as a symbol instead of a string. With a client library, pass these keys as symbols.
     """
     proved(case, "amqp10/T-FIELDS-KEY", problem)
 
 
 def unknown_sender_settle_mode(case: Case, problem: Problem) -> None:
-    """snd-settle-mode is none of unsettled, settled, mixed.
+    """A peer sends an attach whose snd-settle-mode is not unsettled (0), settled (1) or mixed (2).
 
-    Why it matters: when deliveries are settled is not agreed.
+    Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
+    refuse the attach with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Set snd-settle-mode to 0, 1 or 2, encoded as a ubyte, or leave it null for the default
+    mixed.
     """
     proved(case, "amqp10/T-ENUM-SNDMODE", problem)
 
 
 def unknown_receiver_settle_mode(case: Case, problem: Problem) -> None:
-    """rcv-settle-mode is neither first nor second.
+    """A peer sends an rcv-settle-mode that is neither first (0) nor second (1).
 
-    Why it matters: who settles first is not agreed.
+    Why it matters: The peers do not agree which of them settles a delivery first. The other peer may refuse
+    the frame with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as a ubyte, or leave it
+    null.
     """
     proved(case, "amqp10/T-ENUM-RCVMODE", problem)
 
 
 def unknown_terminus_durability(case: Case, problem: Problem) -> None:
-    """The durability of a source or target is none of the three.
+    """A peer sends a source or target whose durable field is not none (0), configuration (1) or
+    unsettled-state (2).
 
-    Why it matters: what survives a restart is not agreed.
+    Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
+    refuse the attach with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Set durable of source and target to 0, 1 or 2, encoded as a uint. Do not send a boolean or
+    a delivery mode in this field.
     """
     proved(case, "amqp10/T-ENUM-DURABILITY", problem)
 
 
 def unknown_terminus_expiry_policy(case: Case, problem: Problem) -> None:
-    """The expiry-policy of a source or target is none of the four.
+    """A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close
+    or never.
 
-    Why it matters: when the terminus goes is not agreed.
+    Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
+    be kept for ever.
     Silent when: the frame was not captured whole.
+    How to mend it: Set expiry-policy to one of the symbols `link-detach`, `session-end`, `connection-close`
+    or `never`, in exactly this spelling, or leave it null for the default session-end.
     """
     proved(case, "amqp10/T-ENUM-EXPIRY", problem)
 
 
 def unknown_sasl_code(case: Case, problem: Problem) -> None:
-    """The code of a SASL outcome is none of the five.
+    """A server sends a sasl-outcome whose code is not one of the five defined codes 0 to 4.
 
-    Why it matters: whether the client is authenticated is open.
+    Why it matters: The client cannot decide whether it is authenticated, and it may close the connection.
     Silent when: the frame was not captured whole.
+    How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte.
+    Map internal error codes of the authentication backend to these values.
     """
     proved(case, "amqp10/T-ENUM-SASLCODE", problem)
 
 
 def open_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """open lacks container-id.
+    """A peer sends an open without container-id.
 
-    Why it matters: links are named within the two containers.
+    Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
+    links. It may close the connection with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Set container-id in every open to a non-null string that identifies the container.
+    Generate one if the application does not supply it.
     """
     proved(case, "amqp10/P-OPEN-MAND", problem)
 
 
 def begin_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """begin lacks next-outgoing-id, incoming-window or outgoing-window.
+    """A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
 
-    Why it matters: without them no transfer can be counted.
+    Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other
+    peer may refuse the session with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
+    Encode the value 0 explicitly; do not replace it by null.
     """
     proved(case, "amqp10/P-BEGIN-MAND", problem)
 
 
 def attach_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """attach lacks name, handle or role.
+    """A peer sends an attach without name, handle or role.
 
-    Why it matters: the link cannot be told from others, or has no direction.
+    Why it matters: The other peer cannot distinguish the link from other links, or it does not know the
+    direction of the link. It may end the session.
     Silent when: the frame was not captured whole.
+    How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
+    explicitly; do not replace them by null.
     """
     proved(case, "amqp10/P-ATTACH-MAND", problem)
 
 
 def flow_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """flow lacks incoming-window, next-outgoing-id or outgoing-window.
+    """A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
 
-    Why it matters: the session's state stays unknown.
+    Why it matters: The other peer does not learn the state of the session. It may keep a wrong window, or end
+    the session with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow
+    that only grants link-credit. Encode the value 0 explicitly.
     """
     proved(case, "amqp10/P-FLOW-MAND", problem)
 
 
 def transfer_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """transfer lacks handle.
+    """A sender sends a transfer without handle.
 
-    Why it matters: it belongs to no link.
+    Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver
+    may end the session with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle
+    0 explicitly; do not replace it by null.
     """
     proved(case, "amqp10/P-TRANSFER-MAND", problem)
 
 
 def disposition_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """disposition lacks role or first.
+    """A peer sends a disposition without role or first.
 
-    Why it matters: it names no deliveries.
+    Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled,
+    and the other peer may end the session.
     Silent when: the frame was not captured whole.
+    How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly;
+    do not replace them by null.
     """
     proved(case, "amqp10/P-DISP-MAND", problem)
 
 
 def detach_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """detach lacks handle.
+    """A peer sends a detach without handle.
 
-    Why it matters: it names no link.
+    Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer
+    ends the session with amqp:invalid-field.
     Silent when: the frame was not captured whole.
+    How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode
+    handle 0 explicitly; do not replace it by null.
     """
     proved(case, "amqp10/P-DETACH-MAND", problem)
 
 
 def error_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """An error lacks condition.
+    """A peer sends an error without condition.
 
-    Why it matters: it says that something failed and not what.
+    Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
+    whether a retry makes sense.
     Silent when: the frame was not captured whole.
+    How to mend it: Set condition in every error to a symbol, for example `amqp:internal-error` if no other
+    condition fits. Send a null error field, not an empty error, when there is no error.
     """
     proved(case, "amqp10/P-ERROR-MAND", problem)
 
 
 def received_state_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A received state lacks section-number or section-offset.
+    """A peer sends a delivery state received without section-number or section-offset.
 
-    Why it matters: a resuming sender does not learn from where to go on.
+    Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. It
+    has to send the whole message again.
     Silent when: the frame was not captured whole.
+    How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
+    value 0 explicitly; do not replace it by null.
     """
     proved(case, "amqp10/P-RECEIVED-MAND", problem)
 
 
 def declared_outcome_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A declared outcome lacks txn-id.
+    """A coordinator sends a declared outcome without txn-id.
 
-    Why it matters: the transaction cannot be used.
+    Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
     Silent when: the frame was not captured whole.
+    How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
+    transaction can be created, answer the declare with rejected and an error.
     """
     proved(case, "amqp10/P-DECLARED-MAND", problem)
 
 
 def discharge_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """discharge lacks txn-id.
+    """A controller sends a discharge without txn-id.
 
-    Why it matters: it ends no transaction.
+    Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor
+    rolled back until the control link closes.
     Silent when: the frame was not captured whole.
+    How to mend it: Set txn-id in every discharge to the binary of the declared outcome, for commit and for
+    rollback. Send the discharge only after the declared outcome has arrived.
     """
     proved(case, "amqp10/P-DISCHARGE-MAND", problem)
 
 
 def transactional_state_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A transactional-state lacks txn-id.
+    """A peer sends a transactional-state without txn-id.
 
-    Why it matters: the work belongs to no transaction.
+    Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
+    peer may refuse the frame.
     Silent when: the frame was not captured whole.
+    How to mend it: Set txn-id in every transactional-state to the binary of the declared outcome. For work
+    outside of transactions send a plain delivery state instead.
     """
     proved(case, "amqp10/P-TXSTATE-MAND", problem)
 
 
 def sasl_init_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A sasl-init lacks mechanism.
+    """A client sends a sasl-init without mechanism.
 
-    Why it matters: the exchange cannot begin.
+    Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and
+    the connection fails.
     Silent when: the frame was not captured whole.
+    How to mend it: Set mechanism in sasl-init to one of the symbols of the server's sasl-mechanisms. Report
+    an error to the application when no offered mechanism is usable, instead of sending null.
     """
     proved(case, "amqp10/P-SASLINIT-MAND", problem)
 
 
 def sasl_challenge_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A sasl-challenge lacks challenge.
+    """A server sends a sasl-challenge without challenge.
 
-    Why it matters: the client cannot answer.
+    Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
     Silent when: the frame was not captured whole.
+    How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces.
+    Encode an empty challenge as a binary of zero octets, not as null.
     """
     proved(case, "amqp10/P-SASLCHAL-MAND", problem)
 
 
 def sasl_response_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A sasl-response lacks response.
+    """A client sends a sasl-response without response.
 
-    Why it matters: the server cannot go on.
+    Why it matters: The server cannot continue the SASL exchange without the response, and the connection
+    fails.
     Silent when: the frame was not captured whole.
+    How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode
+    an empty response as a binary of zero octets, not as null.
     """
     proved(case, "amqp10/P-SASLRESP-MAND", problem)
 
 
 def sasl_outcome_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A sasl-outcome lacks code.
+    """A server sends a sasl-outcome without code.
 
-    Why it matters: the client does not learn whether it is authenticated.
+    Why it matters: The client does not learn whether it is authenticated, and it may close the connection.
     Silent when: the frame was not captured whole.
+    How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly; do not replace
+    it by null or by an empty list.
     """
     proved(case, "amqp10/P-SASLOUT-MAND", problem)
 

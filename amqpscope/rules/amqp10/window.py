@@ -12,44 +12,61 @@ __all__ = ["judge_flow", "judge_transfer"]
 
 
 def transfer_beyond_window(case: Case, session: SessionEnd, certainty: i64) -> None:
-    """A transfer is sent beyond the peer's incoming-window.
+    """A sender sends a transfer beyond the incoming-window of the other peer.
 
-    Why it matters: the receiver may have no room; it ends the session with window-violation.
-    Silent when: the begins were not captured, or octets since. Possible when only the newest of several
-    windows that the sender may have known is exceeded. Told by another name where a mistake explains it: a
-    window counted from the sender's own next-outgoing-id, or further transfers of a delivery not counted.
+    Why it matters: The receiver may have no room for the transfer. It may end the session with
+    amqp:session:window-violation, and all links of the session end with it.
+    Silent when: the begins were not captured, or octets since the begins were not captured. The finding is
+    only possible when the sender exceeds only the newest of several windows that it may have known. Other
+    rules report it when a mistake explains it: S-WIN-FORMULA or S-WIN-FORMULA-INIT when the sender counts a
+    window from its own next-outgoing-id, and S-WIN-DECR when the sender does not count further transfers of a
+    delivery.
+    How to mend it: Count transfers, not messages, against the peer's incoming-window. Stop sending when the
+    window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
+    session.
     """
     _tell(case, "amqp10/S-WIN-IN", session, certainty, "")
 
 
 def window_counted_from_its_own_id(case: Case, session: SessionEnd) -> None:
-    """A sender takes the peer's incoming-window as counted from its own next-outgoing-id.
+    """A sender counts the incoming-window of a flow from its own next-outgoing-id instead of from the
+    next-incoming-id of that flow.
 
-    Why it matters: it counts from the next-incoming-id of the same flow; what was on its way has used some of
-    it.
-    Silent when: the begins were not captured, or octets since, or an older window that the sender may have
-    known is not exceeded.
+    Why it matters: Transfers that were on their way when the flow was sent have already used part of the
+    window. The sender exceeds the window, and the receiver may end the session.
+    Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
+    not exceed an older window that the sender may have known.
+    How to mend it: Compute the remaining window on each flow as next-incoming-id of the flow plus
+    incoming-window of the flow minus the own next-outgoing-id, modulo 2^32. Do not copy incoming-window as it
+    is.
     """
     _tell(case, "amqp10/S-WIN-FORMULA", session, CERTAIN, ", which counts from its next-incoming-id")
 
 
 def window_counted_from_nothing(case: Case, session: SessionEnd) -> None:
-    """A sender takes the window of a flow without next-incoming-id as counted from its own next-outgoing-id.
+    """A sender counts the incoming-window of a flow without next-incoming-id from its own current
+    next-outgoing-id.
 
-    Why it matters: without it the window counts from the sender's first transfer on; what was sent since has
-    used some of it.
-    Silent when: the begins were not captured, or octets since, or an older window that the sender may have
-    known is not exceeded.
+    Why it matters: Without next-incoming-id the window counts from the sender's first transfer-id. Transfers
+    sent since then have used part of it, so the sender exceeds it and the receiver may end the session.
+    Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
+    not exceed an older window that the sender may have known.
+    How to mend it: Use the next-outgoing-id of the own begin in place of next-incoming-id when a flow has
+    none. The remaining window is that id plus incoming-window minus the own next-outgoing-id, modulo 2^32.
     """
     _tell(case, "amqp10/S-WIN-FORMULA-INIT", session, CERTAIN, ", which counts from the first transfer")
 
 
 def further_transfers_not_counted(case: Case, session: SessionEnd) -> None:
-    """A sender exceeds the peer's incoming-window by as many transfers as were not the first of a delivery.
+    """A sender exceeds the other peer's incoming-window by no more than the number of its transfers that were
+    not the first of a delivery.
 
-    Why it matters: each transfer uses one of the window, also one that goes on with a delivery.
-    Silent when: the begins were not captured, or octets since, or an older window that the sender may have
-    known is not exceeded.
+    Why it matters: Every transfer uses one unit of the window, also a transfer that continues a delivery. The
+    receiver may have no room and may end the session with amqp:session:window-violation.
+    Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
+    not exceed an older window that the sender may have known.
+    How to mend it: Decrease the peer's incoming-window and increase next-outgoing-id by one for every
+    transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """
     _tell(case, "amqp10/S-WIN-DECR", session, CERTAIN, "; transfers that go on with a delivery count, too")
 
@@ -71,11 +88,15 @@ def _tell(case: Case, rule: str, session: SessionEnd, certainty: i64, why: str) 
 
 
 def transfer_beyond_its_own_window(case: Case, session: SessionEnd) -> None:
-    """A peer sends more transfers than the outgoing-window that it told last.
+    """A peer sends more transfers than the outgoing-window that it announced last.
 
-    Why it matters: the receiver may plan by it.
-    Silent when: the begin was not captured, or octets since, or it was told of the session before.
-    Only possible because: Whether the window counts down is for the peer to say.
+    Why it matters: The receiver may plan its buffers by the announced outgoing-window and may not be prepared
+    for more transfers.
+    Silent when: the begin was not captured, octets since the begin were not captured, or the rule has already
+    reported the session.
+    Only possible because: Each peer decides by local policy whether its outgoing-window counts down.
+    How to mend it: Announce in begin and flow an outgoing-window that covers the transfers the peer will
+    send, and send a new flow before the window is exceeded.
     """
     session.own_limit = FAR
     session.own_told = True
@@ -113,12 +134,16 @@ def judge_transfer(case: Case, session: SessionEnd) -> None:
 
 
 def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
-    """A peer read a flow and goes on counting transfers from where it was before it.
+    """A peer has read a flow, but still counts transfers from its old next-incoming-id instead of from the
+    flow's next-outgoing-id.
 
-    Why it matters: the flow's next-outgoing-id replaces the count; else the two count differently for ever.
-    Silent when: it may not have read the flow, or octets were not captured.
-    Only possible because: The flow skipped transfers, which is a fault of its own, and who sees that may not
-    follow it.
+    Why it matters: The flow's next-outgoing-id replaces the receiver's count. Without this the two peers
+    count differently for the rest of the session, and the window shrinks or the session stalls.
+    Silent when: the peer may not have read the flow, or octets were not captured.
+    Only possible because: The flow skipped transfer-ids, which is itself a fault of the other peer. A peer
+    that notices the skip may decide not to follow the flow.
+    How to mend it: Set next-incoming-id to the next-outgoing-id of every received flow of the session, and
+    copy the flow's outgoing-window to the remote outgoing-window.
     """
     case.report(
         "amqp10/S-FLOW-SYNC",
