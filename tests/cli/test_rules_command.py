@@ -158,7 +158,10 @@ def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_rule_that_is_never_silent_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "  silent    never." in amqpscope(capsys, "rules", "explain", "D-TAG-LEN").lines
+    assert (
+        "  silent    never, because the frame alone shows the fault."
+        in amqpscope(capsys, "rules", "explain", "D-TAG-LEN").lines
+    )
 
 
 def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> None:

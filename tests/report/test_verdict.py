@@ -192,8 +192,8 @@ def test_why_something_is_only_possible() -> None:
     """A rule that is never certain has a reason of its own, told in words; it is not what a peer had read."""
     finding = found(overrun(1))[0]
     finding.certain = False
-    race = "It is no fault if the client had not yet read what the server sent before"
-    assert why_possible(finding).startswith(race)
+    race = "if the client had not yet read what the server sent before"
+    assert race in why_possible(finding)
     never = set(ending.RULES)
     for rule in checked():
         words = explanation(rule)
@@ -204,16 +204,19 @@ def test_why_something_is_only_possible() -> None:
     for rule in never:
         assert rule in catalogue()
         finding.rule = rule
-        assert not why_possible(finding).startswith(race), rule
+        assert race not in why_possible(finding), rule
 
 
 def test_the_reason_that_a_rule_itself_gives() -> None:
     finding = found(overrun(1))[0]
     finding.certain = False
     for rule, reason in (
-        ("C-CLOSE-READON", "Whose program or host reset it does not show."),
-        ("C-ERR-SCOPE", "Only the names say so."),
-        ("M-RES-TERMMAP", "No capture can prove it."),
+        (
+            "C-CLOSE-READON",
+            "The capture does not show whether the program or the host of the client reset the connection.",
+        ),
+        ("C-ERR-SCOPE", "Only the names of the conditions tie a condition to a frame."),
+        ("M-RES-TERMMAP", "No capture can prove this fault."),
     ):
         finding.rule = f"amqp10/{rule}"
         assert why_possible(finding) == reason

@@ -17,7 +17,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRef
 from amqpscope.why.endings import Ended, Tracing
 from amqpscope.why.endings10 import Following10
-from amqpscope.why.frame_ref import Mark
+from amqpscope.why.frame_ref import Position
 
 ROOT = Path(__file__).parent.parent.parent / "captures"
 
@@ -84,8 +84,8 @@ def test_a_finding_that_another_error_was_for_is_no_cause() -> None:
     finding.reaction, finding.reaction_packet = "detach", 30
     condition = "amqp:link:transfer-limit-exceeded"
     for before, causes in ((None, [finding]), (5, [finding]), (20, [])):
-        answered = None if before is None else Mark(1, 0, 1, before, 0, "detach", 0)
-        mark = Mark(1, 50, 60, 30, 0, "close", 0)
+        answered = None if before is None else Position(1, 0, 1, before, 0, "detach", 0)
+        mark = Position(1, 50, 60, 30, 0, "close", 0)
         following = Following10(connection)
         following.whole.ended = Ended(
             "server", "was closed", mark, condition, None, 0, None, answered, None, None
