@@ -284,4 +284,6 @@ class CausalOrder:
         self.imply_fin(own)
         upto: i64 = own.clamped(own.high)
         if upto > own.next:
-            self.gap(own, upto, other.packet, other.time)
+            # What shows it is an acknowledgement, or an empty segment of its own behind it.
+            shown = other if other.packet > 0 else own
+            self.gap(own, upto, shown.packet, shown.time)

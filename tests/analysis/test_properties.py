@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, SASL_HEADER, frame, sasl_frame
@@ -434,7 +434,15 @@ SEGMENTS = st.tuples(
 )
 
 
+BEHIND_THE_END = [
+    (1, 22, -1, ACK, b"", 0),
+    (1, 0, -1, ACK, b"\x00\x00\x00\x14\x02\x00\x00\x03\x00S\x11\xc0\x07\x04@CR\nR\n", 0),
+]
+"""An empty segment shows that octets were sent which no other packet shows."""
+
+
 @given(st.lists(SEGMENTS, max_size=30), st.booleans())
+@example(BEHIND_THE_END, False)
 @settings(max_examples=150)
 def test_any_segments_are_survived(segments: list[Any], keep: bool) -> None:
     """Numbers, flags and octets at random, on a few ports: frames in order, none twice, and an end."""

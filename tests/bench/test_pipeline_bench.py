@@ -20,6 +20,9 @@ def pipeline_bench(monkeypatch: pytest.MonkeyPatch) -> Any:
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "pipeline_bench", module)  # dataclasses look their module up
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(
+        sys.modules, "bench", raising=False
+    )  # the folder, where another test imported from it
     spec.loader.exec_module(module)
     return module
 
