@@ -163,7 +163,7 @@ class Judge(ABC):
         shown: the error itself shows the fault.
         """
         if not shown:
-            if error.time < finding.since if finding.since < finding.time else error.packet < finding.packet:
+            if error.time < finding.since:
                 return
         if not shown and not self.answers(finding, error):
             finding.other_error = finding.other_error or error.is_error()
