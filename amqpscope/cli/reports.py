@@ -106,7 +106,7 @@ class Reports:
             for form, path in self._named:
                 file = Replacement(path)
                 self._files.append(file)
-                others.append(self._writer(form, file.text))
+                others.append(self._writer(form, file.open()))
         except BaseException:
             self._close(False)
             raise

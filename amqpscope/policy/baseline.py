@@ -126,7 +126,7 @@ def write_baseline(baseline: Baseline) -> None:
     try:
         file = Replacement(baseline.file)
         try:
-            file.text.write(text)
+            file.open().write(text)
         except BaseException:
             file.abandon()
             raise

@@ -23,7 +23,8 @@ class Replacement:
     followed. What is no regular file (a pipe, a device), is one of the program's own standard streams, or
     stands in a folder where no other file can be made, is written in place: what it held is gone at once.
 
-    Raises OutputError with the path for whatever goes wrong; so does writing to `text`.
+    Nothing is created before `open`, so that whoever ends the program at a signal can know the file before
+    it exists. Raises OutputError with the path for whatever goes wrong; so does writing to the opened text.
     """
 
     def __init__(self, path: str) -> None:
@@ -31,14 +32,17 @@ class Replacement:
         self._target = os.path.realpath(path)
         # Where it is written meanwhile; "" in place.
         self._unfinished = ""
+        self._text: TextIO | None = None
+
+    def open(self) -> TextIO:
+        """Create the file that is written meanwhile. Call this once; the text takes what is to be written."""
         before = _status(self._target)
         if before is None or _may_be_replaced(self._target, before):
             folder, name = os.path.split(self._target)
             self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.part")
         raw = self._opened(before)
-        self.text: TextIO = io.TextIOWrapper(
-            io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace"
-        )
+        self._text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
+        return self._text
 
     def _opened(self, before: os.stat_result | None) -> io.RawIOBase:
         if self._unfinished:
@@ -60,7 +64,7 @@ class Replacement:
     def complete(self) -> None:
         """All is written: this is the file from now on."""
         try:
-            self.text.close()
+            self._close()
             if self._unfinished:
                 os.replace(self._unfinished, self._target)
         except OSError as error:
@@ -73,8 +77,12 @@ class Replacement:
     def abandon(self) -> None:
         """It will not be complete: what was there before stays."""
         with contextlib.suppress(OSError, OutputError):
-            self.text.close()
+            self._close()
         self.remove()
+
+    def _close(self) -> None:
+        if self._text is not None:
+            self._text.close()
 
     def remove(self) -> None:
         """Remove what was written so far, and nothing else: the program is about to end."""

@@ -31,8 +31,9 @@ def report(tmp_path: Path) -> Path:
 
 def test_the_old_file_stays_until_the_new_one_is_complete(report: Path) -> None:
     file = Replacement(str(report))
-    file.text.write("new")
-    file.text.flush()
+    text = file.open()
+    text.write("new")
+    text.flush()
     assert report.read_text() == OLD
     file.complete()
     assert report.read_text() == "new"
@@ -42,7 +43,7 @@ def test_the_old_file_stays_until_the_new_one_is_complete(report: Path) -> None:
 
 def test_what_is_abandoned_leaves_nothing(report: Path) -> None:
     file = Replacement(str(report))
-    file.text.write("half of it")
+    file.open().write("half of it")
     file.abandon()
     assert report.read_text() == OLD
     assert os.listdir(report.parent) == [report.name]
@@ -52,7 +53,7 @@ def test_a_link_stays_a_link(report: Path) -> None:
     link = report.with_name("link.json")
     link.symlink_to(report)
     file = Replacement(str(link))
-    file.text.write("new")
+    file.open().write("new")
     file.complete()
     assert link.is_symlink()
     assert report.read_text() == "new"
@@ -65,7 +66,7 @@ def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
     file = Replacement(str(pipe))
-    file.text.write("new")
+    file.open().write("new")
     file.complete()
     reader.join()
     assert read == ["new"]
@@ -77,7 +78,7 @@ def test_a_standard_stream_is_written_in_place(tmp_path: Path) -> None:
     script = (
         "from amqpscope.policy.replacement import Replacement\n"
         "file = Replacement('/dev/stdout')\n"
-        "file.text.write('new')\n"
+        "file.open().write('new')\n"
         "file.complete()\n"
     )
     path = tmp_path / "out"
@@ -90,7 +91,7 @@ def test_a_standard_stream_is_written_in_place(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_is_named_by_the_file() -> None:
     file = Replacement("/dev/full")
     with pytest.raises(OutputError, match=r"^/dev/full: No space left on device$"):
-        file.text.write("x" * 100_000)
+        file.open().write("x" * 100_000)
     file.abandon()
 
 
@@ -108,6 +109,15 @@ def test_a_report_that_does_not_fit_leaves_the_old_one(report: Path) -> None:
     assert (ran.returncode, ran.stderr) == (2, f"amqpscope: {report}: File too large\n")
     assert report.read_text() == OLD
     assert os.listdir(report.parent) == [report.name]
+
+
+def test_nothing_is_created_before_the_file_can_be_removed_at_a_signal(tmp_path: Path) -> None:
+    file = Replacement(str(tmp_path / "report.json"))
+    assert os.listdir(tmp_path) == []
+    file.open()
+    assert len(os.listdir(tmp_path)) == 1
+    file.remove()
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -158,5 +168,5 @@ def test_a_file_that_may_not_be_written_is_not_replaced(report: Path) -> None:
     if os.access(report, os.W_OK):
         pytest.skip("this user may write everything")
     with pytest.raises(OutputError, match="Permission denied"):
-        Replacement(str(report))
+        Replacement(str(report)).open()
     assert report.read_text() == OLD
