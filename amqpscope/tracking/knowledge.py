@@ -60,6 +60,9 @@ NO_SERIAL: Final = -1
 ANY_AMOUNT: Final = 1 << 32
 """More than 32 bits allow: a bound that allows everything for now."""
 
+# Shared by all `Limits` without an entry: nobody appends to it.
+_NO_ENTRIES: Final[list[int]] = []
+
 
 class Knowledge:
     """What one endpoint knew of the other's stream, as of its newest frame."""
@@ -119,10 +122,10 @@ class Limits:
     """
 
     def __init__(self) -> None:
-        self.ends: list[int] = []
-        self.bounds: list[int] = []
-        self.packets: list[int] = []
-        self.early: list[int] = []
+        self.ends: list[int] = _NO_ENTRIES
+        self.bounds: list[int] = _NO_ENTRIES
+        self.packets: list[int] = _NO_ENTRIES
+        self.early: list[int] = _NO_ENTRIES
 
     def set(self, end: i64, bound: i64, packet: i64) -> None:
         """The peer's frame that ends at `end`, and begins in `packet`, sets the bound."""
@@ -135,9 +138,7 @@ class Limits:
             if self.bounds[0] > self.bounds[1]:
                 self.bounds[1] = self.bounds[0]
             self.drop(1)
-        self.ends.append(end)
-        self.bounds.append(bound)
-        self.packets.append(packet)
+        self.append(end, bound, packet)
 
     def set_early(self, end: i64, serial: i64, amount: i64, packet: i64) -> None:
         """As `set`, while it is not known what bounds count from.
@@ -152,10 +153,20 @@ class Limits:
             self.bounds[1] = UNBASED + ANY_AMOUNT
             self.early[1] = NO_SERIAL
             self.drop(1)
-        self.ends.append(end)
-        self.bounds.append(UNBASED + amount)
-        self.packets.append(packet)
+        self.append(end, UNBASED + amount, packet)
+        if self.early is _NO_ENTRIES:
+            self.early = []
         self.early.append(serial)
+
+    def append(self, end: i64, bound: i64, packet: i64) -> None:
+        """One entry more."""
+        if self.ends is _NO_ENTRIES:
+            self.ends = []
+            self.bounds = []
+            self.packets = []
+        self.ends.append(end)
+        self.bounds.append(bound)
+        self.packets.append(packet)
 
     def drop(self, count: i64) -> None:
         """The oldest are out of force."""
@@ -185,7 +196,7 @@ class Limits:
             self.bounds[at] = bound
             largest = max(bound, largest)
             at += 1
-        self.early = []
+        self.early = _NO_ENTRIES
 
     def settle(self, must: i64) -> None:
         """All up to `must` is processed: what the newest of these replaced is out of force."""

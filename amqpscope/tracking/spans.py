@@ -3,18 +3,23 @@
 The numbers are those of the wire, of any size.
 """
 
+from typing import Final
+
 from amqpscope.limits import MAX_SPANS
 from dissectors.wire import i64
 
 __all__ = ["Spans"]
+
+# Shared by all that have no span: nobody appends to it.
+_NO_NUMBERS: Final[list[int]] = []
 
 
 class Spans:
     """Numbers from `firsts[n]` to `lasts[n]`, in the order in which they came."""
 
     def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.lasts: list[int] = []
+        self.firsts: list[int] = _NO_NUMBERS
+        self.lasts: list[int] = _NO_NUMBERS
 
     def add(self, first: int, last: int) -> None:
         """All from `first` to `last`."""
@@ -23,6 +28,9 @@ class Spans:
             if last > self.lasts[size - 1]:
                 self.lasts[size - 1] = last
             return
+        if self.firsts is _NO_NUMBERS:
+            self.firsts = []
+            self.lasts = []
         self.firsts.append(first)
         self.lasts.append(last)
         if size >= MAX_SPANS:

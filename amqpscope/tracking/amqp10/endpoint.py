@@ -247,9 +247,9 @@ class Endpoint(Receiving):
         if link.open is not None:
             link.open_time = record.last_time
         elif delivery.aborted and delivery.number != UNKNOWN and len(session.aborts) < MAX_STATED:
-            session.aborts.add(int(raw(delivery.number)))
+            session.abort_sent(int(raw(delivery.number)))
         if begun and number != UNKNOWN and not delivery.settled:
-            session.unsettled[int(number)] = delivery
+            session.leave_unsettled(delivery)
         elif delivery.settled and delivery.number != UNKNOWN:
             session.unsettled.pop(int(delivery.number), None)
 

@@ -31,10 +31,6 @@ __all__ = ["Delivery", "LinkEnd"]
 
 UNKNOWN: Final = -1
 
-# For all that have none: nobody writes to these.
-NOTHING: Final[dict[bytes, int]] = {}
-NONE: Final[set[bytes]] = set()
-
 
 class Delivery:
     """One delivery, as both ends of its link see it.
@@ -97,6 +93,12 @@ class Delivery:
         delivery.state = load_value(sender_state)
         delivery.receiver_state = load_value(receiver_state)
         return delivery
+
+
+# Shared by all that have none, so that a link without deliveries is small: nobody writes to these.
+NOTHING: Final[dict[bytes, int]] = {}
+NONE: Final[set[bytes]] = set()
+NO_TAGS: Final[dict[bytes, Delivery]] = {}
 
 
 class LinkEnd:
@@ -174,8 +176,8 @@ class LinkEnd:
         # Of its transfers nobody knows which belong to one message: their id or tag changed on the way.
         self.mixed: bool = False
         self.open_time: i64 = 0
-        self.tags: dict[bytes, Delivery] = {}
-        self.resumed: set[bytes] = set()
+        self.tags: dict[bytes, Delivery] = NO_TAGS
+        self.resumed: set[bytes] = NONE
         # Deliveries begun since its attach that it did not resume.
         self.anew: i64 = 0
         # Of deliveries from before it attached again: their octets, if they were complete.
@@ -207,8 +209,8 @@ class LinkEnd:
         self.refusal_told = False
         if self.peer_attaches < self.attaches:
             self.forget_credit()
-        self.tags = {}
-        self.resumed = set()
+        self.tags = NO_TAGS
+        self.resumed = NONE
         self.mixed = False
         self.uncounted = 0
         self.continued = 0
@@ -398,9 +400,13 @@ class LinkEnd:
                 self.anew += 1
             self.count += 1
             if transfer.delivery_tag is not None:
+                if self.tags is NO_TAGS:
+                    self.tags = {}
                 self.tags[transfer.delivery_tag] = delivery
                 again = delivery.resumed or (self.listed and transfer.delivery_tag in self.listed)
                 if again and len(self.resumed) < MAX_STATED:
+                    if self.resumed is NONE:
+                        self.resumed = set()
                     self.resumed.add(transfer.delivery_tag)
         else:
             self.continued += 1

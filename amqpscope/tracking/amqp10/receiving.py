@@ -230,7 +230,7 @@ class Receiving(EndpointState):
                 if transfer.delivery_id is None:
                     session.received_unnumbered += 1
             if transfer.aborted and link.current != UNKNOWN and len(session.aborted) < MAX_STATED:
-                session.aborted[int(link.current)] = int(end)
+                session.abort_received(int(link.current), int(end))
         if link is not None and link.watched:
             session.hold(link, transfer, new)
         if link is not None and not link.receiving:

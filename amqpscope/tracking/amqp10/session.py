@@ -35,6 +35,14 @@ __all__ = ["FAR", "SessionEnd", "among"]
 FAR: Final = 1 << 60
 """A limit that nothing reaches."""
 
+# Shared by all that have none, so that a session without deliveries is small: nobody writes to these.
+NO_ENDS: Final[list[int]] = []
+NO_PLACES: Final[dict[int, int]] = {}
+NO_IDS: Final[set[int]] = set()
+NO_STATES: Final[dict[int, object]] = {}
+NO_DELIVERIES: Final[dict[int, Delivery]] = {}
+NO_LINKS: Final[dict[int, LinkEnd]] = {}
+
 
 def among(numbers: Collection[int], first: i64, last: i64) -> list[int]:
     """Those of `numbers` from `first` to `last`, at the price of the fewer of the two."""
@@ -93,27 +101,27 @@ class SessionEnd:
         # next-outgoing-id went back, which it may follow.
         self.told_incoming: i64 = UNKNOWN
         self.set_back: bool = False
-        self.received_ends: list[int] = []
-        self.received_deliveries: list[int] = []
-        self.received_delivery_ends: list[int] = []
+        self.received_ends: list[int] = NO_ENDS
+        self.received_deliveries: list[int] = NO_ENDS
+        self.received_delivery_ends: list[int] = NO_ENDS
         # Deliveries sent by this end: the last id, and those the peer may still settle.
         self.last_delivery: i64 = UNKNOWN
         # Deliveries without a delivery-id since the last that had one: sent by this end, and received by it.
         self.unnumbered: i64 = 0
         self.received_unnumbered: i64 = 0
-        self.unsettled: dict[int, Delivery] = {}
+        self.unsettled: dict[int, Delivery] = NO_DELIVERIES
         # Those that it has settled itself with a disposition.
         self.settled_sent: Spans = Spans()
         # Of those it has received: which it has settled, and what it has stated of others.
         self.settled: Spans = Spans()
-        self.stated: dict[int, object] = {}
+        self.stated: dict[int, object] = NO_STATES
         # Of links that limit what may be said of them: those that neither end has settled yet.
-        self.held: dict[int, LinkEnd] = {}
+        self.held: dict[int, LinkEnd] = NO_LINKS
         # When (ns) it stated those. What was aborted: of the received where the abort ends, of the sent the
         # raw ids.
-        self.stated_at: dict[int, int] = {}
-        self.aborted: dict[int, int] = {}
-        self.aborts: set[int] = set()
+        self.stated_at: dict[int, int] = NO_PLACES
+        self.aborted: dict[int, int] = NO_PLACES
+        self.aborts: set[int] = NO_IDS
         # Whether a delivery that was resumed is among those it has received.
         self.resuming: bool = False
         # Links by this end's handle and by the peer's, and by name and whether this end sends.
@@ -121,7 +129,7 @@ class SessionEnd:
         self.peer_handles: dict[int, LinkEnd] = {}
         self.links: dict[tuple[str, bool], LinkEnd] = {}
         # Handles of this end's that it has detached and the peer has not; below which none is free.
-        self.freed: dict[int, LinkEnd] = {}
+        self.freed: dict[int, LinkEnd] = NO_LINKS
         self.lowest: i64 = 0
         # It was told that a handle is not the lowest free one.
         self.high_told: bool = False
@@ -176,6 +184,8 @@ class SessionEnd:
     def free(self, handle: int, link: LinkEnd) -> None:
         """This end detaches a link; unless the peer has done so, the handle may still mean it."""
         if link.state == "DETACH_SENT":
+            if self.freed is NO_LINKS:
+                self.freed = {}
             self.freed[handle] = link
             link.freed_handle = handle
         elif handle < self.lowest:
@@ -224,7 +234,7 @@ class SessionEnd:
             # goes back, it is wrong, and this end may not have read it: it was once right to say more.
             following = nearest(flow.next_outgoing_id, self.peer_next_id)
             if following > self.peer_next_id:
-                self.received_ends = []
+                self.received_ends = NO_ENDS
                 self.peer_next_id = following
                 self.sync_end = end
                 self.sync_packet = packet
@@ -235,6 +245,8 @@ class SessionEnd:
     def receive_transfer(self, end: i64) -> None:
         """This end received a transfer frame, which ends at `end` of the peer's stream."""
         self.peer_next_id += 1
+        if self.received_ends is NO_ENDS:
+            self.received_ends = []
         ends = self.received_ends
         ends.append(end)
         if len(ends) > MAX_UNPROVED:
@@ -242,6 +254,9 @@ class SessionEnd:
 
     def receive_delivery(self, delivery_id: i64, end: i64) -> None:
         """The first transfer of a delivery with a new id was received; it ends at `end`."""
+        if self.received_deliveries is NO_ENDS:
+            self.received_deliveries = []
+            self.received_delivery_ends = []
         numbers = self.received_deliveries
         ends = self.received_delivery_ends
         if len(numbers) > 0:
@@ -252,6 +267,24 @@ class SessionEnd:
         if len(numbers) > MAX_UNPROVED:
             del numbers[: MAX_UNPROVED // 2]
             del ends[: MAX_UNPROVED // 2]
+
+    def abort_received(self, number: int, end: int) -> None:
+        """A delivery that this end receives was aborted; the transfer that says so ends at `end`."""
+        if self.aborted is NO_PLACES:
+            self.aborted = {}
+        self.aborted[number] = end
+
+    def abort_sent(self, delivery_id: int) -> None:
+        """This end aborts a delivery with this id, of 32 bits."""
+        if self.aborts is NO_IDS:
+            self.aborts = set()
+        self.aborts.add(delivery_id)
+
+    def leave_unsettled(self, delivery: Delivery) -> None:
+        """This end has sent a delivery that is not settled yet."""
+        if self.unsettled is NO_DELIVERIES:
+            self.unsettled = {}
+        self.unsettled[int(delivery.number)] = delivery
 
     def last_received(self) -> i64:
         """The id of the newest delivery that was received, UNKNOWN if there was none."""
@@ -288,6 +321,8 @@ class SessionEnd:
         elif not link.receiving and len(self.held) < MAX_STATED:
             own = link.attach
             if transfer.rcv_settle_mode != 0 or own is None or own.rcv_settle_mode != 1:
+                if self.held is NO_LINKS:
+                    self.held = {}
                 self.held[number] = link
 
     def let_go(self, link: LinkEnd) -> None:
@@ -327,6 +362,9 @@ class SessionEnd:
                     del stated[number]
                     del self.stated_at[number]
         elif body.state is not None and 0 <= last - first < MAX_STATED:
+            if stated is NO_STATES:
+                stated = self.stated = {}
+                self.stated_at = {}
             number = first
             while number <= last and len(stated) < MAX_STATED:
                 stated[int(number)] = body.state
