@@ -50,7 +50,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 17
+_DUMP_VERSION = 18
 
 _NO_DOUBTS: Final = (-1, -1)
 

@@ -54,7 +54,7 @@ def handle_not_free_for_both(case: Case, session: SessionEnd, handle: int, befor
         f"handle {handle} is given to another link, the detach of the one before is not answered yet",
         POSSIBLE,
         {"handle": handle, "link_state": before.state},
-        [int(before.attach_packet)],
+        [int(before.attachment.packet)],
     )
 
 
@@ -83,8 +83,8 @@ def _remember_attach_in_the_same_role(case: Case, session: SessionEnd, body: Att
         and asked.handle == UNKNOWN
         and asked.attach is None
     ):
-        if asked.misanswered is None:
-            asked.misanswered = FrameRef.of(case.record)
+        if asked.attachment.misanswered is None:
+            asked.attachment.misanswered = FrameRef.of(case.record)
 
 
 def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
@@ -101,7 +101,7 @@ def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
     case.report(
         "amqp10/L-ERR-RESUME-UNSETTLED",
         "the link is attached again without unsettled map, the other side has detached it with an error",
-        case.me.knowledge.certainty(link.peer_detach_end),
+        case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
 
@@ -114,13 +114,19 @@ def _judge_again(case: Case, session: SessionEnd, body: Attach) -> None:
         return
     link = session.links.get((body.name, not body.role))
     if link is not None and link.attach is not None and link.handle == UNKNOWN and link.whole:
-        if link.peer_failed and not link.peer_closed and not link.closed:
+        if link.attachment.peer_failed and not link.attachment.peer_closed and not link.attachment.closed:
             resumed_without_unsettled_map(case, link)
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if theirs is None or theirs.peer_channel != session.channel:
         return
     other = theirs.links.get((body.name, body.role))
-    if other is not None and other.failed and not other.closed and other.handle == UNKNOWN and other.whole:
+    if (
+        other is not None
+        and other.attachment.failed
+        and not other.attachment.closed
+        and other.handle == UNKNOWN
+        and other.whole
+    ):
         offend(
             case,
             "amqp10/L-ERR-PIPELINED",
@@ -155,7 +161,7 @@ def refused_with_a_terminus(case: Case, link: LinkEnd) -> None:
         f"the link is refused, but the attach that answers has a {'source' if link.sender else 'target'}",
         POSSIBLE,
         {"link_state": link.state},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -165,7 +171,7 @@ def judge_detach(case: Case, session: SessionEnd, body: Detach) -> None:
     if body.error is None or not body.closed or body.handle is None or not me.whole:
         return
     link = session.handles.get(body.handle)
-    if link is None or not link.answers or me.frames != link.attach_frame + 1:
+    if link is None or not link.attachment.answers or me.frames != link.attachment.frame + 1:
         return
     if case.record.time - me.last_time < REFUSAL_TIME and not _without_terminus(link):
         case.link = link
@@ -197,21 +203,21 @@ def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
     """
     case.report(
         "amqp10/L-REFUSE-DETACH",
-        f"link-credit is granted, but the attach that answers (packet {link.attach_packet}) has no target: "
-        "a detach is due",
+        f"link-credit is granted, but the attach that answers (packet {link.attachment.packet}) has no "
+        "target: a detach is due",
         POSSIBLE,
         {"link_state": link.state},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
 def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
     """The rules about a flow for a link that is not, or not any more, there."""
-    if link.peer_failed and link.whole:
+    if link.attachment.peer_failed and link.whole:
         input_for_a_failed_link(case, link)
-    if not link.sender and link.answers and body.link_credit and not link.refusal_told:
+    if not link.sender and link.attachment.answers and body.link_credit and not link.attachment.refusal_told:
         if link.whole and _without_terminus(link):
-            link.refusal_told = True
+            link.attachment.refusal_told = True
             credit_on_a_refused_link(case, link)
 
 
@@ -228,7 +234,7 @@ def input_for_a_failed_link(case: Case, link: LinkEnd) -> None:
     case.report(
         "amqp10/L-ERRANT-INPUT",
         f"{case.record.frame.name} is sent for a link that the other side has detached with an error",
-        case.me.knowledge.certainty(link.peer_detach_end),
+        case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
 
@@ -275,7 +281,7 @@ def new_delivery_before_the_map_is_complete(case: Case, link: LinkEnd) -> None:
         "a new delivery is sent, the sender's own attach has incomplete-unsettled",
         CERTAIN,
         {"link_state": link.state},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -284,7 +290,7 @@ def judge_first_transfer(case: Case, link: LinkEnd, resumes: bool, certainty: i6
     theirs = link.peer_attach
     if theirs is not None and link.whole and theirs.target is None:
         if not theirs.unread(_TARGET):
-            transfer_without_target(case, link, POSSIBLE if link.answers else certainty)
+            transfer_without_target(case, link, POSSIBLE if link.attachment.answers else certainty)
     own = link.attach
     if own is not None and own.incomplete_unsettled and not resumes:
         if theirs is None or not theirs.incomplete_unsettled:

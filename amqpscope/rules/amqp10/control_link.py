@@ -307,8 +307,8 @@ def _judge_discharge(case: Case, txn_id: bytes) -> None:
             continue
         session = me.sessions.get(channel)
         link = None if session is None else session.links.get((name, False))
-        if link is not None and link.whole and asked.limit > link.received:
-            discharged_with_credit_left(case, name, asked.limit - link.received)
+        if link is not None and link.whole and asked.limit > link.receipt.count:
+            discharged_with_credit_left(case, name, asked.limit - link.receipt.count)
 
 
 def _judge_declare(case: Case, session: SessionEnd, link: LinkEnd, declare: Declare) -> None:

@@ -28,14 +28,14 @@ def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
     How to mend it: If the receiver's flow has no delivery-count, compute link-credit as the sender's
     initial-delivery-count plus the flow's link-credit minus the sender's current delivery-count.
     """
-    limits = link.limits
-    credit = limits.newest() - link.count
+    limits = link.credit.limits
+    credit = limits.newest() - link.credit.count
     case.report(
         "amqp10/L-CREDIT-NODC",
         f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so its "
-        f"credit counts from {raw(link.initial_count)}; delivery-count is {raw(link.count)}",
+        f"credit counts from {raw(link.initial_count)}; delivery-count is {raw(link.credit.count)}",
         CERTAIN,
-        {"link_credit": int(credit), "delivery_count": int(raw(link.count))},
+        {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
         [int(limits.newest_packet())],
     )
 
@@ -52,9 +52,10 @@ def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
     """
     case.report(
         "amqp10/L-DC-UNIT",
-        f"delivery-count is {value}, the sender's is {raw(link.count)}: transfers are counted, no deliveries",
+        f"delivery-count is {value}, the sender's is {raw(link.credit.count)}: "
+        "transfers are counted, no deliveries",
         CERTAIN,
-        {"delivery_count": int(raw(link.count)), "further_transfers": int(link.continued)},
+        {"delivery_count": int(raw(link.credit.count)), "further_transfers": int(link.credit.continued)},
     )
 
 
@@ -72,9 +73,9 @@ def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
     case.report(
         "amqp10/L-CREDIT-DECR",
         f"delivery-count and link-credit make {raw(total)}, in the sender's flow before they made "
-        f"{raw(link.told_total)}, and the receiver has granted nothing since",
+        f"{raw(link.credit.stated_limit)}, and the receiver has granted nothing since",
         CERTAIN,
-        {"delivery_limit": int(raw(link.told_total))},
+        {"delivery_limit": int(raw(link.credit.stated_limit))},
     )
 
 
@@ -92,31 +93,31 @@ def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: 
     """
     case.report(
         "amqp10/L-CREDIT-FORMULA",
-        f"delivery-count and link-credit make {raw(total)}, the limit is {raw(link.limits.newest())}",
+        f"delivery-count and link-credit make {raw(total)}, the limit is {raw(link.credit.limits.newest())}",
         certainty,
-        {"delivery_limit": int(raw(link.limits.newest()))},
-        [int(link.limits.newest_packet())],
+        {"delivery_limit": int(raw(link.credit.limits.newest()))},
+        [int(link.credit.limits.newest_packet())],
     )
 
 
 def judge_stated_credit(case: Case, link: LinkEnd, body: Flow) -> bool:
     """The credit that a sender's flow tells, beside what it told before and what it was granted."""
-    limits = link.limits
+    limits = link.credit.limits
     if body.link_credit is None or body.delivery_count is None or len(limits) == 0 or not link.whole:
         return False
-    count = nearest(body.delivery_count, link.count)
+    count = nearest(body.delivery_count, link.credit.count)
     total = count + body.link_credit
-    sure = link.uncounted == 0 and link.open is None
-    if body.link_credit == 0 and (not link.credit_read or count >= min(limits.bounds)):
+    sure = link.credit.uncounted == 0 and link.open is None
+    if body.link_credit == 0 and (not link.credit.read or count >= min(limits.bounds)):
         # Credit is zero at first, and where a receiver takes back what was used already it is not below that.
         return False
     if (
         sure
-        and link.told_total != UNKNOWN
+        and link.credit.stated_limit != UNKNOWN
         and len(limits) == 1
-        and link.told_end == limits.ends[0]
-        and total != link.told_total
-        and count == link.count > link.told_count
+        and link.credit.stated_end == limits.ends[0]
+        and total != link.credit.stated_limit
+        and count == link.credit.count > link.credit.stated_count
     ):
         credit_not_counted_down(case, link, total)
         return True
@@ -138,9 +139,9 @@ def available_of_its_own(case: Case, link: LinkEnd, value: int) -> None:
     case.report(
         "amqp10/L-AVAIL-OWNER",
         f"a receiver's flow has available {value}, the sender has told "
-        + (f"{link.available} at most" if link.available >= 0 else "of none"),
+        + (f"{link.receipt.available} at most" if link.receipt.available >= 0 else "of none"),
         CERTAIN,
-        {"available": int(max(link.available, 0))},
+        {"available": int(max(link.receipt.available, 0))},
     )
 
 
@@ -156,14 +157,14 @@ def available_below_zero(case: Case, link: LinkEnd, value: int) -> None:
         "amqp10/L-AVAIL-FLOOR",
         f"a receiver's flow has available {value}: a count below zero",
         CERTAIN,
-        {"available": int(max(link.available, 0))},
+        {"available": int(max(link.receipt.available, 0))},
     )
 
 
 def judge_available(case: Case, link: LinkEnd, body: Flow) -> None:
     """The available messages that a receiver's flow tells."""
     value = body.available
-    if not value or value <= link.available or not link.whole or not case.me.whole:
+    if not value or value <= link.receipt.available or not link.whole or not case.me.whole:
         return
     if value >= _BELOW_ZERO:
         available_below_zero(case, link, value)

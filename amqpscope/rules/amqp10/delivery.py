@@ -380,7 +380,7 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     if delivery is None:
         _judge_first_transfer(case, link, body)
         tag_in_use(case, session, link, body)
-        if body.resume or link.listed is not None:
+        if body.resume or link.resumption.listed is not None:
             resuming.judge_first(case, link, body)
         _judge_delivery_id(case, session, body)
     else:

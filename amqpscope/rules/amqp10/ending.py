@@ -233,12 +233,12 @@ def detach_never_answered(case: Case, link: LinkEnd) -> None:
     endpoint. Copy the closed flag from the received detach instead of sending the default `false`.
     """
     case.link = link
-    if link.half_closed is not None:
-        case.spot = link.half_closed
+    if link.attachment.half_closed is not None:
+        case.spot = link.attachment.half_closed
     case.report(
         "amqp10/L-CLOSE-ANSWER",
         "the peer's closing detach of the link is never answered"
-        if link.half_closed is None
+        if link.attachment.half_closed is None
         else "the peer's closing detach is answered by one that does not close",
         POSSIBLE,
         {"link_state": link.state},
@@ -257,7 +257,7 @@ def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
     way round. Do not copy the role of the received attach into the answer.
     """
     case.link = link
-    case.spot = link.misanswered
+    case.spot = link.attachment.misanswered
     case.report(
         "amqp10/L-ATTACH-ROLE",
         "the attach has the name and the role of the peer's, which is never answered",
@@ -295,11 +295,11 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
     me = case.me
     spot = case.spot
     for link in session.links.values():
-        if link.half_closed is not None and link.whole:
+        if link.attachment.half_closed is not None and link.whole:
             detach_never_answered(case, link)
-        elif link.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
-            waited = me.stalls.free(link.asked, me.last_time)
-            read = link.peer_attach_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
+        elif link.attachment.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
+            waited = me.stalls.free(link.attachment.asked, me.last_time)
+            read = link.attachment.peer_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
             if read and link.attach is None and session.peer_end_end == UNKNOWN:
                 attach_answered_in_the_same_role(case, link)
     case.spot = spot
@@ -324,7 +324,7 @@ def link_never_drained(case: Case, link: LinkEnd) -> None:
         "amqp10/L-DRAIN-ADVANCE",
         "the sender never drains the link",
         POSSIBLE,
-        {"link_credit": int(link.limits.newest() - link.count), "drain": True},
+        {"link_credit": int(link.credit.limits.newest() - link.credit.count), "drain": True},
     )
 
 
@@ -372,22 +372,38 @@ def _judge_answers(case: Case) -> None:
         for link in session.links.values():
             if not link.whole:
                 continue
-            if link.state == "ATTACHED" and 0 <= link.echo_end <= must and link.echo_time <= since:
+            if link.state == "ATTACHED" and 0 <= link.echo.end <= must and link.echo.time <= since:
                 case.link = link
-                echo_never_answered(case, link.echo_packet)
-            if link.asked > since:
+                echo_never_answered(case, link.echo.packet)
+            if link.attachment.asked > since:
                 continue
-            if link.state == "ATTACH_RCVD" and link.handle == UNKNOWN and link.peer_attach_end <= must:
+            if link.state == "ATTACH_RCVD" and link.handle == UNKNOWN and link.attachment.peer_end <= must:
                 attach_never_answered(case, link)
-            elif link.state == "DETACH_RCVD" and link.peer_closed and link.peer_detach_end <= must:
+            elif (
+                link.state == "DETACH_RCVD"
+                and link.attachment.peer_closed
+                and link.attachment.peer_detach_end <= must
+            ):
                 detach_never_answered(case, link)
             elif (
-                link.state == "DETACHED" and link.peer_closed and not link.closed and link.attach is not None
+                link.state == "DETACHED"
+                and link.attachment.peer_closed
+                and not link.attachment.closed
+                and link.attach is not None
             ):
-                if link.half_closed is None and link.peer_detach_end <= must and link.attaches > 0:
+                if (
+                    link.attachment.half_closed is None
+                    and link.attachment.peer_detach_end <= must
+                    and link.attachment.times > 0
+                ):
                     closing_detach_never_told(case, link)
-            elif link.sender and link.drain and link.state == "ATTACHED" and link.drain_end <= must:
-                if link.limits.newest() > link.count:
+            elif (
+                link.sender
+                and link.credit.drain
+                and link.state == "ATTACHED"
+                and link.credit.drain_end <= must
+            ):
+                if link.credit.limits.newest() > link.credit.count:
                     link_never_drained(case, link)
 
 

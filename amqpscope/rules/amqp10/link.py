@@ -86,10 +86,10 @@ def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     if link is not None and link.whole:
         case.report(
             "amqp10/L-HANDLE-INUSE",
-            f"handle {body.handle} is in use since packet {link.attach_packet}",
+            f"handle {body.handle} is in use since packet {link.attachment.packet}",
             CERTAIN,
             {"handle": body.handle},
-            [int(link.attach_packet)],
+            [int(link.attachment.packet)],
         )
 
 
@@ -181,15 +181,15 @@ def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     if body.name is None or body.role is None:
         return
     link = session.links.get((body.name, not body.role))
-    if link is None or link.peer_attaches > link.attaches:
+    if link is None or link.attachment.peer_times > link.attachment.times:
         return
     if link.handle != UNKNOWN and link.handle != body.handle and link.whole:
         case.report(
             "amqp10/L-NAME-UNIQUE",
-            f"the link's name is in use on handle {link.handle} since packet {link.attach_packet}",
+            f"the link's name is in use on handle {link.handle} since packet {link.attachment.packet}",
             POSSIBLE,
             {"handle": int(link.handle)},
-            [int(link.attach_packet)],
+            [int(link.attachment.packet)],
         )
 
 
@@ -221,7 +221,7 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
         attach is not None
         and link.whole
         and link.open is None
-        and link.count == link.initial_count
+        and link.credit.count == link.initial_count
         and not link.coordinator
         and attach.source is None
         and not attach.unread(5)
@@ -242,7 +242,7 @@ def transfer_before_any_credit(case: Case, link: LinkEnd) -> None:
         "amqp10/L-CREDIT-INIT",
         "a delivery is sent before the receiver has granted any credit",
         CERTAIN,
-        {"link_credit": 0, "delivery_count": int(raw(link.count))},
+        {"link_credit": 0, "delivery_count": int(raw(link.credit.count))},
     )
 
 
@@ -263,27 +263,31 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
     link-credit minus your own delivery-count. Count one credit per delivery, and stop starting deliveries at
     zero.
     """
-    limits = link.limits
-    certainty = limits.judge(link.count)
-    if certainty == CERTAIN and link.uncounted > 0 and limits.judge(link.count - link.uncounted) != CERTAIN:
+    limits = link.credit.limits
+    certainty = limits.judge(link.credit.count)
+    if (
+        certainty == CERTAIN
+        and link.credit.uncounted > 0
+        and limits.judge(link.credit.count - link.credit.uncounted) != CERTAIN
+    ):
         certainty = POSSIBLE
-    if certainty == CERTAIN and link.bare_limit > link.count:
+    if certainty == CERTAIN and link.credit.bare_limit > link.credit.count:
         counting.credit_counted_from_nothing(case, link)
     elif certainty != LEGAL:
-        credit = limits.newest() - link.count
+        credit = limits.newest() - link.credit.count
         case.report(
             "amqp10/L-CREDIT",
-            f"a delivery is sent with link-credit {credit}: delivery-count is {raw(link.count)}, "
+            f"a delivery is sent with link-credit {credit}: delivery-count is {raw(link.credit.count)}, "
             f"the receiver's limit {raw(limits.newest())}",
             certainty,
-            {"link_credit": int(credit), "delivery_count": int(raw(link.count))},
+            {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
             [int(limits.newest_packet())],
         )
 
 
 def _judge_credit(case: Case, link: LinkEnd) -> None:
     if link.open is None and link.whole:
-        if len(link.limits) > 0:
+        if len(link.credit.limits) > 0:
             transfer_beyond_credit(case, link)
         elif case.me.whole:
             transfer_before_any_credit(case, link)
@@ -294,9 +298,11 @@ def attach_read(case: Case, link: LinkEnd) -> i64:
 
     Credit comes behind the attach: who uses any lawfully has read that.
     """
-    if link.open is not None or (len(link.limits) > 0 and link.limits.judge(link.count) != CERTAIN):
+    if link.open is not None or (
+        len(link.credit.limits) > 0 and link.credit.limits.judge(link.credit.count) != CERTAIN
+    ):
         return CERTAIN
-    return case.me.knowledge.certainty(link.peer_attach_end)
+    return case.me.knowledge.certainty(link.attachment.peer_end)
 
 
 def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer) -> None:
@@ -346,9 +352,9 @@ def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
 
 def judge_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
     """The link's rules about transfer."""
-    if link.peer_failed and link.whole:
+    if link.attachment.peer_failed and link.whole:
         attachment.input_for_a_failed_link(case, link)
-    if link.open is None and link.count == link.initial_count:
+    if link.open is None and link.credit.count == link.initial_count:
         attachment.judge_first_transfer(case, link, body.resume is True, attach_read(case, link))
     transfer_without_source(case, link)
     _judge_credit(case, link)
@@ -391,16 +397,20 @@ def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: 
     value = body.delivery_count
     if link.sender or value is None or link.peer_attach is None or not link.whole or not case.me.whole:
         return
-    ahead = nearest(value, link.received) - link.received
-    behind = nearest(value, link.received) - link.initial_count
+    ahead = nearest(value, link.receipt.count) - link.receipt.count
+    behind = nearest(value, link.receipt.count) - link.initial_count
     if ahead > 0 or behind < 0:
         # After a re-attach that it may not have read, the receiver counts from the attach before.
-        certainty = case.me.knowledge.certainty(link.peer_attach_end) if link.peer_attaches > 1 else CERTAIN
+        certainty = (
+            case.me.knowledge.certainty(link.attachment.peer_end)
+            if link.attachment.peer_times > 1
+            else CERTAIN
+        )
         case.report(
             "amqp10/L-DC-RECEIVER",
-            f"delivery-count is {value}, the sender's is at most {raw(link.received)}",
+            f"delivery-count is {value}, the sender's is at most {raw(link.receipt.count)}",
             certainty,
-            {"delivery_count": int(raw(link.received))},
+            {"delivery_count": int(raw(link.receipt.count))},
         )
 
 
@@ -423,21 +433,21 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
         if not body.unread(5):
             case.report("amqp10/L-DC-SENDER", "a sender's flow has no delivery-count")
         return
-    count = nearest(value, link.count)
-    most = link.count
-    if link.drain_end != UNKNOWN and link.drain_limit > most:
-        most = link.drain_limit
-    least = link.count - link.uncounted
+    count = nearest(value, link.credit.count)
+    most = link.credit.count
+    if link.credit.drain_end != UNKNOWN and link.credit.drain_limit > most:
+        most = link.credit.drain_limit
+    least = link.credit.count - link.credit.uncounted
     if link.open is not None:
         least -= 1  # whether a delivery counts when it begins or when it is complete nobody says
-    if count > most and count == link.count + link.continued:
+    if count > most and count == link.credit.count + link.credit.continued:
         counting.pieces_counted(case, link, value)
     elif count > most or count < least:
         case.report(
             "amqp10/L-DC-SENDER",
-            f"delivery-count is {value}, the sender's is {raw(link.count)}",
+            f"delivery-count is {value}, the sender's is {raw(link.credit.count)}",
             CERTAIN,
-            {"delivery_count": int(raw(link.count))},
+            {"delivery_count": int(raw(link.credit.count))},
         )
 
 
@@ -455,12 +465,12 @@ def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None
     """
     if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
         return
-    if len(link.limits) == 0 and not case.me.whole:
+    if len(link.credit.limits) == 0 and not case.me.whole:
         return
-    count = nearest(body.delivery_count, link.count)
-    certainty = link.limits.judge(count + body.link_credit - 1)
-    if certainty == CERTAIN and len(link.limits) > 0:
-        if body.link_credit <= link.limits.largest() - link.initial_count:
+    count = nearest(body.delivery_count, link.credit.count)
+    certainty = link.credit.limits.judge(count + body.link_credit - 1)
+    if certainty == CERTAIN and len(link.credit.limits) > 0:
+        if body.link_credit <= link.credit.limits.largest() - link.initial_count:
             certainty = POSSIBLE
     case.report(
         "amqp10/L-CREDIT-OWNER",
@@ -479,7 +489,7 @@ def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
     How to mend it: In a sender's flow, set drain only to the value of the receiver's last flow. Do not use
     drain to signal that no more messages are available.
     """
-    if link.sender and body.drain and link.drain_end == UNKNOWN and link.whole and case.me.whole:
+    if link.sender and body.drain and link.credit.drain_end == UNKNOWN and link.whole and case.me.whole:
         case.report("amqp10/L-DRAIN-OWNER", "a sender's flow has drain, which the receiver has not set")
 
 
@@ -494,17 +504,17 @@ def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool)
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0, both in one flow.
     """
-    if not link.sender or not link.whole or body.delivery_count is None or link.drain_end == UNKNOWN:
+    if not link.sender or not link.whole or body.delivery_count is None or link.credit.drain_end == UNKNOWN:
         return
-    limits = link.limits
+    limits = link.credit.limits
     if len(limits) == 0:
         return
-    count = nearest(body.delivery_count, link.count)
-    evidence: dict[str, object] = {"delivery_count": int(raw(link.count)), "drain": True}
+    count = nearest(body.delivery_count, link.credit.count)
+    evidence: dict[str, object] = {"delivery_count": int(raw(link.credit.count)), "drain": True}
     if body.link_credit:
-        if count > link.count:
+        if count > link.credit.count:
             # An earlier credit used up, and a newer one left: to be told in one flow.
-            newer = limits.newest() > link.drain_limit or int(count) in limits.bounds
+            newer = limits.newest() > link.credit.drain_limit or int(count) in limits.bounds
             case.report(
                 "amqp10/L-DRAIN-STATE",
                 f"delivery-count advances to {body.delivery_count}, but link-credit "
@@ -512,10 +522,10 @@ def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool)
                 POSSIBLE if newer else CERTAIN,
                 evidence,
             )
-    elif body.link_credit == 0 and body.drain and right and limits.ends[0] <= link.drain_end:
+    elif body.link_credit == 0 and body.drain and right and limits.ends[0] <= link.credit.drain_end:
         least = min(limits.bounds)
         if count < least:
-            sure = link.uncounted == 0 and link.open is None
+            sure = link.credit.uncounted == 0 and link.open is None
             case.report(
                 "amqp10/L-DRAIN-STATE",
                 f"link-credit is 0, but delivery-count is {body.delivery_count}: to drain the link it has to "

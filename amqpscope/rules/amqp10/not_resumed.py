@@ -28,7 +28,7 @@ def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
         f"{lacking} deliveries that both attaches list as unsettled are not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -49,7 +49,7 @@ def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
         f"{lacking} deliveries of which the receiver lists an outcome are not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -68,23 +68,23 @@ def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
         f"{lacking} deliveries of which the receiver has no record are not sent again",
         POSSIBLE,
         {"not_sent": lacking},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
 def _judge_leaving(case: Case, link: LinkEnd) -> None:
-    own = link.listed
-    theirs = link.peer_listed
+    own = link.resumption.listed
+    theirs = link.resumption.peer_listed
     if not own or theirs is None or not link.whole or link.state != "ATTACHED":
         return
-    if link.count == link.initial_count and not case.me.knowledge.confirmed(link.peer_attach_end):
+    if link.credit.count == link.initial_count and not case.me.knowledge.confirmed(link.attachment.peer_end):
         return
     both = 0
     decided = 0
     alone = 0
     complete = link.peer_attach is not None and not link.peer_attach.incomplete_unsettled
     for tag, mine in own.items():
-        if tag in link.resumed:
+        if tag in link.resumption.resumed:
             continue
         if tag not in theirs:
             if not is_outcome(mine) and complete:
@@ -98,7 +98,7 @@ def _judge_leaving(case: Case, link: LinkEnd) -> None:
         left_without_resuming(case, link, both)
     if decided:
         left_without_confirming(case, link, decided)
-    if alone and link.anew == 0:
+    if alone and link.credit.anew == 0:
         left_without_sending_again(case, link, alone)
 
 

@@ -419,7 +419,7 @@ def _not_detached(
     """A frame on the session of a peer that has to detach a link."""
     body = case.record.frame.body
     link = session.peer_handles.get(int(pending_error.handle))
-    if link is None or link.peer_attach_end >= pending_error.end:
+    if link is None or link.attachment.peer_end >= pending_error.end:
         return True  # the other side has detached it: what follows answers that
     case.link = link
     if isinstance(body, Detach):

@@ -148,8 +148,8 @@ def judge_detach(case: Case, session: SessionEnd, link: LinkEnd, error: Error) -
     elif condition in (_NOT_IMPLEMENTED, _PRECONDITION_FAILED):
         _judge_receiver(case, session, link, condition)
     theirs = link.peer_attach
-    if condition in _OF_A_FIELD and theirs is not None and link.count == link.initial_count:
-        if link.received == link.initial_count and not link.receiving:
+    if condition in _OF_A_FIELD and theirs is not None and link.credit.count == link.initial_count:
+        if link.receipt.count == link.initial_count and not link.receipt.receiving:
             field = _empty_array(theirs)
             if field:
                 empty_array_refused(case, field, str(condition))

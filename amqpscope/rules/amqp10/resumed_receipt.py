@@ -36,11 +36,11 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     if body.role is not True or body.name is None or body.unsettled is None:
         return
     link = session.links.get((body.name, False))
-    if link is None or not link.orphans or not link.whole:
+    if link is None or not link.resumption.orphans or not link.whole:
         return
     for tag, _ in body.unsettled.pairs:
-        if isinstance(tag, bytes) and tag in link.orphans:
-            listed_again_though_only_here(case, tag, case.me.knowledge.certainty(link.orphans_end))
+        if isinstance(tag, bytes) and tag in link.resumption.orphans:
+            listed_again_though_only_here(case, tag, case.me.knowledge.certainty(link.resumption.orphans_end))
             return
 
 
@@ -97,8 +97,8 @@ def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Non
         link = session.links.get((delivery.link.name, False))
         if link is None or not link.whole:
             return
-        own = link.listed
-        sent = link.peer_listed
+        own = link.resumption.listed
+        sent = link.resumption.peer_listed
         if own is None or not sent or delivery.tag not in sent:
             return
         case.link = link

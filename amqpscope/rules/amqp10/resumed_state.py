@@ -45,7 +45,7 @@ def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certa
         f"the receiver holds {state_name(theirs)}; the delivery is resumed without the outcome at its source",
         certainty,
         {"receiver_state": state_name(theirs)},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -65,7 +65,7 @@ def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: obje
         f"both ends hold {state_name(theirs)}; the delivery is resumed without being settled",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -85,7 +85,7 @@ def outcome_not_restated(case: Case, link: LinkEnd, own: object, theirs: object,
         f"the receiver holds {state_name(theirs)}, the sender {state_name(own)}, which is not restated",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -121,7 +121,7 @@ def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -
         f"the sender lists {state_name(own)} of a delivery, and sends its data again",
         POSSIBLE,
         {"sender_state": state_name(own)},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -140,7 +140,7 @@ def not_aborted_though_decided(case: Case, link: LinkEnd, own: object, certainty
         f"the sender holds {state_name(own)}, the receiver has not all of the delivery, which is not aborted",
         certainty,
         {"sender_state": state_name(own)},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -163,7 +163,7 @@ def not_aborted_with_a_gap(
         f"the receiver is at {told(theirs)}, the sender begins at {told(own)}; the delivery is not aborted",
         certainty,
         {"receiver_position": told(theirs), "sender_position": told(own)},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -183,7 +183,7 @@ def resumed_behind_the_start(case: Case, link: LinkEnd, start: tuple[int, int], 
         f"the receiver lists null, the delivery is resumed at {told(start)}",
         certainty,
         {"position": told(start)},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -214,7 +214,7 @@ def resumed_at_another_position(
             "sender_position": told(own),
             "receiver_position": told(theirs),
         },
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
@@ -285,8 +285,8 @@ def judge_state(
 def judge_completion(case: Case, link: LinkEnd, body: Transfer) -> None:
     """The rules about the last transfer of a resumed delivery."""
     delivery = link.open
-    own = link.listed
-    theirs = link.peer_listed
+    own = link.resumption.listed
+    theirs = link.resumption.peer_listed
     if delivery is not None:
         tag = delivery.tag
         state = delivery.first_state
@@ -295,7 +295,7 @@ def judge_completion(case: Case, link: LinkEnd, body: Transfer) -> None:
         state = body.state
     if tag is None or own is None or theirs is None or not link.whole:
         return
-    if tag not in own or tag not in theirs or (delivery is None and tag in link.resumed):
+    if tag not in own or tag not in theirs or (delivery is None and tag in link.resumption.resumed):
         return
     if is_outcome(own[tag]) or is_outcome(theirs[tag]):
         return
@@ -305,7 +305,7 @@ def judge_completion(case: Case, link: LinkEnd, body: Transfer) -> None:
     octets = frame.payload_size + frame.missing
     if delivery is not None:
         octets += delivery.octets
-    before = link.former.get(tag, 0)
+    before = link.resumption.former.get(tag, 0)
     if octets == 0:
         data_left_out(case, octets, before, attach_read(case, link))
     elif octets < before:

@@ -27,11 +27,11 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
     first transfer of each delivery whose delivery-tag is in both maps.
     """
     tag = body.delivery_tag
-    own = link.listed
-    theirs = link.peer_listed
+    own = link.resumption.listed
+    theirs = link.resumption.peer_listed
     if tag is None or body.resume or not own or not theirs or not link.whole:
         return
-    if tag in link.tags or tag in link.resumed:
+    if tag in link.tags or tag in link.resumption.resumed:
         return
     if tag in own and tag in theirs:
         case.report(
@@ -39,7 +39,7 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
             "a delivery that both attaches list as unsettled is sent without resume",
             attach_read(case, link),
             {"unsettled": len(own)},
-            [int(link.attach_packet)],
+            [int(link.attachment.packet)],
         )
 
 
@@ -59,13 +59,13 @@ def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -
         return
     if attach.unread(7):
         return
-    if not link.listed or tag not in link.listed:
+    if not link.resumption.listed or tag not in link.resumption.listed:
         case.report(
             "amqp10/D-RESUME-LOCAL",
             "a delivery is resumed that the sender's attach does not list as unsettled",
             CERTAIN,
-            {"unsettled": 0 if not link.listed else len(link.listed)},
-            [int(link.attach_packet)],
+            {"unsettled": 0 if not link.resumption.listed else len(link.resumption.listed)},
+            [int(link.attachment.packet)],
         )
 
 
@@ -114,14 +114,14 @@ def resumed_though_the_receiver_has_no_record(case: Case, link: LinkEnd, certain
         "a delivery is resumed of which the receiver's attach says that it has no record",
         certainty,
         {"resume": True},
-        [int(link.attach_packet)],
+        [int(link.attachment.packet)],
     )
 
 
 def judge_first(case: Case, link: LinkEnd, body: Transfer) -> None:
     """The rules about the first transfer of a delivery on a link that was attached with an unsettled map."""
-    own = link.listed
-    theirs = link.peer_listed
+    own = link.resumption.listed
+    theirs = link.resumption.peer_listed
     tag = body.delivery_tag
     if not body.resume:
         resumed_without_resume(case, link, body)
@@ -130,7 +130,7 @@ def judge_first(case: Case, link: LinkEnd, body: Transfer) -> None:
     resumed_without_being_unsettled(case, link, body)
     if case.found > found or tag is None or own is None or theirs is None or not link.whole:
         return
-    if tag in link.resumed or tag not in own:
+    if tag in link.resumption.resumed or tag not in own:
         return
     certainty = attach_read(case, link)
     if tag not in theirs:

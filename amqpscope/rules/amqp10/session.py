@@ -408,10 +408,10 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
         if link is not None and link.handle != UNKNOWN and link.peer_handle != UNKNOWN:
             case.report(
                 "amqp10/S-LINK-ONE",
-                f"the link is attached on channel {other.channel} since packet {link.attach_packet}",
+                f"the link is attached on channel {other.channel} since packet {link.attachment.packet}",
                 POSSIBLE,
                 {"link_state": link.state},
-                [int(link.attach_packet)],
+                [int(link.attachment.packet)],
             )
             offend(case, "amqp10/L-STEAL", DETACH, "amqp:link:stolen", other.channel, link.handle)
             return

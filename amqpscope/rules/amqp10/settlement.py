@@ -245,8 +245,8 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
             return
         if isinstance(said, Composite) and not _offers(link.peer_attach, said):
             # Who speaks of a delivery has read it, and the attach before it; but not one behind it.
-            again = link.peer_attaches > 1
-            certainty = case.me.knowledge.certainty(link.peer_attach_end) if again else CERTAIN
+            again = link.attachment.peer_times > 1
+            certainty = case.me.knowledge.certainty(link.attachment.peer_end) if again else CERTAIN
             outcome_not_offered(case, number, said.definition().name, certainty)
             return
     case.link = None

@@ -331,9 +331,14 @@ def judge_kept(case: Case, session: SessionEnd, body: Attach) -> None:
     link = session.links.get((body.name, not body.role))
     if link is None or link.attach is None or link.peer_attach is None or not link.whole:
         return
-    if link.closed or link.half_closed is not None or link.failed or link.peer_failed:
+    if (
+        link.attachment.closed
+        or link.attachment.half_closed is not None
+        or link.attachment.failed
+        or link.attachment.peer_failed
+    ):
         return
-    if link.handle != UNKNOWN or link.peer_attaches <= link.attaches:
+    if link.handle != UNKNOWN or link.attachment.peer_times <= link.attachment.times:
         return
     what = "target" if body.role else "source"
     now, before, asked = body.source, link.attach.source, link.peer_attach.source

@@ -199,7 +199,7 @@ class Endpoint(Receiving):
             session.links[key] = link
         session.let_go(link)
         link.send_attach(attach, record.packet)
-        link.attach_frame = self.frames - 1
+        link.attachment.frame = self.frames - 1
         if sender:
             self.open_account(attach, record)
         if attach.handle is not None:
@@ -320,10 +320,10 @@ class Endpoint(Receiving):
                 if body.handle is not None:
                     link = session.handles.get(body.handle)
                     if link is not None and link.open is None and link.whole:
-                        knowledge.prove(link.limits.proved_by(link.count))
-                        link.limits.settle(knowledge.must)
-                        if not link.credit_read and link.may_use(1):
-                            link.credit_read = True
+                        knowledge.prove(link.credit.limits.proved_by(link.credit.count))
+                        link.credit.limits.settle(knowledge.must)
+                        if not link.credit.read and link.credit.may_use(1):
+                            link.credit.read = True
                             session.begin_read = True
                 session.limits.settle(knowledge.must)
         elif isinstance(body, Flow):
@@ -334,7 +334,7 @@ class Endpoint(Receiving):
                 if body.drain and body.handle is not None and session.whole:
                     link = session.handles.get(body.handle)
                     if link is not None and link.is_drained_by(body):
-                        link.credit_read = True
+                        link.credit.read = True
                         session.begin_read = True
         elif isinstance(body, Disposition):
             session = self.session_on(record.frame.channel)
@@ -369,7 +369,7 @@ class Endpoint(Receiving):
             account = self.accounts.get(link.name) if link.sender else None
             if account is None or link.attach is None:
                 continue
-            if link.closed or link.peer_closed:
+            if link.attachment.closed or link.attachment.peer_closed:
                 account.closed = True
             elif link.tags:
                 account.left = tuple(tag for tag, _ in zip(link.tags, range(MAX_LEFT), strict=False))

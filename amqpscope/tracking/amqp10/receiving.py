@@ -6,6 +6,7 @@ Of what is on its way (`deliver`) it gets each frame once it can have arrived (`
 
 from amqpscope.limits import MAX_STATED, MAX_UNANSWERED
 from amqpscope.model.records import SERVER, FrameRecord
+from amqpscope.tracking.amqp10.echo import NO_ECHO, Echo
 from amqpscope.tracking.amqp10.endpoint_state import NO_CHANNEL, EndpointState, doubt
 from amqpscope.tracking.amqp10.legibility import NOTHING, name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
@@ -91,8 +92,8 @@ class Receiving(EndpointState):
                 if body.handle is not None:
                     link = session.peer_handles.get(body.handle)
                     if link is not None:
-                        if body.drain and not link.drain:
-                            link.asked = arrival.time
+                        if body.drain and not link.credit.drain:
+                            link.attachment.asked = arrival.time
                         link.receive_flow(body, end, arrival.packet)
         elif isinstance(body, Attach):
             session = self.peer_session_on(arrival.channel)
@@ -105,7 +106,7 @@ class Receiving(EndpointState):
                 if link is not None:
                     link.receive_detach(body, end)
                     self.leave_link(session, link.name)
-                    link.asked = arrival.time
+                    link.attachment.asked = arrival.time
                     link.peer_handle = UNKNOWN
                     if session.freed:
                         session.free_for_both(link)
@@ -205,7 +206,7 @@ class Receiving(EndpointState):
                 in_use.whole = False
                 link.whole = False
         link.receive_attach(attach, end)
-        link.asked = time
+        link.attachment.asked = time
         if attach.handle is not None:
             link.peer_handle = attach.handle
             session.peer_handles[attach.handle] = link
@@ -215,32 +216,38 @@ class Receiving(EndpointState):
         link = session.peer_handles.get(transfer.handle)
         # An id that goes back is wrong, and none that a delivery could be spoken of by.
         new = transfer.delivery_id is not None and session.received(transfer.delivery_id) == UNKNOWN
-        if new and link is not None:
-            if link.receiving:
-                # The last was not finished: it is over, or the two interleave. Of this one may be spoken.
-                link.receiving = False
-                link.whole = False
-        if new and transfer.delivery_id is not None:
-            session.receive_delivery(transfer.delivery_id, end)
-        if link is not None:
-            if new:
-                link.current = session.last_received()
-            elif not link.receiving:
-                link.current = UNKNOWN
-                if transfer.delivery_id is None:
-                    session.received_unnumbered += 1
-            if transfer.aborted and link.current != UNKNOWN and len(session.aborted) < MAX_STATED:
-                session.abort_received(int(link.current), int(end))
-        if link is not None and link.watched:
-            session.hold(link, transfer, new)
-        if link is not None and not link.receiving:
-            link.received += 1
-        if link is not None:
-            link.receiving = transfer.more is True and transfer.aborted is not True
-            if link.orphans and transfer.delivery_tag is not None:
-                link.orphans.discard(transfer.delivery_tag)
+        if link is None:
+            if new and transfer.delivery_id is not None:
+                session.receive_delivery(transfer.delivery_id, end)
+        else:
+            self.receive_on_link(session, link, transfer, new, end)
         if transfer.resume:
             session.resuming = True
+
+    def receive_on_link(
+        self, session: SessionEnd, link: LinkEnd, transfer: Transfer, new: bool, end: i64
+    ) -> None:
+        receipt = link.received()
+        if new and receipt.receiving:
+            # The last was not finished: it is over, or the two interleave. Of this one may be spoken.
+            receipt.receiving = False
+            link.whole = False
+        if new and transfer.delivery_id is not None:
+            session.receive_delivery(transfer.delivery_id, end)
+            receipt.current = session.last_received()
+        elif not receipt.receiving:
+            receipt.current = UNKNOWN
+            if transfer.delivery_id is None:
+                session.received_unnumbered += 1
+        if transfer.aborted and receipt.current != UNKNOWN and len(session.aborted) < MAX_STATED:
+            session.abort_received(int(receipt.current), int(end))
+        if receipt.watched:
+            session.hold(link, transfer, new)
+        if not receipt.receiving:
+            receipt.count += 1
+        receipt.receiving = transfer.more is True and transfer.aborted is not True
+        if link.resumption.orphans and transfer.delivery_tag is not None:
+            link.resumption.orphans.discard(transfer.delivery_tag)
 
     def receive_disposition(self, session: SessionEnd, body: Disposition, end: i64) -> None:
         if body.role is False and body.settled and session.held:
@@ -326,7 +333,5 @@ def _ask_echo(session: SessionEnd, flow: Flow, arrival: Arrival) -> None:
             session.echo_packet = arrival.packet
         return
     link = session.peer_handles.get(flow.handle)
-    if link is not None and link.echo_end == UNKNOWN:
-        link.echo_end = arrival.end
-        link.echo_time = arrival.time
-        link.echo_packet = arrival.packet
+    if link is not None and link.echo is NO_ECHO:
+        link.echo = Echo(arrival.end, arrival.time, arrival.packet)

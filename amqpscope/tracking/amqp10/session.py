@@ -187,13 +187,13 @@ class SessionEnd:
             if self.freed is NO_LINKS:
                 self.freed = {}
             self.freed[handle] = link
-            link.freed_handle = handle
+            link.attachment.freed_handle = handle
         elif handle < self.lowest:
             self.lowest = handle
 
     def free_for_both(self, link: LinkEnd) -> None:
         """The peer detaches a link, too."""
-        handle = int(link.freed_handle)
+        handle = int(link.attachment.freed_handle)
         if self.freed.get(handle) is link:
             del self.freed[handle]
             if handle < self.lowest:
@@ -309,16 +309,16 @@ class SessionEnd:
 
         One that is resumed is not: its outcome may have been settled long since, all but in word.
         """
-        if not link.receiving:
-            link.holding = UNKNOWN
+        if not link.receipt.receiving:
+            link.receipt.holding = UNKNOWN
             if new and not transfer.resume:
-                link.holding = self.last_received()
-        number = int(link.holding)
+                link.receipt.holding = self.last_received()
+        number = int(link.receipt.holding)
         if number == UNKNOWN:
             return
         if transfer.settled or transfer.aborted:
             self.held.pop(number, None)
-        elif not link.receiving and len(self.held) < MAX_STATED:
+        elif not link.receipt.receiving and len(self.held) < MAX_STATED:
             own = link.attach
             if transfer.rcv_settle_mode != 0 or own is None or own.rcv_settle_mode != 1:
                 if self.held is NO_LINKS:

@@ -397,7 +397,7 @@ def _portray_link(snapshot: LinkSnapshot, link: LinkEnd, on: OnLink | None) -> N
     state = link.state
     theirs = link.peer_attach
     flow: Flow | None = None
-    drain = link.drain
+    drain = link.credit.drain
     # Credit belongs to one attachment: the peer's attach that answers the last of this end ends the older.
     forgotten = False
     whole = link.whole
@@ -406,7 +406,7 @@ def _portray_link(snapshot: LinkSnapshot, link: LinkEnd, on: OnLink | None) -> N
             state = advance(LINK, LINK_REPAIR, state, step)
         if on.attach is not None:
             theirs = on.attach
-        due = link.attaches - link.peer_attaches
+        due = link.attachment.times - link.attachment.peer_times
         forgotten = 1 <= due <= on.attaches
         if on.attaches > 0 and not on.attaches == due == 1:
             whole = False
@@ -426,29 +426,29 @@ def _portray_link(snapshot: LinkSnapshot, link: LinkEnd, on: OnLink | None) -> N
         snapshot.receiver_state = state
         return
     snapshot.sender_state = state
-    snapshot.delivery_count = raw(link.count)
-    snapshot.available = link.offered
-    snapshot.deliveries = link.anew
+    snapshot.delivery_count = raw(link.credit.count)
+    snapshot.available = link.credit.offered
+    snapshot.deliveries = link.credit.anew
     snapshot.unfinished = link.open is not None
     snapshot.drain = drain
     bound: i64 = UNKNOWN
     if flow is not None and flow.link_credit is not None:
         bound = link.initial_count
         if flow.delivery_count is not None:
-            bound = nearest(flow.delivery_count, link.count)
-        ahead = bound > link.count
+            bound = nearest(flow.delivery_count, link.credit.count)
+        ahead = bound > link.credit.count
         bound += flow.link_credit
-        if ahead and len(link.limits) > 0 and not forgotten:
+        if ahead and len(link.credit.limits) > 0 and not forgotten:
             # A wrong flow need not be obeyed.
-            bound = max(bound, link.limits.largest())
-    elif len(link.limits) > 0 and not forgotten:
-        bound = link.limits.newest()
+            bound = max(bound, link.credit.limits.largest())
+    elif len(link.credit.limits) > 0 and not forgotten:
+        bound = link.credit.limits.newest()
         if bound < UNBASED // 2:
             bound += link.initial_count - UNBASED
     elif whole:
-        bound = link.count
+        bound = link.credit.count
     if bound != UNKNOWN:
-        snapshot.credit = max(bound - link.count, 0)
+        snapshot.credit = max(bound - link.credit.count, 0)
 
 
 def _address(first: Attach | None, second: Attach | None, source: bool) -> str:

@@ -458,7 +458,7 @@ class Ledger:
                     del asked.transactions[0]
                     del asked.ends[0]
         if asked is not None and body.link_credit is not None:
-            base: i64 = link.received
+            base: i64 = link.receipt.count
             if body.delivery_count is not None:
                 base = nearest(body.delivery_count, base)
             asked.limit = base + body.link_credit
