@@ -37,6 +37,7 @@ from amqpscope.model.note import ConnectionNotes, Note
 from amqpscope.model.records import Connection, Counter, FrameRecord, endpoint
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.rules.judge import Judge
 from amqpscope.rules.judges import load_judge, new_judge
 from amqpscope.tracking.correlation_budget import CorrelationBudget
@@ -56,7 +57,7 @@ _NO_DOUBTS: Final = (-1, -1)
 
 
 class ConnectionAnalysis(FrameSink):
-    """One TCP connection. Feed it with `segment`, end it with `finish`, take the records from `out`.
+    """One TCP connection. Feed it by `tcp.segment`, end it with `finish`, take the records from `out`.
 
     out: where frame records are appended; may be shared by all connections of a capture. None: only findings
     are wanted, and a record is gone when it was judged.
@@ -115,22 +116,6 @@ class ConnectionAnalysis(FrameSink):
         self.first_entry: PlainStream = self.first
         self.second_entry: PlainStream = self.second
 
-    def segment(
-        self,
-        direction: i64,
-        time: i64,
-        packet: i64,
-        seq: i64,
-        ack: i64,
-        flags: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        cut: i64,
-    ) -> None:
-        """One segment in capture order; see `TcpConnection.segment`."""
-        self.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
-
     def finish(self, reason: str) -> None:
         """No more segments will come: `capture` (it ended), `evicted`, `reused` (its ports were)."""
         self.tcp.finish()
@@ -180,15 +165,7 @@ class ConnectionAnalysis(FrameSink):
     # From reassembly
 
     def data(
-        self,
-        direction: i64,
-        offset: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        packet: i64,
-        time: i64,
-        ack: i64,
+        self, direction: i64, offset: i64, buf: bytes, start: i64, end: i64, provenance: Provenance
     ) -> None:
         if self.ignored:
             return
@@ -196,7 +173,7 @@ class ConnectionAnalysis(FrameSink):
         if offset == 0 and may_begin(buf, start, end) and self.may_be_proxied(direction):
             entry = ProxyLayer(entry)
             self.enter(direction, entry)
-        entry.data(offset, buf, start, end, packet, time, ack)
+        entry.data(offset, buf, start, end, provenance)
 
     def gap(self, direction: i64, offset: i64, size: i64, packet: i64, time: i64) -> None:
         if self.ignored:
@@ -298,20 +275,11 @@ class ConnectionAnalysis(FrameSink):
 
     # From the sides
 
-    def frame(
-        self,
-        direction: i64,
-        frame: Frame,
-        packet: i64,
-        time: i64,
-        last_packet: i64,
-        last_time: i64,
-        acknowledged: i64,
-    ) -> None:
+    def frame(self, direction: i64, frame: Frame, first: Provenance, last: Provenance) -> None:
         connection = self.connection
         connection.frames += 1
         if connection.frames == 1:
-            connection.began = time
+            connection.began = first.time
         if frame.kind == "skipped" and frame.name == "tls":
             connection.encrypted = True
         counter = self.counter
@@ -320,9 +288,9 @@ class ConnectionAnalysis(FrameSink):
             return
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
-        if 0 < acknowledged <= other.detection.origin:
-            acknowledged = 0
-        record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+        record = FrameRecord(connection, direction, first, last, frame)
+        if 0 < record.acknowledged <= other.detection.origin:
+            record.acknowledged = 0
         assembler = own.assembler
         if assembler is not None:
             record.message = assembler.take(frame)

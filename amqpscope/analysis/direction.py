@@ -17,6 +17,7 @@ from amqpscope.analysis.detection import Detection
 from amqpscope.analysis.layer import PlainStream
 from amqpscope.analysis.provenance import OctetProvenance
 from amqpscope.reassembly.direction import Direction
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stream import StreamSink
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNKNOWN
 from dissectors.foreign import ForeignDecoder
@@ -33,21 +34,8 @@ class FrameSink(StreamSink, ABC):
     """What has both sides of a connection: their streams come to it, and their frames."""
 
     @abstractmethod
-    def frame(
-        self,
-        direction: i64,
-        frame: Frame,
-        packet: i64,
-        time: i64,
-        last_packet: i64,
-        last_time: i64,
-        acknowledged: i64,
-    ) -> None:
-        """A side's next frame.
-
-        packet, time (ns): of its first octet; last_packet, last_time: of its last. acknowledged: octets of
-        the other stream that the packet of its first octet acknowledged, -1 unknown.
-        """
+    def frame(self, direction: i64, frame: Frame, first: Provenance, last: Provenance) -> None:
+        """A side's next frame. first, last: where its first and its last octet come from."""
 
     @abstractmethod
     def spoken(self) -> str:
@@ -97,12 +85,10 @@ class DirectionAnalysis(PlainStream):
 
     # From reassembly
 
-    def data(
-        self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
-    ) -> None:
+    def data(self, offset: i64, buf: bytes, start: i64, end: i64, provenance: Provenance) -> None:
         decoder = self.decoder
         if decoder is None:
-            self.undecided(offset, buf, start, end, 0, packet, time, acknowledged)
+            self.undecided(offset, buf, start, end, 0, provenance)
             return
         evidence = self.evidence
         if decoder.offset == offset:
@@ -114,11 +100,11 @@ class DirectionAnalysis(PlainStream):
             if frames:
                 decoder.frames = []
                 for frame in frames:
-                    self.sink.frame(self.direction, frame, packet, time, packet, time, acknowledged)
+                    self.sink.frame(self.direction, frame, provenance, provenance)
             if decoder.offset < offset + (end - start):
-                evidence.add(offset, packet, time, acknowledged)
+                evidence.add(offset, provenance)
             return
-        evidence.add(offset, packet, time, acknowledged)
+        evidence.add(offset, provenance)
         decoder.feed(buf, start, end)
         self.collect(decoder)
 
@@ -131,10 +117,11 @@ class DirectionAnalysis(PlainStream):
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         decoder = self.decoder
+        provenance = Provenance(packet, time, -1)
         if decoder is None:
-            self.undecided(offset, b"", 0, 0, size, packet, time, -1)
+            self.undecided(offset, b"", 0, 0, size, provenance)
             return
-        self.evidence.add(offset, packet, time, -1)
+        self.evidence.add(offset, provenance)
         decoder.gap(size)
         self.collect(decoder)
 
@@ -167,17 +154,9 @@ class DirectionAnalysis(PlainStream):
         """Give these out, with the evidence of each frame's octets."""
         evidence = self.evidence
         for frame in frames:
-            first = evidence.find(frame.offset)
-            last = evidence.find(frame.offset + frame.size - 1)
-            self.sink.frame(
-                self.direction,
-                frame,
-                evidence.packets[first],
-                evidence.times[first],
-                evidence.packets[last],
-                evidence.times[last],
-                evidence.acknowledged[first],
-            )
+            first = evidence.at(frame.offset)
+            last = evidence.at(frame.offset + frame.size - 1)
+            self.sink.frame(self.direction, frame, first, last)
 
     def thin(self, decoder: StreamDecoder) -> None:
         """Keep of the octets that can only be the middle of a frame no evidence."""
@@ -202,15 +181,7 @@ class DirectionAnalysis(PlainStream):
     # While the protocol is not known
 
     def undecided(
-        self,
-        offset: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        missing: i64,
-        packet: i64,
-        time: i64,
-        acknowledged: i64,
+        self, offset: i64, buf: bytes, start: i64, end: i64, missing: i64, provenance: Provenance
     ) -> None:
         """The octets buf[start:end], or so many missing ones, of a direction that is not decoded (yet)."""
         detection = self.detection
@@ -224,11 +195,11 @@ class DirectionAnalysis(PlainStream):
             elif spoken:
                 self.decode(spoken)
                 if missing > 0:
-                    self.gap(offset, missing, packet, time)
+                    self.gap(offset, missing, provenance.packet, provenance.time)
                 else:
-                    self.data(offset, buf, start, end, packet, time, acknowledged)
+                    self.data(offset, buf, start, end, provenance)
                 return
-        self.evidence.add(offset, packet, time, acknowledged)
+        self.evidence.add(offset, provenance)
         stopped_looking = detection.resting
         if missing > 0:
             detection.lose(missing)

@@ -1,5 +1,6 @@
 """What takes one direction of a connection: the analysis itself, or a layer in front of it."""
 
+from amqpscope.reassembly.provenance import Provenance
 from dissectors.proxy import ProxyHeader
 from dissectors.wire import i64
 
@@ -9,14 +10,8 @@ __all__ = ["PlainStream"]
 class PlainStream:
     """Takes the octets of one direction in order, what is missing among them, and their end."""
 
-    def data(
-        self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
-    ) -> None:
-        """The octets buf[start:end] at stream offset `offset`.
-
-        packet, time (ns): what carried them first. acknowledged: octets of the other direction that
-        this packet acknowledged, -1 unknown.
-        """
+    def data(self, offset: i64, buf: bytes, start: i64, end: i64, provenance: Provenance) -> None:
+        """The octets buf[start:end] at stream offset `offset`. `buf` is only lent."""
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """`size` octets at `offset` were not captured; `packet` made it known."""

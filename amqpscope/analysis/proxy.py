@@ -11,6 +11,7 @@ Offsets stay those of the TCP stream: acknowledgements count in them.
 from typing import Any, Final
 
 from amqpscope.analysis.layer import PlainStream
+from amqpscope.reassembly.provenance import Provenance
 from dissectors.proxy import MORE, NONE, proxy_header, proxy_size
 from dissectors.wire import i64
 
@@ -23,15 +24,11 @@ _READ: Final = 256
 class _Piece:
     """Octets of the direction that wait, or how many are missing."""
 
-    def __init__(
-        self, offset: i64, octets: bytes, missing: i64, packet: i64, time: i64, acknowledged: i64
-    ) -> None:
+    def __init__(self, offset: i64, octets: bytes, missing: i64, provenance: Provenance) -> None:
         self.offset: i64 = offset
         self.octets: bytes = octets
         self.missing: i64 = missing
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.acknowledged: i64 = acknowledged
+        self.provenance: Provenance = provenance
 
 
 class ProxyLayer(PlainStream):
@@ -46,19 +43,17 @@ class ProxyLayer(PlainStream):
         self.packet: i64 = 0
         self.time: i64 = 0
 
-    def data(
-        self, offset: i64, buf: bytes, start: i64, end: i64, packet: i64, time: i64, acknowledged: i64
-    ) -> None:
+    def data(self, offset: i64, buf: bytes, start: i64, end: i64, provenance: Provenance) -> None:
         if self.size == NONE:
-            self.inner.data(offset, buf, start, end, packet, time, acknowledged)
+            self.inner.data(offset, buf, start, end, provenance)
             return
         if offset == 0:
-            self.packet = packet
-            self.time = time
+            self.packet = provenance.packet
+            self.time = provenance.time
         if len(self.front) == offset and len(self.front) < _READ:
             self.front += buf[start : min(end, start + _READ - len(self.front))]
         if self.size == MORE:
-            self.pieces.append(_Piece(offset, buf[start:end], 0, packet, time, acknowledged))
+            self.pieces.append(_Piece(offset, buf[start:end], 0, provenance))
             self.size = proxy_size(self.front)
             if self.size == MORE:
                 return
@@ -67,14 +62,14 @@ class ProxyLayer(PlainStream):
             else:
                 self.pieces = []
         elif offset + (end - start) >= self.size:
-            self.pieces = [_Piece(offset, buf[start:end], 0, packet, time, acknowledged)]
+            self.pieces = [_Piece(offset, buf[start:end], 0, provenance)]
             self.unwrap()
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         if self.size == NONE:
             self.inner.gap(offset, size, packet, time)
             return
-        hole = _Piece(offset, b"", size, packet, time, -1)
+        hole = _Piece(offset, b"", size, Provenance(packet, time, -1))
         if self.size == MORE:
             self.size = NONE
             self.pieces.append(hole)
@@ -100,17 +95,10 @@ class ProxyLayer(PlainStream):
             passed: i64 = max(self.size - piece.offset, 0)
             own: i64 = len(piece.octets)
             if passed < own:
-                inner.data(
-                    piece.offset + passed,
-                    piece.octets,
-                    passed,
-                    own,
-                    piece.packet,
-                    piece.time,
-                    piece.acknowledged,
-                )
+                inner.data(piece.offset + passed, piece.octets, passed, own, piece.provenance)
             elif passed < piece.missing:
-                inner.gap(piece.offset + passed, piece.missing - passed, piece.packet, piece.time)
+                shown = piece.provenance
+                inner.gap(piece.offset + passed, piece.missing - passed, shown.packet, shown.time)
 
     # Between processes
 
@@ -123,9 +111,7 @@ class ProxyLayer(PlainStream):
                     int(piece.offset),
                     piece.octets,
                     int(piece.missing),
-                    int(piece.packet),
-                    int(piece.time),
-                    int(piece.acknowledged),
+                    piece.provenance.dump(),
                 )
                 for piece in self.pieces
             ),
@@ -137,7 +123,10 @@ class ProxyLayer(PlainStream):
         """What `dump` gave, as a layer again."""
         layer = ProxyLayer(inner)
         layer.front, pieces, told = state
-        layer.pieces = [_Piece(*piece) for piece in pieces]
+        layer.pieces = [
+            _Piece(offset, octets, missing, Provenance(*provenance))
+            for offset, octets, missing, provenance in pieces
+        ]
         layer.size, layer.packet, layer.time = told
         return layer
 

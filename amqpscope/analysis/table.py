@@ -15,6 +15,7 @@ connection that is only told from an earlier one by a jump: the two share a numb
 """
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import (
@@ -86,34 +87,10 @@ class PairNumbers:
 
 
 class _Knock:
-    """A SYN on the ports of a connection under way, as it was captured. stream: the number it would have."""
+    """A SYN on the ports of a connection under way. stream: the number its connection would have."""
 
-    def __init__(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: i64,
-        time: i64,
-        seq: i64,
-        ack: i64,
-        flags: i64,
-        octets: bytes,
-        cut: i64,
-        identification: i64,
-        window: i64,
-        stream: int,
-    ) -> None:
-        self.key: bytes = key
-        self.reverse: bytes = reverse
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.seq: i64 = seq
-        self.ack: i64 = ack
-        self.flags: i64 = flags
-        self.octets: bytes = octets
-        self.cut: i64 = cut
-        self.identification: i64 = identification
-        self.window: i64 = window
+    def __init__(self, segment: Segment, stream: int) -> None:
+        self.segment: Segment = segment
         self.stream: int = stream
 
 
@@ -145,7 +122,6 @@ class ConnectionTable(SegmentSink):
         counter: Counter | None = None,
         live: bool = False,
     ) -> None:
-        super().__init__()
         self.live: bool = live
         self.fresh: list[Finding] = []
         self.amended: list[Finding] = []
@@ -192,20 +168,9 @@ class ConnectionTable(SegmentSink):
         self._noted: dict[str, int] = {}
         self._finished: bool = False
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: i64,
-        time: i64,
-        seq: i64,
-        ack: i64,
-        flags: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        cut: i64,
-    ) -> None:
+    def segment(self, segment: Segment) -> None:
+        key = segment.key
+        flags: i64 = segment.flags
         direction: i64 = 0
         analysis = self._forward.get(key)
         if analysis is None:
@@ -213,44 +178,29 @@ class ConnectionTable(SegmentSink):
             direction = 1
         if self._knocks and analysis is not None:
             knock = self._knocks.get(analysis.connection.key)
-            if knock is not None and self._heed(analysis, knock, key, seq, ack, flags):
+            if knock is not None and self._heed(analysis, knock, segment):
                 analysis = self._forward.get(key)
                 direction = 0
                 if analysis is None:
                     analysis = self._backward.get(key)
                     direction = 1
         if analysis is None:
-            analysis = self._open(key, reverse, flags)
+            analysis = self._open(segment)
             direction = 0
-        elif self._is_another(analysis, direction, seq, flags, time, _is_header(buf, start, end)):
+        elif self._is_another(analysis, direction, segment):
             if flags & _FLAG_SYN and analysis.closing != _CLOSED:
-                self._knocks[analysis.connection.key] = _Knock(
-                    key,
-                    reverse,
-                    packet,
-                    time,
-                    seq,
-                    ack,
-                    flags,
-                    buf[start:end],
-                    cut,
-                    self.identification,
-                    self.window,
-                    self.streams,
-                )
+                self._knocks[analysis.connection.key] = _Knock(segment.kept(), self.streams)
                 if flags & _FLAGS_SYN_ACK == _FLAG_SYN:
                     self.streams += 1
                 return
             self._knocks.pop(analysis.connection.key, None)
             self._close(analysis, "reused")
-            analysis = self._open(key, reverse, flags)
+            analysis = self._open(segment)
             direction = 0
-        analysis.tcp.identification = self.identification
-        analysis.tcp.window = self.window
         try:
-            analysis.tcp.segment(direction, time, packet, seq, ack, flags, buf, start, end, cut)
+            analysis.tcp.segment(direction, segment)
         except Exception as error:
-            self._abandon(analysis, error, packet, time)
+            self._abandon(analysis, error, segment.packet, segment.time)
         if flags & _FLAGS_FIN_RST and analysis.closing != _CLOSED:
             closing: i64 = direction + 1
             if flags & _FLAG_RST:
@@ -337,10 +287,6 @@ class ConnectionTable(SegmentSink):
         self.out.clear()
         return records
 
-    def open(self) -> list[ConnectionAnalysis]:
-        """The connections that are not over, in the order in which they began."""
-        return list(self._forward.values())
-
     def spoken(self) -> int:
         """How many connections had frames so far."""
         return self._spoken + sum(1 for one in self._forward.values() if one.connection.frames > 0)
@@ -388,32 +334,31 @@ class ConnectionTable(SegmentSink):
             self._noted.clear()
         return taken
 
-    def _is_another(
-        self, analysis: ConnectionAnalysis, direction: i64, seq: i64, flags: i64, time: i64, header: bool
-    ) -> bool:
+    def _is_another(self, analysis: ConnectionAnalysis, direction: i64, segment: Segment) -> bool:
         """Whether a segment with the ports of a known connection belongs to a new one."""
+        time: i64 = segment.time
         if analysis.closing == _CLOSED:
             time += NEW_CONNECTION_SILENCE
-        return analysis.tcp.starts_new(direction, seq, flags, time, header)
+        header = _is_header(segment.buf, segment.start, segment.end)
+        return analysis.tcp.starts_new(direction, segment.seq, segment.flags, time, header)
 
-    def _heed(
-        self, analysis: ConnectionAnalysis, knock: "_Knock", key: bytes, seq: i64, ack: i64, flags: i64
-    ) -> bool:
+    def _heed(self, analysis: ConnectionAnalysis, knock: "_Knock", segment: Segment) -> bool:
         """A segment that may tell whether a SYN began another connection. Returns whether it has."""
-        behind: i64 = (knock.seq + 1) & 0xFFFFFFFF
-        if key != knock.key:
-            if ack != behind:
+        syn = knock.segment
+        behind: i64 = (syn.seq + 1) & 0xFFFFFFFF
+        if segment.key != syn.key:
+            if segment.ack != behind:
                 return False
-        elif seq != behind and not flags & _FLAG_SYN:
-            direction: i64 = 0 if key == analysis.connection.key else 1
-            if analysis.tcp.continues(direction, seq):
-                if not flags & _FLAG_RST:
+        elif segment.seq != behind and not segment.flags & _FLAG_SYN:
+            direction: i64 = 0 if segment.key == analysis.connection.key else 1
+            if analysis.tcp.continues(direction, segment.seq):
+                if not segment.flags & _FLAG_RST:
                     del self._knocks[analysis.connection.key]
                     analysis.note(
                         direction,
                         "capture/ignored",
-                        knock.packet,
-                        knock.time,
+                        syn.packet,
+                        syn.time,
                         "a SYN began no other connection: its sender went on with this one",
                     )
                 return False
@@ -422,33 +367,23 @@ class ConnectionTable(SegmentSink):
 
     def _let_in(self, knock: "_Knock") -> None:
         """What a SYN began is a connection."""
-        analysis = self._open(knock.key, knock.reverse, knock.flags, knock.stream)
-        analysis.tcp.identification = knock.identification
-        analysis.tcp.window = knock.window
+        segment = knock.segment
+        analysis = self._open(segment, knock.stream)
         try:
-            analysis.tcp.segment(
-                0,
-                knock.time,
-                knock.packet,
-                knock.seq,
-                knock.ack,
-                knock.flags,
-                knock.octets,
-                0,
-                len(knock.octets),
-                knock.cut,
-            )
+            analysis.tcp.segment(0, segment)
         except Exception as error:
-            self._abandon(analysis, error, knock.packet, knock.time)
+            self._abandon(analysis, error, segment.packet, segment.time)
 
-    def _open(self, key: bytes, reverse: bytes, flags: i64, reserved: int = -1) -> ConnectionAnalysis:
-        """A new connection. reserved: its number, if it has one already."""
+    def _open(self, first: Segment, reserved: int = -1) -> ConnectionAnalysis:
+        """A new connection, with its first segment. reserved: its number, if it has one already."""
+        key = first.key
+        reverse = first.reverse
         last = self._pairs.take(_pair(key, reverse))
         instance = 0
         stream: int = self.streams if reserved < 0 else reserved
         if last is not None:
             instance = last[0] + 1
-            if flags & _FLAGS_SYN_ACK != _FLAG_SYN:
+            if first.flags & _FLAGS_SYN_ACK != _FLAG_SYN:
                 stream = last[1]
         if stream == self.streams:
             self.streams += 1

@@ -17,7 +17,7 @@ from typing import Any, Final
 from amqpscope.limits import FRAGMENT_DATAGRAMS, FRAGMENT_OCTETS, FRAGMENT_TIME
 from dissectors.wire import i64
 
-__all__ = ["Fragments"]
+__all__ = ["Fragment", "Fragments"]
 
 # What came of a fragment; or at least 0: the datagram is whole.
 WAITING: Final = -1
@@ -29,6 +29,26 @@ _LARGEST: Final = 65_535  # octets of a datagram
 _NOT_SEEN: Final = 0
 _CAPTURED: Final = 1
 _NOT_CAPTURED: Final = 2
+
+
+class Fragment:
+    """One captured fragment of a datagram."""
+
+    def __init__(
+        self, key: bytes, header: bytes, offset: i64, more: bool, captured: bytes, wire: i64
+    ) -> None:
+        # Says of which datagram it is.
+        self.key: bytes = key
+        # What goes before the octets of the whole datagram if this is its first fragment.
+        self.header: bytes = header
+        # Where in the datagram its octets lie.
+        self.offset: i64 = offset
+        # Others follow it.
+        self.more: bool = more
+        # Its octets, as far as they were captured.
+        self.captured: bytes = captured
+        # How many octets were sent.
+        self.wire: i64 = wire
 
 
 class Datagram:
@@ -60,22 +80,17 @@ class Fragments:
         # When the last ones were complete. What comes again of one, as from a second tap, is nothing missing.
         self._complete: dict[bytes, int] = {}
 
-    def add(
-        self,
-        key: bytes,
-        packet: i64,
-        time: i64,
-        header: bytes,
-        offset: i64,
-        more: bool,
-        captured: bytes,
-        wire: i64,
-    ) -> i64:
-        """One fragment: its octets from `offset` on, of which `captured` are there and `wire` were sent.
+    def add(self, packet: i64, time: i64, fragment: Fragment) -> i64:
+        """The next fragment, with the number and time (ns) of its packet.
 
-        `key` says which datagram; `header` is what goes before the octets of the whole if this is its first.
-        Gives the whole one's length, WAITING, MALFORMED (not used) or DIFFERENT (the datagram is given up).
+        Gives the whole datagram's length, WAITING, MALFORMED (not used) or DIFFERENT (it is given up).
         """
+        key = fragment.key
+        header = fragment.header
+        offset: i64 = fragment.offset
+        more = fragment.more
+        captured = fragment.captured
+        wire: i64 = fragment.wire
         stop: i64 = offset + wire
         largest: i64 = _LARGEST
         if header[0] >> 4 == 4:  # there the length counts the header, too

@@ -30,33 +30,32 @@ _PROBE: Final = 8 * 1024  # to see the first packet
 
 
 class Waiting:
-    """A packet of a file, as `PacketDecoder.packet` takes it; or with a code, a note.
+    """What a file gave and has not been handed on: a note, a loss of packets, or a `WaitingPacket`.
 
-    lost: packets that the capture lost before it; of number 0, and with a code, nobody knows where.
+    number: of its packet in the file. code: of the note, "capture/dropped" of a loss, "" of a packet.
     """
 
-    def __init__(
-        self,
-        number: i64,
-        time: i64,
-        link_type: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        wire_length: i64,
-        code: str,
-        detail: str,
-    ) -> None:
+    def __init__(self, number: i64, time: i64, code: str, detail: str) -> None:
         self.number = number
         self.time = time
+        self.code = code
+        self.detail = detail
+        # Packets that were lost before this one, or at the end.
+        self.lost: i64 = 0
+
+
+class WaitingPacket(Waiting):
+    """A packet as `PacketDecoder.packet` takes it."""
+
+    def __init__(
+        self, number: i64, time: i64, link_type: i64, buf: bytes, start: i64, end: i64, wire_length: i64
+    ) -> None:
+        super().__init__(number, time, "", "")
         self.link_type = link_type
         self.buf = buf
         self.start = start
         self.end = end
         self.wire_length = wire_length
-        self.code = code
-        self.detail = detail
-        self.lost: i64 = 0
 
 
 class Part(SegmentSink):
@@ -77,7 +76,7 @@ class Part(SegmentSink):
         self.ended = False
         self.counted = False  # among the files that are open
 
-    def packet(self, one: Waiting) -> None:
+    def packet(self, one: WaitingPacket) -> None:
         """The next packet."""
         one.lost = self.lost
         self.lost = 0
@@ -89,7 +88,7 @@ class Part(SegmentSink):
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         detail = f"{self.source.name}: {detail}"
-        one = Waiting(packet, time, 0, b"", 0, 0, 0, code, detail)
+        one = Waiting(packet, time, code, detail)
         if packet > self.last:
             self.ahead.append(one)
         else:
@@ -99,7 +98,7 @@ class Part(SegmentSink):
         if packet > 0:
             self.lost += count
         else:
-            one = Waiting(0, time, 0, b"", 0, 0, 0, "capture/dropped", "")
+            one = Waiting(0, time, "capture/dropped", "")
             one.lost = count
             self.waiting.append(one)
 
@@ -126,7 +125,7 @@ class Part(SegmentSink):
         """Read until a packet waits or the file has ended; the time of the first, 0 if there is none."""
         while True:
             for one in self.waiting[self.at :]:
-                if not one.code:
+                if isinstance(one, WaitingPacket):
                     return one.time
             if self.ended:
                 return 0
@@ -152,7 +151,7 @@ class PacketQueue(PacketDecoder):
     def packet(
         self, number: i64, time: i64, link_type: i64, buf: bytes, start: i64, end: i64, wire_length: i64
     ) -> None:
-        self.part.packet(Waiting(number, time, link_type, buf, start, end, wire_length, "", ""))
+        self.part.packet(WaitingPacket(number, time, link_type, buf, start, end, wire_length))
 
 
 class Merge:
@@ -231,12 +230,11 @@ class Merge:
         at: i64 = part.at
         while at < len(waiting):
             one = waiting[at]
-            if one.code and one.lost > 0:
-                self.sink.dropped(0, one.time, one.lost)
-                at += 1
-                continue
-            if one.code:
-                self.sink.note(one.code, self._numbered(part, one.number), one.time, one.detail)
+            if not isinstance(one, WaitingPacket):
+                if one.lost > 0:
+                    self.sink.dropped(0, one.time, one.lost)
+                else:
+                    self.sink.note(one.code, self._numbered(part, one.number), one.time, one.detail)
                 at += 1
                 continue
             if one.time > until:

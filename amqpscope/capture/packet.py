@@ -22,10 +22,11 @@ packet of its own in a link layer is walked in place as another packet, down to 
 
 from typing import Any, Final
 
-from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragments
+from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragment, Fragments
 from amqpscope.capture.link_layer import BRIDGED, CUT, IP, LINK_ETHERNET, LINK_RAW, UNKNOWN, network
 from amqpscope.capture.notes import Notes
-from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.capture.recorder import Packet, PacketRecorder
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.tunnels import NO_TUNNEL, carried, may_carry
 from amqpscope.capture.words import INTERPRETED, TWO_WORDS
@@ -86,6 +87,8 @@ class PacketDecoder:
         self.reverses: dict[bytes, bytes] = {}
         self.tcp_stop: i64 = 0  # second result of _extensions
         self.newest: i64 = 0  # the time of the last packet
+        self._segment = Segment()  # the one that is handed on, filled again for each packet
+        self._recorded = Packet()  # likewise, for the recorder
         self._fragments = Fragments()
         self._nested: i64 = 0  # packets within packets, at this moment
 
@@ -99,7 +102,16 @@ class PacketDecoder:
         """
         recorder = self.recorder
         if recorder is not None and self._nested == 0:
-            recorder.packet(number, time, self.interface, link_type, buf, start, end, wire_length)
+            recorded = self._recorded
+            recorded.number = number
+            recorded.time = time
+            recorded.interface = self.interface
+            recorded.link_type = link_type
+            recorded.buf = buf
+            recorded.start = start
+            recorded.end = end
+            recorded.wire = wire_length
+            recorder.packet(recorded)
         self.packets += 1
         if time < self.newest - BACKWARDS and time > 0:
             self._backwards(number, time)
@@ -121,6 +133,7 @@ class PacketDecoder:
         edge: i64  # where the addresses end
         tcp: i64
         stop: i64
+        segment = self._segment
         if first >> 4 == 4:
             # IPv4: RFC 791, section 3.1.
             if end - at < 20:
@@ -149,16 +162,10 @@ class PacketDecoder:
                 if protocol != TCP and protocol != AUTHENTICATION:
                     if not self._of_tunnel(protocol, key, (high & 0x1F) | low, buf, tcp, min(end, stop)):
                         return
-                self._fragment(
-                    number,
-                    time,
-                    key,
-                    buf[at:tcp],
-                    ((high & 0x1F) << 8 | low) << 3,
-                    high & 0x20 != 0,
-                    buf[tcp : min(stop, end)],
-                    stop - tcp,
-                )
+                offset: i64 = ((high & 0x1F) << 8 | low) << 3
+                octets = buf[tcp : min(stop, end)]
+                fragment = Fragment(key, buf[at:tcp], offset, high & 0x20 != 0, octets, stop - tcp)
+                self._fragment(number, time, fragment)
                 return
             if protocol == AUTHENTICATION:
                 self.tcp_stop = stop
@@ -167,7 +174,7 @@ class PacketDecoder:
                     return
             high = buf[at + 4]
             low = buf[at + 5]
-            self.sink.identification = (high << 8) | low
+            segment.identification = (high << 8) | low
             source = at + 12
             edge = at + 20
         elif first >> 4 == 6:
@@ -189,7 +196,7 @@ class PacketDecoder:
                 tcp = self._extensions(number, time, buf, tcp, end, protocol, at)
                 if tcp < 0:
                     return
-            self.sink.identification = 0
+            segment.identification = 0
             source = at + 8
             edge = at + 40
         else:
@@ -230,11 +237,9 @@ class PacketDecoder:
             ack = -1
         high = buf[tcp + 14]
         low = buf[tcp + 15]
-        self.sink.window = (high << 8) | low
+        window: i64 = (high << 8) | low
         if flags & 0x02:
-            self.sink.window |= (
-                _scale(buf, tcp + 20, min(tcp + header, captured), captured < tcp + header) << 16
-            )
+            window |= _scale(buf, tcp + 20, min(tcp + header, captured), captured < tcp + header) << 16
         if edge == tcp:
             key = buf[source : tcp + 4]
         else:
@@ -243,7 +248,19 @@ class PacketDecoder:
         if reverse is None:
             reverse = self._learn(key)
         self.tcp_segments += 1
-        self.sink.segment(key, reverse, number, time, seq, ack, flags, buf, begin, captured, cut)
+        segment.key = key
+        segment.reverse = reverse
+        segment.packet = number
+        segment.time = time
+        segment.seq = seq
+        segment.ack = ack
+        segment.flags = flags
+        segment.window = window
+        segment.buf = buf
+        segment.start = begin
+        segment.end = captured
+        segment.cut = cut
+        self.sink.segment(segment)
 
     def finish(self) -> None:
         """No packet follows: say what was only counted so far."""
@@ -276,21 +293,11 @@ class PacketDecoder:
         self.malformed += 1
         self.notes.add(code, number, time, f"{detail}; packet skipped")
 
-    def _fragment(
-        self,
-        number: i64,
-        time: i64,
-        key: bytes,
-        header: bytes,
-        offset: i64,
-        more: bool,
-        captured: bytes,
-        wire: i64,
-    ) -> None:
+    def _fragment(self, number: i64, time: i64, fragment: Fragment) -> None:
         """A part of an IP datagram: see `Fragments.add`. If it completes one, that is walked as a packet."""
         self.fragments += 1
         fragments = self._fragments
-        result = fragments.add(key, number, time, header, offset, more, captured, wire)
+        result = fragments.add(number, time, fragment)
         if len(fragments.abandoned) > 0:
             self._tell_abandoned()
         if result == MALFORMED:
@@ -429,16 +436,12 @@ class PacketDecoder:
                         )
                     ):
                         # The headers before the fragment's own lead nowhere else: they are left out.
-                        self._fragment(
-                            number,
-                            time,
-                            key,
-                            buf[ip : ip + 6] + buf[at : at + 1] + buf[ip + 7 : ip + 40],
-                            u16(buf, at + 2) & 0xFFF8,
-                            buf[at + 3] & 1 != 0,
-                            buf[at + 8 : min(stop, end)],
-                            stop - at - 8,
-                        )
+                        header = buf[ip : ip + 6] + buf[at : at + 1] + buf[ip + 7 : ip + 40]
+                        offset: i64 = u16(buf, at + 2) & 0xFFF8
+                        octets = buf[at + 8 : min(stop, end)]
+                        more: bool = buf[at + 3] & 1 != 0
+                        fragment = Fragment(key, header, offset, more, octets, stop - at - 8)
+                        self._fragment(number, time, fragment)
                     return _OTHER
                 length = 8
             elif protocol == AUTHENTICATION:
@@ -510,7 +513,7 @@ class PacketDecoder:
 
 
 def _scale(buf: bytes, at: i64, end: i64, cut: bool) -> i64:
-    """The window scale option among those in buf[at:end], as `SegmentSink.window` has it.
+    """The window scale option among those in buf[at:end], as `Segment.window` has it.
 
     cut: more of them were not captured.
     """

@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
 
+from amqpscope.capture.segment import UNKNOWN_WINDOW, Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 from amqpscope.limits import MAX_TIME
@@ -119,25 +120,24 @@ def _segment(packet: Any, number: int, sink: SegmentSink) -> bool:
         return False  # a header that was cut, or is none
     if not 0 <= time <= MAX_TIME or not 0 <= size <= 0xFFFF_FFFF:
         return False
-    sink.window = _window(tcp, flags)
-    sink.segment(
-        source + target + ports[0] + ports[1],
-        target + source + ports[1] + ports[0],
-        number,
-        time,
-        seq,
-        ack if flags & 0x10 else -1,
-        flags,
-        payload,
-        0,
-        len(payload),
-        max(size - len(payload), 0),
-    )
+    segment = Segment()
+    segment.key = source + target + ports[0] + ports[1]
+    segment.reverse = target + source + ports[1] + ports[0]
+    segment.packet = number
+    segment.time = time
+    segment.seq = seq
+    segment.ack = ack if flags & 0x10 else -1
+    segment.flags = flags
+    segment.window = _window(tcp, flags)
+    segment.buf = payload
+    segment.end = len(payload)
+    segment.cut = max(size - len(payload), 0)
+    sink.segment(segment)
     return True
 
 
 def _window(tcp: Any, flags: int) -> int:
-    """The window as `SegmentSink.window` has it."""
+    """The window as `Segment.window` has it."""
     try:
         window = int(tcp.get_field("tcp.window_size_value")) & 0xFFFF
         if not flags & 0x02:
@@ -145,4 +145,4 @@ def _window(tcp: Any, flags: int) -> int:
         shift = tcp.get_field("tcp.options.wscale.shift")
         return window | (16 if shift is None else min(int(shift), 14) + 1) << 16
     except (TypeError, ValueError):
-        return 0xFFFFFFFF
+        return UNKNOWN_WINDOW

@@ -121,7 +121,7 @@ class Capture:
 
     def open_connections(self) -> list[ConnectionAnalysis]:
         """The TCP connections that are not over yet, in the order in which they began."""
-        return self._table.open()
+        return self._table.open_connections()
 
     @property
     def connections_not_kept(self) -> int:
@@ -255,7 +255,7 @@ class Capture:
         if self._feeding or (self._merge is not None and self._merge.delivering):
             # Nothing that is in the middle of a packet can be brought to its end.
             if self._table.gather_ended:
-                self._cut_off = self._table.open()
+                self._cut_off = self._table.open_connections()
             return
         self._table.finish()
         self.notes += self._table.take_notes()

@@ -4,6 +4,7 @@ import ipaddress
 from typing import Any
 
 from amqpscope.reassembly.client import client_direction
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stalls import NO_STALLS, Stalls
 from dissectors.interface import Assembled, Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
@@ -133,20 +134,17 @@ class FrameRecord:
         self,
         connection: Connection,
         direction: i64,
-        packet: i64,
-        time: i64,
-        last_packet: i64,
-        last_time: i64,
-        acknowledged: i64,
+        first: Provenance,
+        last: Provenance,
         frame: Frame,
     ) -> None:
         self.connection: Connection = connection
         self.direction: i64 = direction
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.last_packet: i64 = last_packet
-        self.last_time: i64 = last_time
-        self.acknowledged: i64 = acknowledged
+        self.packet: i64 = first.packet
+        self.time: i64 = first.time
+        self.last_packet: i64 = last.packet
+        self.last_time: i64 = last.time
+        self.acknowledged: i64 = first.acknowledged
         self.frame: Frame = frame
         self.message: Assembled | None = None
         self.started: bool = True
@@ -197,7 +195,8 @@ class FrameRecord:
         frame.place(raw, 0, body, len(raw), len(raw))
         for code, at, path, reason, unread in problems:
             frame.add_problem(Problem(code, at, path, reason, unread))
-        record = FrameRecord(connection, direction, packet, time, last_packet, last_time, acknowledged, frame)
+        first = Provenance(packet, time, acknowledged)
+        record = FrameRecord(connection, direction, first, Provenance(last_packet, last_time, -1), frame)
         record.started = started
         record.unseen = unseen
         return record

@@ -7,11 +7,11 @@ middle of a record has lost that packet, and a connection sees a gap there, as i
 
 import heapq
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
 from amqpscope.analysis.table import ConnectionTable
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
@@ -69,8 +69,7 @@ def _by_time(one: CaptureSet, table: ConnectionTable, recorder: Recorder, rows: 
             position += 1
             continue
         _, of, head = heads[0]
-        table.identification, table.window = head.header
-        table.segment(*head.next)
+        table.segment(head.next)
         fed += 1
         if head.advance():
             heapq.heapreplace(heads, (head.latest, of, head))
@@ -86,16 +85,13 @@ _SEGMENTS_AT_ONCE = 1024
 
 
 class _Head(SegmentSink):
-    """A file, and its segment that comes next. latest: time of the latest up to it. header: the segment's
-    identification and window, as `SegmentSink` has them.
-    """
+    """A file, and its segment that comes next. latest: time of the latest up to it."""
 
     def __init__(self, file: Input, position: int) -> None:
         super().__init__()
         self.latest = 0
         self._notes: list[Note] = []
-        self._segments: list[tuple[Any, ...]] = []
-        self._headers: list[tuple[int, int]] = []
+        self._segments: list[Segment] = []
         self._at = 0
         self._reader = FileReader(file, position, whole(file), self)
         self._blocks = iter(self._reader)
@@ -105,35 +101,19 @@ class _Head(SegmentSink):
         self._at += 1
         while self._at >= len(self._segments):
             self._segments.clear()
-            self._headers.clear()
             self._at = 0
             if next(self._blocks, self) is self:
                 return False
         self.next = self._segments[self._at]
-        self.header = self._headers[self._at]
-        self.latest = max(self.latest, self.next[3])
+        self.latest = max(self.latest, self.next.time)
         return True
 
     def fate(self) -> Fate:
         """What became of the file, at its end."""
         return self._reader.fate(self._notes)
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: int,
-        time: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        cut: int,
-    ) -> None:
-        self._headers.append((self.identification, self.window))
-        self._segments.append((key, reverse, packet, time, seq, ack, flags, buf, start, end, cut))
+    def segment(self, segment: Segment) -> None:
+        self._segments.append(segment.kept())
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self._notes.append(Note(code, packet, time, detail, None))

@@ -22,6 +22,7 @@ from pyarrow import fs
 
 from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.reader import for_magic
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 from amqpscope.pipeline.failure import PipelineError
@@ -293,23 +294,9 @@ class Times(SegmentSink):
         self.first = 0
         self.latest = 0
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: int,
-        time: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        cut: int,
-    ) -> None:
-        self.first = self.first or time
-        if time > self.latest:
-            self.latest = time
+    def segment(self, segment: Segment) -> None:
+        self.first = self.first or segment.time
+        self.latest = max(self.latest, segment.time)
 
 
 def trouble_of(error: BaseException) -> Trouble:

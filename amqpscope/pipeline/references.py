@@ -1,7 +1,7 @@
 """Segments on their way through a shuffle: where their payload lies, in blocks by connection.
 
 A block is a row: capture set, pair, number of its first packet, and its segments, 44 octets each. A *pair*
-is the lower of the two keys of a connection's directions (`SegmentSink`): all connections between the same
+is the lower of the two keys of a connection's directions (`Segment`): all connections between the same
 two ends have it, so they stay together and are numbered in order. Blocks sorted by set, pair and packet
 give each pair's segments in the order of the capture.
 
@@ -16,6 +16,7 @@ from typing import Any
 
 from amqpscope.analysis.table import ConnectionTable, reverse_key
 from amqpscope.capture.records import CaptureReader
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.limits import MAX_TIME
 from amqpscope.pipeline.capture_set import CaptureSet
@@ -40,7 +41,7 @@ PAYLOAD = "payload"
 SHUFFLES = (AUTO, REFERENCES, PAYLOAD)
 
 # packet, time (ns), offset of the payload, seq, ack, octets captured, octets cut, flags, bits,
-# identification of the datagram, window as `SegmentSink` has it.
+# identification of the datagram, window as `Segment` has it.
 _SEGMENT = struct.Struct("<qqqIIIIBBHI")
 _REVERSED = 1  # sent by the end whose key is not the pair's
 _NO_ACK = 2
@@ -92,23 +93,11 @@ class Referrer(SegmentSink):
         """The reader that will feed it, which knows where in the file something lies."""
         self._reader = reader
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: int,
-        time: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        cut: int,
-    ) -> None:
+    def segment(self, segment: Segment) -> None:
         bits = 0
-        if reverse < key:
-            key = reverse
+        key, packet, time, ack = segment.key, segment.packet, segment.time, segment.ack
+        if segment.reverse < key:
+            key = segment.reverse
             bits = _REVERSED
         if ack < 0:
             ack = 0
@@ -123,14 +112,25 @@ class Referrer(SegmentSink):
         offset = _INLINE
         if not self._inline:
             assert self._reader is not None
-            offset = self._reader.place(start)
+            offset = self._reader.place(segment.start)
+        octets = segment.end - segment.start
         block += _SEGMENT.pack(
-            packet, time, offset, seq, ack, end - start, cut, flags, bits, self.identification, self.window
+            packet,
+            time,
+            offset,
+            segment.seq,
+            ack,
+            octets,
+            segment.cut,
+            segment.flags,
+            bits,
+            segment.identification,
+            segment.window,
         )
         size = _SEGMENT.size
         if self._inline:
-            block += buf[start:end]
-            size += end - start
+            block += segment.buf[segment.start : segment.end]
+            size += octets
         self._held += size
         if len(block) >= BLOCK_OCTETS:
             self._give(key)
@@ -250,13 +250,18 @@ def _keys(pair: bytes) -> _Keys:
     return (pair, other), (other, pair)
 
 
-def _feed(keys: _Keys, segment: tuple[int, ...], window: bytes, base: int, table: ConnectionTable) -> None:
-    packet, time, offset, seq, ack, size, cut, flags, bits, table.identification, table.window = segment
-    key, reverse = keys[bits & _REVERSED]
-    start = offset - base
-    if bits & _NO_ACK:
-        ack = -1
-    table.segment(key, reverse, packet, time, seq, ack, flags, window, start, start + size, cut)
+def _feed(keys: _Keys, stored: tuple[int, ...], octets: bytes, base: int, table: ConnectionTable) -> None:
+    segment = Segment()
+    segment.packet, segment.time, offset, segment.seq, ack, size, segment.cut, segment.flags, bits = stored[
+        :9
+    ]
+    segment.identification, segment.window = stored[9:]
+    segment.key, segment.reverse = keys[bits & _REVERSED]
+    segment.ack = -1 if bits & _NO_ACK else ack
+    segment.buf = octets
+    segment.start = offset - base
+    segment.end = segment.start + size
+    table.segment(segment)
 
 
 def _windows(block: bytes, payloads: Payloads) -> Iterator[tuple[list[tuple[int, ...]], bytes, int]]:

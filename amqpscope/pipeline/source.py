@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.input.garbage import calm_collector
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
@@ -133,40 +134,28 @@ class _Segments(SegmentSink):
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SEGMENTS.schema)
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: int,
-        time: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        cut: int,
-    ) -> None:
+    def segment(self, segment: Segment) -> None:
+        key = segment.key
         ends = self._ends.get(key)
         if ends is None:
             if len(self._ends) >= _ENDS:
                 self._ends.clear()
             ends = _ends(key)
             self._ends[key] = ends
-        position, number = split(packet)
+        position, number = split(segment.packet)
         self.rows.append(
             (
                 self._set,
                 self._captures[position],
                 number,
-                time // 1000,
-                time,
+                segment.time // 1000,
+                segment.time,
                 *ends,
-                seq,
-                None if ack < 0 else ack,
-                flags,
-                end - start + cut,
-                cut,
+                segment.seq,
+                None if segment.ack < 0 else segment.ack,
+                segment.flags,
+                segment.end - segment.start + segment.cut,
+                segment.cut,
             )
         )
 
@@ -175,7 +164,7 @@ _ENDS = 65_536
 
 
 def _ends(key: bytes) -> tuple[str, int, str, int]:
-    """Address and port of the source, and of the destination, of a key (`SegmentSink`)."""
+    """Address and port of the source, and of the destination, of a key (`Segment`)."""
     width = (len(key) - 4) // 2
     return (
         str(ipaddress.ip_address(key[:width])),

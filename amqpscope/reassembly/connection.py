@@ -86,6 +86,7 @@ This module puts segments in their place; `amqpscope.reassembly.order` decides w
 
 from typing import Any, Final
 
+from amqpscope.capture.segment import UNKNOWN_WINDOW, Segment
 from amqpscope.limits import (
     NEW_CONNECTION_HEADER,
     NEW_CONNECTION_JUMP,
@@ -99,6 +100,7 @@ from amqpscope.limits import (
 )
 from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction
 from amqpscope.reassembly.order import CausalOrder
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
 from amqpscope.reassembly.stalls import NEVER, RESENT, WINDOW
 from amqpscope.reassembly.stream import StreamFacts, StreamSink
@@ -113,7 +115,6 @@ _NOWHERE: Final = StreamSink()
 # An offset that nobody acknowledges.
 _NOWHERE_NEAR: Final = 0x4000000000000000
 
-_UNKNOWN_WINDOW: Final = 0xFFFFFFFF
 _NO_SCALE: Final = 16  # of a SYN without the window scale option
 
 # Octets of the smallest frame of either protocol. A window that leaves less room lets nothing be said.
@@ -135,30 +136,9 @@ class TcpConnection:
         self._second: Direction = Direction(1)
         self._order: CausalOrder = CausalOrder(sink, self._first, self._second)
         self._finished: bool = False
-        # Of the datagram that brings the next segment, and of that segment, to be set before; as
-        # `SegmentSink` has them.
-        self.identification: i64 = 0
-        self.window: i64 = _UNKNOWN_WINDOW
 
-    def segment(
-        self,
-        direction: i64,
-        time: i64,
-        packet: i64,
-        seq: i64,
-        ack: i64,
-        flags: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        cut: i64,
-    ) -> None:
-        """The next captured segment.
-
-        `direction` 0 or 1; `time` in ns; `packet` its number in the capture; `seq` and `ack` as in the
-        header, `ack` -1 without the ACK flag; `flags` the low 8 flag bits; payload buf[start:end], followed
-        on the wire by `cut` octets that were not captured. `buf` may be reused after the return.
-        """
+    def segment(self, direction: i64, segment: Segment) -> None:
+        """The next captured segment, of direction 0 or 1. It is not kept."""
         own: Direction
         other: Direction
         if direction == 0:
@@ -167,12 +147,13 @@ class TcpConnection:
         else:
             own = self._second
             other = self._first
+        ack: i64 = segment.ack
         if (
-            seq == own.expected
+            segment.seq == own.expected
             and self._order.waiting == 0
-            and (flags & _FLAGS_FIN_SYN_RST) == 0
-            and cut == 0
-            and self.window >= _ROOM
+            and (segment.flags & _FLAGS_FIN_SYN_RST) == 0
+            and segment.cut == 0
+            and segment.window >= _ROOM
             and ack >= 0
             and other.seen
         ):
@@ -180,17 +161,18 @@ class TcpConnection:
             acknowledged: i64 = other.high - behind
             if behind <= SEQUENCE_WINDOW and acknowledged <= other.next:
                 own.segments += 1
-                own.time = time
-                own.packet = packet
+                own.time = segment.time
+                own.packet = segment.packet
                 other.acked = acknowledged
-                if self.identification > 0:
-                    own.copies.identify(self.identification)
-                if start < end:
+                if segment.identification > 0:
+                    own.copies.identify(segment.identification)
+                if segment.start < segment.end:
                     if acknowledged < 0:
                         acknowledged = 0
-                    self._order.pass_on(own, buf, start, end, packet, time, acknowledged)
+                    provenance = Provenance(segment.packet, segment.time, acknowledged)
+                    self._order.pass_on(own, segment.buf, segment.start, segment.end, provenance)
                 return
-        self._segment(own, other, time, packet, seq, ack, flags, buf, start, end, cut)
+        self._segment(own, other, segment)
 
     def forget(self) -> None:
         """Both directions are over: what still comes again is counted, and compared with nothing."""
@@ -344,42 +326,35 @@ class TcpConnection:
 
     # -- a segment off the fast path ---------------------------------------------------------------
 
-    def _segment(
-        self,
-        own: Direction,
-        other: Direction,
-        time: i64,
-        packet: i64,
-        seq: i64,
-        ack: i64,
-        flags: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        cut: i64,
-    ) -> None:
+    def _segment(self, own: Direction, other: Direction, segment: Segment) -> None:
         if self._finished:
             return
-        if flags & _FLAG_RST or end < start:
-            end = start  # what an RST carries is an explanation, not part of the stream
-        if flags & _FLAG_RST or cut < 0:
+        time: i64 = segment.time
+        packet: i64 = segment.packet
+        seq: i64 = segment.seq
+        ack: i64 = segment.ack
+        flags: i64 = segment.flags
+        captured: i64 = max(segment.end - segment.start, 0)
+        cut: i64 = max(segment.cut, 0)
+        if flags & _FLAG_RST:
+            captured = 0  # what an RST carries is an explanation, not part of the stream
             cut = 0
+        size: i64 = captured + cut
         begins: bool = not own.seen
         if begins:
             own.first_packet = packet
             own.first_time = time
-            self._begin(own, other, seq, flags, end - start + cut)
+            self._begin(own, other, seq, flags, size)
         own.segments += 1
         own.time = time
         own.packet = packet
-        own.copies.identify(self.identification)
+        own.copies.identify(segment.identification)
         if flags & _FLAG_SYN:
             seq += 1
             if ((own.origin - seq) & SEQUENCE_MASK) == 0 and own.syn == 0:
                 own.syn = 2 if ack >= 0 else 1
                 own.midstream = False
         offset: i64 = unwrap(seq, own.origin, own.next)
-        size: i64 = end - start + cut
         if flags & _FLAG_RST:
             self._reset(own, other, time, packet, offset, ack)
             return
@@ -396,21 +371,21 @@ class TcpConnection:
             acknowledged = other.acknowledged(ack)
         if own.midstream and own.next == 0 and offset != 0 and not own.ended:
             offset = self._unsettled(own, other, offset, size)
-        self._look_at_window(own, other, time, packet, acknowledged, flags)
+        self._look_at_window(own, other, segment, acknowledged)
         if own.stalls.cause != NEVER and offset + size > own.waiting_end() and acknowledged <= other.next:
             if size > 1 or own.stalls.cause != WINDOW:
                 self._stalls(own, other, NEVER, packet, time)  # else it is a window probe
         if own.reset_at != UNKNOWN and (size > 0 or flags & _FLAG_FIN):
             self._hold_against_reset(own, offset + size, flags & _FLAG_FIN != 0)
         if size > 0:
-            self._octets(own, other, time, packet, offset, acknowledged, buf, start, end, cut)
+            self._octets(own, other, segment, offset, acknowledged)
         elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.limit < 0:
-            self._order.wait_end(own, MARK, offset, time, packet, UNKNOWN)
+            self._order.wait_end(own, MARK, offset, Provenance(packet, time, UNKNOWN))
         if flags & _FLAG_FIN:
             if own.end_acknowledgement < 0:
                 own.end_acknowledgement = ack
                 own.end_sequence = (seq + size + 1) & SEQUENCE_MASK
-            self._fin(own, time, packet, offset + size, acknowledged)
+            self._fin(own, offset + size, Provenance(packet, time, acknowledged))
         self._order.pump()
         while (
             own.waiting_octets > REASSEMBLY_WAITING_OCTETS or own.waiting_pieces() > REASSEMBLY_WAITING_PIECES
@@ -497,20 +472,15 @@ class TcpConnection:
         return True
 
     def _octets(
-        self,
-        own: Direction,
-        other: Direction,
-        time: i64,
-        packet: i64,
-        offset: i64,
-        acknowledged: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        cut: i64,
+        self, own: Direction, other: Direction, segment: Segment, offset: i64, acknowledged: i64
     ) -> None:
         """Payload: what of it is new is passed on or waits."""
-        size: i64 = end - start
+        time: i64 = segment.time
+        packet: i64 = segment.packet
+        buf = segment.buf
+        start: i64 = segment.start
+        size: i64 = max(segment.end - start, 0)
+        cut: i64 = max(segment.cut, 0)
         own.empty_start = False
         if own.ended:
             if own.ended == "fin" and own.late == 0 and size > 1 and offset + size > own.next:
@@ -560,35 +530,36 @@ class TcpConnection:
             if self._order.ready(own, other, acknowledged, packet, time):
                 if stop > offset:
                     ack: i64 = self._order.told(other, acknowledged)
-                    self._order.pass_on(own, buf, start, start + (stop - offset), packet, time, ack)
+                    provenance = Provenance(packet, time, ack)
+                    self._order.pass_on(own, buf, start, start + (stop - offset), provenance)
                 if last > stop:
                     self._order.gap(own, last, packet, time)
                 return
+        waits = Provenance(packet, time, acknowledged)
         if stop > offset:
             again: i64 = own.retransmitted
-            self._order.wait(own, DATA, offset, stop, buf, start, packet, time, acknowledged)
+            self._order.wait(own, DATA, offset, stop, buf, start, waits)
             if own.retransmitted > again:
                 self._resent(own, other, packet, time, own.acked >= stop)
         if last > stop:
-            self._order.wait(own, CUT, stop, last, b"", 0, packet, time, acknowledged)
+            self._order.wait(own, CUT, stop, last, b"", 0, waits)
 
-    def _look_at_window(
-        self, own: Direction, other: Direction, time: i64, packet: i64, acknowledged: i64, flags: i64
-    ) -> None:
+    def _look_at_window(self, own: Direction, other: Direction, segment: Segment, acknowledged: i64) -> None:
         """What a segment of `own`, that acknowledges so much, lets the sender of `other` write."""
-        if flags & _FLAG_SYN:
-            scale: i64 = self.window >> 16
+        window: i64 = segment.window
+        if segment.flags & _FLAG_SYN:
+            scale: i64 = window >> 16
             own.scale = scale if scale <= _NO_SCALE else 0
             return
         cause: i64 = other.stalls.cause
-        other.stalls.seen = time
-        if self.window == _UNKNOWN_WINDOW or acknowledged < other.acked:
+        other.stalls.seen = segment.time
+        if window == UNKNOWN_WINDOW or acknowledged < other.acked:
             return  # the second: it is older than what was captured before
-        if self._room(own, other, self.window & 0xFFFF) < _ROOM:
+        if self._room(own, other, window & 0xFFFF) < _ROOM:
             if cause != WINDOW:
-                self._stalls(other, own, WINDOW, packet, time)
+                self._stalls(other, own, WINDOW, segment.packet, segment.time)
         elif cause == WINDOW or (cause == RESENT and acknowledged > other.stalled_at):
-            self._stalls(other, own, NEVER, packet, time)
+            self._stalls(other, own, NEVER, segment.packet, segment.time)
 
     def _room(self, own: Direction, other: Direction, window: i64) -> i64:
         """How many octets the window of `own` leaves for new ones of `other`."""
@@ -625,7 +596,7 @@ class TcpConnection:
             one.watched = watched
             one.aim()
 
-    def _fin(self, own: Direction, time: i64, packet: i64, offset: i64, acknowledged: i64) -> None:
+    def _fin(self, own: Direction, offset: i64, provenance: Provenance) -> None:
         """A FIN behind the octet at `offset - 1`."""
         if own.limit >= 0 or own.ended:
             return
@@ -636,7 +607,7 @@ class TcpConnection:
         if offset < own.waiting_end():
             return  # octets behind it were captured: it is an old connection's, or damaged
         own.limit = offset
-        self._order.wait_end(own, FIN, offset, time, packet, acknowledged)
+        self._order.wait_end(own, FIN, offset, provenance)
 
     def _reset(self, own: Direction, other: Direction, time: i64, packet: i64, offset: i64, ack: i64) -> None:
         """RST at `offset`, that acknowledges `ack`."""

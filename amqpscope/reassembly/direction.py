@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from amqpscope.limits import REASSEMBLY_RECENT_GAPS, SEQUENCE_WINDOW
 from amqpscope.reassembly.copies import Copies
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.recent import RecentOctets
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, sequence_number, unwrap
 from amqpscope.reassembly.stalls import RESENT, WINDOW, Stalls
@@ -34,16 +35,14 @@ MARK: Final = 3  # nothing: the sequence number of an empty segment, which says 
 class Piece:
     """Octets of a direction (or its end) that wait for their turn."""
 
-    def __init__(
-        self, kind: i64, offset: i64, end: i64, octets: bytes, packet: i64, time: i64, ack: i64
-    ) -> None:
+    def __init__(self, kind: i64, offset: i64, end: i64, octets: bytes, provenance: Provenance) -> None:
         self.kind: i64 = kind
         self.offset: i64 = offset
         self.end: i64 = end
         self.octets: bytes = octets
-        self.packet: i64 = packet
-        self.time: i64 = time
-        self.ack: i64 = ack
+        self.packet: i64 = provenance.packet
+        self.time: i64 = provenance.time
+        self.ack: i64 = provenance.acknowledged
         # The direction's count of segments when this one came.
         self.came_at: i64 = 0
         # The same, and its time, when all before `offset` was acknowledged and the acknowledgement was
@@ -52,7 +51,7 @@ class Piece:
         self.covered_time: i64 = 0
 
 
-_GONE = Piece(DATA, 0, 0, b"", 0, 0, UNKNOWN)
+_GONE = Piece(DATA, 0, 0, b"", Provenance(0, 0, UNKNOWN))
 """Stands where a piece was taken from the front of the list, so that its octets are free."""
 
 
@@ -421,7 +420,7 @@ class Direction:
         stalls, own.stalled_at, own.scale, own.watched = stalled
         own.stalls.restore(stalls)
         for kind, offset, upto, octets, packet, time, ack, came_at, covered_at, covered_time in pieces:
-            piece = Piece(kind, offset, upto, octets, packet, time, ack)
+            piece = Piece(kind, offset, upto, octets, Provenance(packet, time, ack))
             piece.came_at = came_at
             piece.covered_at = covered_at
             piece.covered_time = covered_time

@@ -13,6 +13,7 @@ from amqpscope.limits import (
     REASSEMBLY_REORDER_TIME,
 )
 from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction, Piece
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.sequence import SEQUENCE_MASK
 from amqpscope.reassembly.stream import StreamSink
 from dissectors.wire import i64
@@ -39,11 +40,12 @@ class CausalOrder:
         stop: i64,
         buf: bytes,
         start: i64,
-        packet: i64,
-        time: i64,
-        acknowledged: i64,
+        provenance: Provenance,
     ) -> None:
-        """Puts [offset, stop) among what waits, as far as it is not there already."""
+        """Puts [offset, stop) among what waits, as far as it is not there already.
+
+        `provenance` has the acknowledgement as an offset that is not settled yet, or UNKNOWN.
+        """
         differs: i64 = -1
         shift: i64 = start - offset
         at: i64 = own.find(offset)
@@ -64,25 +66,21 @@ class CausalOrder:
                     continue
                 upto = min(piece.offset, stop)
             octets = buf[offset + shift : upto + shift] if kind == DATA else b""
-            own.insert(at, Piece(kind, offset, upto, octets, packet, time, acknowledged))
+            own.insert(at, Piece(kind, offset, upto, octets, provenance))
             self.waiting += 1
             at += 1
             offset = upto
         if differs >= 0:
-            self.differs(own, packet, time, differs)
+            self.differs(own, provenance.packet, provenance.time, differs)
 
-    def wait_end(
-        self, own: Direction, kind: i64, offset: i64, time: i64, packet: i64, acknowledged: i64
-    ) -> None:
+    def wait_end(self, own: Direction, kind: i64, offset: i64, provenance: Provenance) -> None:
         """Puts the end of a stream, or an empty segment's place in it, behind all that waits."""
-        own.insert(len(own.waiting), Piece(kind, offset, offset, b"", packet, time, acknowledged))
+        own.insert(len(own.waiting), Piece(kind, offset, offset, b"", provenance))
         self.waiting += 1
 
     # -- passing on --------------------------------------------------------------------------------
 
-    def pass_on(
-        self, own: Direction, buf: bytes, start: i64, end: i64, packet: i64, time: i64, ack: i64
-    ) -> None:
+    def pass_on(self, own: Direction, buf: bytes, start: i64, end: i64, provenance: Provenance) -> None:
         """Octets of `own` at its next offset go out."""
         offset: i64 = own.next
         own.next = offset + (end - start)
@@ -91,7 +89,7 @@ class CausalOrder:
         if own.next > own.high:
             own.high = own.next
         own.recent.add(buf, start, end)
-        self.sink.data(own.index, offset, buf, start, end, packet, time, ack)
+        self.sink.data(own.index, offset, buf, start, end, provenance)
 
     def gap(self, own: Direction, upto: i64, packet: i64, time: i64) -> None:
         """The octets of `own` from its next offset to `upto` are given up."""
@@ -214,7 +212,7 @@ class CausalOrder:
                 start: i64 = own.next - piece.offset
                 size: i64 = piece.end - piece.offset
                 ack: i64 = self.told(other, piece.ack)
-                self.pass_on(own, piece.octets, start, size, piece.packet, piece.time, ack)
+                self.pass_on(own, piece.octets, start, size, Provenance(piece.packet, piece.time, ack))
 
     # -- giving up ---------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from mypy_extensions import mypyc_attr
 
+from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
 
 __all__ = ["StreamFacts", "StreamSink"]
@@ -17,21 +18,9 @@ class StreamSink:
     """
 
     def data(
-        self,
-        direction: i64,
-        offset: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        packet: i64,
-        time: i64,
-        ack: i64,
+        self, direction: i64, offset: i64, buf: bytes, start: i64, end: i64, provenance: Provenance
     ) -> None:
-        """The octets buf[start:end] at `offset`, carried first by `packet` at `time` (ns).
-
-        `ack`: how many octets of the other stream that packet acknowledged, -1 if it did not say.
-        `buf` is only lent: copy what is to be kept.
-        """
+        """The octets buf[start:end] at `offset`. `buf` is only lent: copy what is to be kept."""
 
     def gap(self, direction: i64, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """`size` octets at `offset` were not captured. `packet` is the one that made this known."""

@@ -6,6 +6,7 @@ Frames lie in the reader's large buffers, so what is kept of them here is copied
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEXT_OCTETS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord, FrameRef
+from amqpscope.reassembly.provenance import Provenance
 
 __all__ = ["Context"]
 
@@ -68,16 +69,9 @@ def _kept(record: FrameRecord) -> FrameRecord:
         if message is not None:
             message.move(frame.buffer, shift)
         return record
-    copy = FrameRecord(
-        record.connection,
-        record.direction,
-        record.packet,
-        record.time,
-        record.last_packet,
-        record.last_time,
-        record.acknowledged,
-        frame.kept(CONTEXT_OCTETS),
-    )
+    first = Provenance(record.packet, record.time, record.acknowledged)
+    last = Provenance(record.last_packet, record.last_time, -1)
+    copy = FrameRecord(record.connection, record.direction, first, last, frame.kept(CONTEXT_OCTETS))
     if message is not None:
         copy.message = message.shortened(CONTEXT_OCTETS)
     return copy

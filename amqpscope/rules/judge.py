@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.limits import MAX_PEER_ERRORS, MAX_WITHOUT_REACTION
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
@@ -21,7 +22,10 @@ from dissectors.wire import i64
 __all__ = ["NO_RECORD", "Judge"]
 
 # What is before the judge while nothing is.
-NO_RECORD: Final = FrameRecord(Connection("", 0, 0, bytes(12)), 0, 0, 0, 0, 0, -1, Frame(0, 0, "", "", -1))
+_NOWHERE: Final = Provenance(0, 0, -1)
+NO_RECORD: Final = FrameRecord(
+    Connection("", 0, 0, bytes(12)), 0, _NOWHERE, _NOWHERE, Frame(0, 0, "", "", -1)
+)
 
 
 class Judge(ABC):

@@ -26,7 +26,7 @@ from amqpscope.why.frame_ref import Ground, Knew, Position, Question, Sequel
 from amqpscope.why.grounds import Grounds
 from amqpscope.why.grounds091 import Grounds091
 from amqpscope.why.grounds10 import Grounds10
-from amqpscope.why.segment import Segment, segment_of
+from amqpscope.why.segment import AskedSegment, segment_of
 from amqpscope.why.watch import Watch
 
 __all__ = ["Answer", "inquire"]
@@ -46,7 +46,7 @@ class Answer:
     later: the frames next to it, if none is in it.
     """
 
-    def __init__(self, name: str, segment: Segment) -> None:
+    def __init__(self, name: str, segment: AskedSegment) -> None:
         self.name = name
         self.segment = segment
         self.connection: Connection | None = None
@@ -108,7 +108,7 @@ class _Asked:
 class Replay:
     """Replays one connection, and asks at the frames of one packet."""
 
-    def __init__(self, connection: Connection, packet: int, direction: int, segment: Segment) -> None:
+    def __init__(self, connection: Connection, packet: int, direction: int, segment: AskedSegment) -> None:
         self.connection = connection
         self.ended: Question | None = None
         self.before: ConnectionSnapshot | None = None

@@ -2,33 +2,33 @@
 
 import ipaddress
 
+from amqpscope.capture.segment import Segment
 from amqpscope.errors import FilterError
 from amqpscope.input.replay import ReplayableCapture, SegmentProbe
 from amqpscope.model.records import endpoint
 from dissectors.wire import i64, u16
 
-__all__ = ["Segment", "segment_of"]
+__all__ = ["AskedSegment", "segment_of"]
 
 _FLAGS = ((0x02, "SYN"), (0x10, "ACK"), (0x01, "FIN"), (0x04, "RST"))
 
 
-class Segment:
-    """A TCP segment. key: addresses and ports as `Connection.key` has them, its sender first.
+class AskedSegment:
+    """The TCP segment that a question is about. key: addresses and ports as `Connection.key` has them, its
+    sender first.
 
     octets: of its payload on the wire. flags: those that tell something, by their names. time: ns. file,
     number: where the packet is from, if the capture is several files; else "" and 0.
     """
 
-    def __init__(
-        self, key: bytes, packet: int, time: int, octets: int, flags: int, file: str, number: int
-    ) -> None:
-        self.key = key
-        self.packet = packet
-        self.time = time
-        self.octets = octets
+    def __init__(self, segment: Segment, file: str, number: int) -> None:
+        self.key = segment.key
+        self.packet = int(segment.packet)
+        self.time = int(segment.time)
+        self.octets = int(segment.end - segment.start + segment.cut)
         self.file = file
         self.number = number
-        self.flags = [name for bit, name in _FLAGS if flags & bit]
+        self.flags = [name for bit, name in _FLAGS if segment.flags & bit]
 
     @property
     def ends(self) -> bool:
@@ -57,32 +57,18 @@ class _PacketProbe(SegmentProbe):
     def __init__(self, packet: int) -> None:
         super().__init__()
         self.wanted = packet
-        self.found: Segment | None = None
+        self.found: AskedSegment | None = None
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: i64,
-        time: i64,
-        seq: i64,
-        ack: i64,
-        flags: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        cut: i64,
-    ) -> None:
-        if packet == self.wanted:
-            octets = int(end) - int(start) + int(cut)
-            file, number = ("", 0) if self.merge is None else self.merge.origin(packet)
-            self.found = Segment(key, int(packet), int(time), octets, int(flags), file, number)
+    def segment(self, segment: Segment) -> None:
+        if segment.packet == self.wanted:
+            file, number = ("", 0) if self.merge is None else self.merge.origin(segment.packet)
+            self.found = AskedSegment(segment, file, number)
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         """What is wrong with the capture is told elsewhere."""
 
 
-def segment_of(material: ReplayableCapture, packet: int) -> Segment:
+def segment_of(material: ReplayableCapture, packet: int) -> AskedSegment:
     """The TCP segment of a packet, counted from 1. FilterError says why there is none."""
     tap = _PacketProbe(packet)
     seen = 0

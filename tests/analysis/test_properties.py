@@ -12,6 +12,7 @@ from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, SASL_HEADER, frame, sasl_frame
 from support.drive import ACK, FIN, PSH, RST, SYN, Drive
 from support.openings import KNOWN, STRANGE
+from support.segments import captured
 from support.strategies import Conversation, conversations
 
 from amqpscope.analysis.table import ConnectionTable, reverse_key
@@ -454,7 +455,9 @@ def test_any_segments_are_survived(segments: list[Any], keep: bool) -> None:
         if direction:
             key, reverse = reverse, key
         time += 31_000_000_000 * (seq % 3)
-        table.segment(key, reverse, number, time, seq, ack, flags, octets, 0, len(octets), cut)
+        segment = captured(octets, packet=number, time=time, seq=seq, ack=ack, flags=flags, cut=cut)
+        segment.key, segment.reverse = key, reverse
+        table.segment(segment)
     table.finish()
     records = table.take_records()
     table.take_notes()

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amqpscope.analysis.provenance import OctetProvenance
+from amqpscope.reassembly.provenance import Provenance
 
 # Offsets rise by at least one octet.
 STEPS = st.lists(st.integers(1, 5), min_size=1, max_size=20)
@@ -16,7 +17,7 @@ def build(steps: list[int]) -> tuple[OctetProvenance, list[int]]:
     offsets = []
     offset = 0
     for number, step in enumerate(steps):
-        evidence.add(offset, 100 + number, 10**18 + number, -1 if number % 3 == 0 else number)
+        evidence.add(offset, Provenance(100 + number, 10**18 + number, -1 if number % 3 == 0 else number))
         offsets.append(offset)
         offset += step
     return evidence, offsets
@@ -24,7 +25,7 @@ def build(steps: list[int]) -> tuple[OctetProvenance, list[int]]:
 
 def holds(evidence: OctetProvenance, offset: int) -> int:
     """The packet of the entry that holds at `offset`."""
-    return evidence.packets[evidence.find(offset)]
+    return evidence.at(offset).packet
 
 
 @given(STEPS)
@@ -33,9 +34,8 @@ def test_the_entry_that_holds_is_the_last_one_not_behind(steps: list[int]) -> No
     assert len(evidence) == len(steps)
     for at in range(sum(steps) + 5):
         expected = max(number for number, offset in enumerate(offsets) if offset <= at)
-        assert evidence.find(at) == expected
         assert holds(evidence, at) == 100 + expected
-    assert evidence.find(-1) == 0
+    assert holds(evidence, -1) == 100
 
 
 @given(STEPS, st.integers(0, 100), st.integers(0, 100))
@@ -51,9 +51,9 @@ def test_forgetting_changes_nothing_behind(steps: list[int], forgotten: int, thi
         assert holds(evidence, at) == holds(whole, at)
 
     thinned = forgotten + thinned % (sum(steps) - forgotten)
-    first = evidence.packets[0]
+    first = evidence.entries[0]
     evidence.thin(thinned)
-    assert evidence.packets[0] == first
+    assert evidence.entries[0] is first
     assert holds(evidence, forgotten) == holds(whole, forgotten)
     for at in range(thinned, sum(steps) + 3):
         assert holds(evidence, at) == holds(whole, at)
@@ -65,13 +65,8 @@ def test_dumped_and_loaded_it_is_the_same(steps: list[int]) -> None:
     evidence, _ = build(steps)
     loaded = OctetProvenance.load(evidence.dump())
     assert loaded.dump() == evidence.dump()
-    loaded.add(10**6, 1, 2, 3)
-    assert (loaded.offsets[-1], loaded.packets[-1], loaded.times[-1], loaded.acknowledged[-1]) == (
-        10**6,
-        1,
-        2,
-        3,
-    )
+    loaded.add(10**6, Provenance(1, 2, 3))
+    assert (loaded.offsets[-1], loaded.entries[-1].dump()) == (10**6, (1, 2, 3))
     assert len(evidence) == len(steps)
 
 
@@ -79,7 +74,7 @@ def test_cleared_it_is_empty() -> None:
     evidence, _ = build([1, 2, 3])
     evidence.clear()
     assert len(evidence) == 0
-    assert evidence.dump() == ((), (), (), ())
+    assert evidence.dump() == ((), ())
     evidence.forget(5)
     evidence.thin(5)
-    assert evidence.find(5) == 0
+    assert len(evidence) == 0

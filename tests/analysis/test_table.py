@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, frame
 from support.damage import packets_in, written
+from support.segments import captured
 from support.talk import Talk, told
 from support.tcp_writer import ACK, FIN, PSH, RST, SYN, Capture
 
@@ -52,19 +53,17 @@ class Ends:
         start = self.sent[who] if offset is None else offset
         clock = _clock(self.table)
         ack = self.isn[1 - who] + 1 + self.sent[1 - who]
-        self.table.segment(
-            self.keys[who],
-            self.keys[1 - who],
-            clock,
-            clock * MILLISECOND if time is None else time,
-            (self.isn[who] + (0 if flags & SYN else 1) + start) & 0xFFFFFFFF,
-            ack & 0xFFFFFFFF if flags & ACK else -1,
-            flags,
+        segment = captured(
             octets,
-            0,
-            len(octets),
-            0,
+            key=self.keys[who],
+            reverse=self.keys[1 - who],
+            packet=clock,
+            time=clock * MILLISECOND if time is None else time,
+            seq=(self.isn[who] + (0 if flags & SYN else 1) + start) & 0xFFFFFFFF,
+            ack=ack & 0xFFFFFFFF if flags & ACK else -1,
+            flags=flags,
         )
+        self.table.segment(segment)
         self.sent[who] = start + len(octets)
 
     def handshake(self) -> None:
@@ -183,7 +182,8 @@ def test_one_end_that_is_both() -> None:
     table = ConnectionTable("c")
     key = b"\x7f\0\0\1\x7f\0\0\1\x16\x28\x16\x28"
     for number in range(1, 5):
-        table.segment(key, key, number, number, number, number, ACK, b"x", 0, 1, 0)
+        numbers = dict.fromkeys(("packet", "time", "seq", "ack"), number)
+        table.segment(captured(b"x", key=key, reverse=key, flags=ACK, **numbers))
     assert len(table.connections) == 1
     table.finish()
 

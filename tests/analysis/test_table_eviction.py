@@ -8,6 +8,7 @@ import sys
 from support import amqp10_encode as amqp
 from support.capture_files import packet
 from support.drive import Drive
+from support.segments import captured
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
@@ -77,8 +78,10 @@ class Judged:
         """Its payload are the first `size` octets of `block`, or all."""
         self.packet += 1
         end = len(block) if size is None else size
-        keys = (self.KEYS[sender], self.KEYS[1 - sender])
-        self.table.segment(*keys, self.packet, self.packet, seq, ack, flags, block, 0, end, 0)
+        segment = captured(packet=self.packet, time=self.packet, seq=seq, ack=ack, flags=flags)
+        segment.key, segment.reverse = self.KEYS[sender], self.KEYS[1 - sender]
+        segment.buf, segment.start, segment.end = block, 0, end
+        self.table.segment(segment)
 
 
 def test_a_connection_that_waits_keeps_nothing_of_the_reader() -> None:

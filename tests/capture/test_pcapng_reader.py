@@ -2,7 +2,6 @@
 
 import struct
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,6 +25,7 @@ from support.capture_files import (
 
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import for_magic
+from amqpscope.capture.segment import Segment
 from amqpscope.limits import MAX_INTERFACES, MAX_NOTES, MAX_TIME
 
 MICROSECONDS = START // 1000
@@ -364,8 +364,8 @@ def test_packets_lost_are_told_before_the_packet_after_them() -> None:
         def dropped(self, packet: int, time: int, count: int) -> None:
             order.append(-packet)
 
-        def segment(self, key: bytes, reverse: bytes, packet: int, *rest: Any) -> None:
-            order.append(packet)
+        def segment(self, segment: Segment) -> None:
+            order.append(segment.packet)
 
     data = section() + interface() + enhanced(packet()) + enhanced(packet(), options=count_option(4, 1))
     reader = PcapngReader(Order())

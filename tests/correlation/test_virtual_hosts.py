@@ -14,6 +14,7 @@ from support.summed_up import summaries
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import SegmentSink
+from amqpscope.capture.segment import Segment
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_DEEDS, MAX_GETS, MAX_PASSAGES
 from amqpscope.tracking.amqp091.summary import Summary
@@ -146,10 +147,9 @@ class _Carried(SegmentSink):
         self.table = table
         self.every = every
 
-    def segment(self, *arguments: object) -> None:  # type: ignore[override]
+    def segment(self, segment: Segment) -> None:
         table = self.table
-        table.identification = self.identification
-        table.segment(*arguments)  # type: ignore[arg-type]
+        table.segment(segment)
         if self.every:
             for key, analysis in list(table._forward.items()):
                 state = marshal.loads(marshal.dumps(analysis.dump()))

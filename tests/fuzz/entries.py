@@ -24,6 +24,7 @@ from support.capture_files import A4, B4, START, Record, ethernet, ipv4, pcap, t
 from support.capture_files import Recorder as Segments
 from support.decoded import frame_state
 from support.everywhere import failures, ways
+from support.segments import captured
 from support.streams import Recorder
 from support.streams import octets as stream_octets
 
@@ -37,6 +38,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.reassembly.connection import TcpConnection
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.report.amqp10.json_form import value_json
 from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.findings import finding_json
@@ -200,14 +202,12 @@ def _replay_segments(program: bytes, move_after: int) -> list[tuple[Any, ...]]:
             state = connection.dump()
             connection = TcpConnection.load(state, recorder)
             assert connection.dump() == state
-        buf = b"\xee" * 5 + payload + b"\xdd" * 3
-        numbers = (
-            (initial[direction] + offset) & 0xFFFFFFFF,
-            (initial[1 - direction] + ack) & 0xFFFFFFFF if flags & ACK else -1,
-        )
-        connection.identification = 0 if what == 6 else 40 + (packet - variant) % 100
-        connection.starts_new(direction, numbers[0], flags, time, bool(variant & 8))
-        connection.segment(direction, time, packet, *numbers, flags, buf, 5, 5 + len(payload), cut)
+        segment = captured(payload, packet=packet, time=time, flags=flags, cut=cut)
+        segment.seq = (initial[direction] + offset) & 0xFFFFFFFF
+        segment.ack = (initial[1 - direction] + ack) & 0xFFFFFFFF if flags & ACK else -1
+        segment.identification = 0 if what == 6 else 40 + (packet - variant) % 100
+        connection.starts_new(direction, segment.seq, flags, time, bool(variant & 8))
+        connection.segment(direction, segment)
     connection.finish()
     assert connection.waiting() == 0
     for direction in (0, 1):
@@ -521,18 +521,9 @@ def _converse(
             state = analysis.dump()
             analysis = ConnectionAnalysis.load(state, out, notes, findings)
             assert repr(analysis.dump()) == repr(state)  # nan is not what it equals
-        analysis.segment(
-            sent.direction,
-            sent.time,
-            packet,
-            sent.seq,
-            sent.ack,
-            sent.flags,
-            b"\xaa" * 3 + sent.payload + b"\xbb" * 2,
-            3,
-            3 + len(sent.payload),
-            sent.cut,
-        )
+        segment = captured(sent.payload, packet=packet, time=sent.time, seq=sent.seq, ack=sent.ack)
+        segment.flags, segment.cut = sent.flags, sent.cut
+        analysis.tcp.segment(sent.direction, segment)
     analysis.finish("capture")
     told = [
         [_about(record) for record in out],
@@ -667,7 +658,7 @@ def _sound(problems: list[Problem], size: int) -> None:
 
 
 def _record(frame: Frame) -> FrameRecord:
-    return FrameRecord(Connection("capture", 0, 0, KEY), 0, 1, 2, 3, 4, 5, frame)
+    return FrameRecord(Connection("capture", 0, 0, KEY), 0, Provenance(1, 2, 5), Provenance(3, 4, 5), frame)
 
 
 def _show(records: list[FrameRecord]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.lakes import CAPTURES, records
 
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline import files
 from amqpscope.pipeline.capture_set import capture_sets
@@ -23,21 +24,10 @@ class Seen(SegmentSink):
         super().__init__()
         self.calls: list[Any] = []
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: int,
-        time: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        cut: int,
-    ) -> None:
-        self.calls.append((key, reverse, packet, time, seq, ack, flags, bytes(buf[start:end]), cut))
+    def segment(self, segment: Segment) -> None:
+        one = segment.kept()
+        numbers = (one.packet, one.time, one.seq, one.ack, one.flags, one.window, one.identification)
+        self.calls.append((one.key, one.reverse, *numbers, one.buf, one.cut))
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self.calls.append((code, packet, detail))

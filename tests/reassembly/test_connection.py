@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.segments import captured
 from support.streams import (
     ACK,
     FIN,
@@ -34,6 +35,7 @@ from amqpscope.limits import (
     SEQUENCE_WINDOW,
 )
 from amqpscope.reassembly.connection import TcpConnection
+from amqpscope.reassembly.provenance import Provenance
 
 SECOND = 1_000_000_000
 
@@ -345,9 +347,11 @@ def test_what_waits_is_bounded_in_pieces() -> None:
 class Counter(Recorder):
     """Checks the order and keeps no octets."""
 
-    def data(self, direction: int, offset: int, buf: bytes, start: int, end: int, *rest: int) -> None:
+    def data(
+        self, direction: int, offset: int, buf: bytes, start: int, end: int, provenance: Provenance
+    ) -> None:
         assert offset == self.reached[direction]
-        assert rest[2] <= self.reached[1 - direction]
+        assert provenance.acknowledged <= self.reached[1 - direction]
         self.reached[direction] += end - start
 
 
@@ -1007,24 +1011,16 @@ def test_a_stream_longer_than_all_sequence_numbers() -> None:
     size = 1 << 20
     buf = bytes(size)
     isn = (2**32 - 77, 2**31 - 5)
-    connection.segment(0, 0, 1, isn[0] - 1, -1, SYN, buf, 0, 0, 0)
-    connection.segment(1, 0, 2, isn[1] - 1, isn[0], SYN | ACK, buf, 0, 0, 0)
+    connection.segment(0, captured(packet=1, seq=isn[0] - 1, flags=SYN))
+    connection.segment(1, captured(packet=2, seq=isn[1] - 1, ack=isn[0], flags=SYN | ACK))
     sent = [0, 0]
     for number in range(5000):
         direction = 0 if number % 10 else 1
         piece = size if direction == 0 else 77
-        connection.segment(
-            direction,
-            0,
-            number,
-            (isn[direction] + sent[direction]) % 2**32,
-            (isn[1 - direction] + sent[1 - direction]) % 2**32,
-            ACK,
-            buf,
-            0,
-            piece,
-            0,
-        )
+        segment = captured(packet=number, flags=ACK, buf=buf, start=0, end=piece)
+        segment.seq = (isn[direction] + sent[direction]) % 2**32
+        segment.ack = (isn[1 - direction] + sent[1 - direction]) % 2**32
+        connection.segment(direction, segment)
         sent[direction] += piece
     assert sent[0] > 2**32
     assert sink.reached == sent

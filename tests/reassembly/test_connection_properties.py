@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.segments import captured
 from support.streams import ACK, FIN, MILLISECOND, RST, SYN, Recorder, Segment, Wire, octets, replay, send
 
 from amqpscope.limits import REASSEMBLY_WAITING_PIECES
@@ -387,9 +388,13 @@ def test_garbage_raises_nothing_and_keeps_the_contract(
         connection.starts_new(direction, seq, flags, time, size > 30)
         connection.continues(direction, seq)
         # Any window: of a SYN with any scale, of others closed, small or large.
-        connection.window = (size % 18) << 16 | cut & 0xFFFF if flags & SYN else cut & 0xFFFF
+        window = (size % 18) << 16 | cut & 0xFFFF if flags & SYN else cut & 0xFFFF
         ack = -1 if not flags & ACK else max(ack, 0)
-        connection.segment(direction, time, number + 1, seq, ack, flags, buf, 7, 7 + size, cut)
+        segment = captured(
+            packet=number + 1, time=time, seq=seq, ack=ack, flags=flags, window=window, cut=cut
+        )
+        segment.buf, segment.start, segment.end, segment.cut = buf, 7, 7 + size, cut
+        connection.segment(direction, segment)
         if number in ticks:
             connection.tick(time + 10 * 1_000_000_000)
         total += size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from support.segments import captured
 
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.stream import StreamSink
@@ -30,7 +31,8 @@ def connection(*segments: Segment) -> TcpConnection:
     tcp = TcpConnection(StreamSink())
     for number, (direction, seq, ack, flags, payload) in enumerate([*OPENING, *segments], 1):
         ack = ack & 0xFFFFFFFF if ack >= 0 else -1
-        tcp.segment(direction, number, number, seq & 0xFFFFFFFF, ack, flags, payload, 0, len(payload), 0)
+        segment = captured(payload, packet=number, time=number, seq=seq & 0xFFFFFFFF, ack=ack, flags=flags)
+        tcp.segment(direction, segment)
     return TcpConnection.load(tcp.dump(), StreamSink())
 
 

@@ -30,12 +30,19 @@ class Tap:
         self.say(0, 10, b"", 10)
 
     def say(
-        self, direction: int, offset: int, payload: bytes, ack: int, window: int = OPEN, flags: int = ACK
+        self,
+        direction: int,
+        offset: int,
+        payload: bytes,
+        ack: int,
+        window: int = OPEN,
+        flags: int = ACK,
+        identification: int = 0,
     ) -> int:
         """A segment; the number of its packet, which is also the second in which it came."""
         self.time += 1
-        self.tcp.window = window
-        send(self.tcp, Segment(direction, offset, payload, ack, flags, 0, self.time, self.time))
+        segment = Segment(direction, offset, payload, ack, flags, 0, self.time, self.time)
+        send(self.tcp, segment, window=window, identification=identification)
         self.tcp = TcpConnection.load(self.tcp.dump(), self.recorder)
         return self.time
 
@@ -126,8 +133,7 @@ def test_octets_sent_again_keep_their_sender_from_writing_until_they_are_acknowl
 def test_a_copy_of_a_packet_is_nothing_sent_again() -> None:
     tap = Tap()
     for identification in (7, 7):
-        tap.tcp.identification = identification
-        tap.say(0, 10, octets(0, 10, 20), 10)
+        tap.say(0, 10, octets(0, 10, 20), 10, identification=identification)
     assert tap.stalls(0) == []
 
 

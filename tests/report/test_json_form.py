@@ -25,6 +25,7 @@ from support.thorough import thorough
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.report.amqp10.json_form import body_json, composite_json, message_json, value_json
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
@@ -411,7 +412,8 @@ def record(octets: bytes, time: int = 1_700_000_000_123_456_789, direction: int 
     connection.protocol = "amqp10"
     decoder = FrameDecoder()
     decoder.feed(octets, 0, len(octets))
-    return FrameRecord(connection, direction, 7, time, 7, time, 0, decoder.frames[0])
+    first = Provenance(7, time, 0)
+    return FrameRecord(connection, direction, first, first, decoder.frames[0])
 
 
 def test_the_contract_of_a_frame() -> None:

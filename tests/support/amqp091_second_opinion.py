@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from amqpscope.capture.reader import for_magic
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.reassembly.connection import TcpConnection
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stream import StreamSink
 from dissectors.amqp091 import values
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
@@ -55,7 +57,7 @@ class _Streams(StreamSink):
         self.begun = [False, False]
 
     def data(
-        self, direction: int, offset: int, buf: bytes, start: int, end: int, packet: int, time: int, ack: int
+        self, direction: int, offset: int, buf: bytes, start: int, end: int, provenance: Provenance
     ) -> None:
         decoder = self.decoders[direction]
         if not self.begun[direction]:
@@ -78,28 +80,16 @@ class _Segments(SegmentSink):
         self.connections: list[tuple[bytes, _Streams, TcpConnection]] = []
         self.by_key: dict[bytes, int] = {}
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: int,
-        time: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        cut: int,
-    ) -> None:
+    def segment(self, segment: Segment) -> None:
+        key = segment.key
         number = self.by_key.get(key)
         if number is None:
             number = len(self.connections)
             streams = _Streams()
-            self.by_key[key] = self.by_key[reverse] = number
+            self.by_key[key] = self.by_key[segment.reverse] = number
             self.connections.append((key, streams, TcpConnection(streams)))
         first, _, tcp = self.connections[number]
-        tcp.segment(0 if key == first else 1, time, packet, seq, ack, flags, buf, start, end, cut)
+        tcp.segment(0 if key == first else 1, segment)
 
 
 def our_frames(path: Path) -> list[Told]:

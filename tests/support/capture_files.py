@@ -6,6 +6,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from amqpscope.capture.packet import SegmentSink
+from amqpscope.capture.segment import Segment as Captured
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -184,6 +185,8 @@ class Segment(NamedTuple):
     flags: int
     payload: bytes
     cut: int
+    window: int
+    identification: int
 
 
 class Note(NamedTuple):
@@ -201,22 +204,24 @@ class Recorder(SegmentSink):
         self.notes: list[Note] = []
         self.lost: list[tuple[int, int, int]] = []  # packet, time, count
 
-    def segment(
-        self,
-        key: bytes,
-        reverse: bytes,
-        packet: int,
-        time: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        cut: int,
-    ) -> None:
-        assert 0 <= start <= end <= len(buf)
-        self.segments.append(Segment(key, reverse, packet, time, seq, ack, flags, buf[start:end], cut))
+    def segment(self, segment: Captured) -> None:
+        assert 0 <= segment.start <= segment.end <= len(segment.buf)
+        one = segment.kept()
+        self.segments.append(
+            Segment(
+                one.key,
+                one.reverse,
+                one.packet,
+                one.time,
+                one.seq,
+                one.ack,
+                one.flags,
+                one.buf,
+                one.cut,
+                one.window,
+                one.identification,
+            )
+        )
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self.notes.append(Note(code, packet, time, detail))

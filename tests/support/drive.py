@@ -13,6 +13,8 @@ Packets count from 1, a millisecond apart.
 
 from __future__ import annotations
 
+from support.segments import captured
+
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
@@ -63,19 +65,16 @@ class Drive:
         start = self.sent[direction] if offset is None else offset
         heard = self.sent[1 - direction] if ack is None else ack
         self.packet += 1
-        buf = b"\xaa" * 3 + octets + b"\xbb" * 2
-        self.analysis.segment(
-            direction,
-            self.packet * MILLISECOND,
-            self.packet,
-            (self.isn[direction] + 1 + start) & 0xFFFFFFFF,
-            -1 if heard < 0 else (self.isn[1 - direction] + 1 + heard) & 0xFFFFFFFF,
-            flags,
-            buf,
-            3,
-            3 + len(octets),
-            cut,
+        segment = captured(
+            octets,
+            packet=self.packet,
+            time=self.packet * MILLISECOND,
+            seq=(self.isn[direction] + 1 + start) & 0xFFFFFFFF,
+            ack=-1 if heard < 0 else (self.isn[1 - direction] + 1 + heard) & 0xFFFFFFFF,
+            flags=flags,
+            cut=cut,
         )
+        self.analysis.tcp.segment(direction, segment)
         self.sent[direction] = max(self.sent[direction], start + len(octets) + cut)
         if self.reload:
             self.analysis = ConnectionAnalysis.load(self.analysis.dump(), self.out, self.notes)

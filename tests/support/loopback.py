@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.capture.packet import PacketDecoder
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 
@@ -28,12 +29,13 @@ class Segments(SegmentSink):
         self._streams: dict[int, dict[int, bytes]] = {}
         self.cut = 0
 
-    def segment(self, key, reverse, packet, time, seq, ack, flags, buf, start, end, cut):  # type: ignore[no-untyped-def]
-        port = int.from_bytes(key[-4:-2], "big")
-        self.all.append((port, packet, time, buf[start:end]))
-        self.cut += cut
-        place = seq - self._first.setdefault(port, seq + (flags & 2) // 2) & 0xFFFF_FFFF
-        self._streams.setdefault(port, {})[place] = buf[start:end]
+    def segment(self, segment: Segment) -> None:
+        port = int.from_bytes(segment.key[-4:-2], "big")
+        octets = segment.buf[segment.start : segment.end]
+        self.all.append((port, segment.packet, segment.time, octets))
+        self.cut += segment.cut
+        first = self._first.setdefault(port, segment.seq + (segment.flags & 2) // 2)
+        self._streams.setdefault(port, {})[segment.seq - first & 0xFFFF_FFFF] = octets
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self.notes.append(code)

@@ -8,7 +8,7 @@ from support.capture_files import Recorder
 
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.reader import for_magic
-from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.capture.recorder import Packet, PacketRecorder
 
 
 class Recorded(NamedTuple):
@@ -24,18 +24,23 @@ class Kept(PacketRecorder):
     def __init__(self) -> None:
         self.packets: list[Recorded] = []
 
-    def packet(
-        self,
-        number: int,
-        time: int,
-        interface: int,
-        link_type: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        wire: int,
-    ) -> None:
-        self.packets.append(Recorded(number, time, interface, link_type, buf[start:end], wire))
+    def packet(self, packet: Packet) -> None:
+        octets = packet.buf[packet.start : packet.end]
+        self.packets.append(
+            Recorded(packet.number, packet.time, packet.interface, packet.link_type, octets, packet.wire)
+        )
+
+
+def captured(
+    number: int, time: int, data: bytes, interface: int = 0, link_type: int = 1, wire: int | None = None
+) -> Packet:
+    """A packet for a recorder, with other octets around it."""
+    packet = Packet()
+    packet.number, packet.time, packet.interface, packet.link_type = number, time, interface, link_type
+    packet.buf = b"before" + data + b"behind"
+    packet.start, packet.end = 6, 6 + len(data)
+    packet.wire = len(data) if wire is None else wire
+    return packet
 
 
 def packets_of(data: bytes, size: int = 1 << 20) -> tuple[list[Recorded], Recorder]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from amqpscope.capture.reader import for_magic
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 
 __all__ = ["replay", "replayable", "replaying"]
@@ -24,18 +25,20 @@ class _Pieces(SegmentSink):
         self.sequences: dict[bytes, int] = {}
         self.sound = True
 
-    def segment(self, key, reverse, packet, time, seq, ack, flags, buf, start, end, cut):  # type: ignore[no-untyped-def]
+    def segment(self, segment: Segment) -> None:
+        key, reverse, seq = segment.key, segment.reverse, segment.seq
+        octets = segment.buf[segment.start : segment.end]
         known = (key, reverse) if key in self.sequences else (reverse, key)
         if self.sequences and not any(one in self.sequences for one in known):
             self.sound = False  # another connection
-        if flags & 2:
+        if segment.flags & 2:
             seq += 1
         expected = self.sequences.get(key, seq)
-        if seq != expected or cut:
+        if seq != expected or segment.cut:
             self.sound = False
-        if end > start:
-            self.pieces.append((key, buf[start:end]))
-        self.sequences[key] = seq + end - start
+        if octets:
+            self.pieces.append((key, octets))
+        self.sequences[key] = seq + len(octets)
 
 
 def _pieces(path: Path) -> _Pieces:

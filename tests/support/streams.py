@@ -11,7 +11,10 @@ repeat, cut and drop segments of the list as you like.
 
 from dataclasses import dataclass, replace
 
+from support.segments import captured
+
 from amqpscope.reassembly.connection import TcpConnection
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stream import StreamSink
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
@@ -56,16 +59,9 @@ class Recorder(StreamSink):
         self.notes: list[tuple[int, str, int, str]] = []
 
     def data(
-        self,
-        direction: int,
-        offset: int,
-        buf: bytes,
-        start: int,
-        end: int,
-        packet: int,
-        time: int,
-        ack: int,
+        self, direction: int, offset: int, buf: bytes, start: int, end: int, provenance: Provenance
     ) -> None:
+        packet, time, ack = provenance.dump()
         assert 0 <= start < end <= len(buf)
         assert offset == self.reached[direction], "a hole or an overlap"
         assert not self.ended[direction]
@@ -174,21 +170,24 @@ class Wire:
         return self._add(Segment(direction, self.sent[direction], b"", self.knows(direction), RST | ACK))
 
 
-def send(connection: TcpConnection, segment: Segment, isn: tuple[int, int] = (1000, 2000)) -> None:
-    """Gives a segment to a connection, as the wire had it: wrapped, and inside a larger buffer."""
-    buf = b"\xee" * 5 + segment.payload + b"\xdd" * 3
-    connection.segment(
-        segment.direction,
-        segment.time,
-        segment.packet,
-        (isn[segment.direction] + 1 + segment.offset) & 0xFFFFFFFF,
-        -1 if segment.ack < 0 else (isn[1 - segment.direction] + 1 + segment.ack) & 0xFFFFFFFF,
-        segment.flags,
-        buf,
-        5,
-        5 + len(segment.payload),
-        segment.cut,
+def send(
+    connection: TcpConnection, segment: Segment, isn: tuple[int, int] = (1000, 2000), **header: int
+) -> None:
+    """Gives a segment to a connection, as the wire had it: wrapped, and inside a larger buffer.
+
+    header: its `window` and `identification`.
+    """
+    raw = captured(
+        segment.payload,
+        packet=segment.packet,
+        time=segment.time,
+        seq=(isn[segment.direction] + 1 + segment.offset) & 0xFFFFFFFF,
+        ack=-1 if segment.ack < 0 else (isn[1 - segment.direction] + 1 + segment.ack) & 0xFFFFFFFF,
+        flags=segment.flags,
+        cut=segment.cut,
+        **header,
     )
+    connection.segment(segment.direction, raw)
 
 
 def replay(

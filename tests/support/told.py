@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.reassembly.provenance import Provenance
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.timeline import Clock, Timeline
@@ -29,7 +30,8 @@ def records(client: bytes, server: bytes = b"", lost: int = 0) -> list[FrameReco
         decoder.feed(octets, 0, len(octets))
         decoder.end("fin")
         for frame in decoder.frames:
-            record = FrameRecord(connection, direction, 1, 0, 1, 0, -1, frame)
+            carried = Provenance(1, 0, -1)
+            record = FrameRecord(connection, direction, carried, carried, frame)
             record.message = assembler.take(frame)
             found.append(record)
     return found

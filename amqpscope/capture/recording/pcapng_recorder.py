@@ -21,7 +21,7 @@ from collections import deque
 from struct import Struct
 from typing import Final
 
-from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.capture.recorder import Packet, PacketRecorder
 from amqpscope.capture.recording.blocks import ENHANCED_PACKET, PACKET_MIN
 from amqpscope.capture.recording.chunk import Chunk
 from amqpscope.capture.recording.comments import Comments
@@ -110,25 +110,21 @@ class PcapngRecorder(PacketRecorder):
         """What is known of interface `index`. To be told before its packets, to be written before them."""
         self._interfaces.tell(index, name, link_type, description, filter)
 
-    def packet(
-        self,
-        number: i64,
-        time: i64,
-        interface: i64,
-        link_type: i64,
-        buf: bytes,
-        start: i64,
-        end: i64,
-        wire: i64,
-    ) -> None:
+    def packet(self, packet: Packet) -> None:
         if self._closed:
             return
         self.packets += 1
+        number: i64 = packet.number
+        time: i64 = packet.time
+        interface: i64 = packet.interface
+        link_type: i64 = packet.link_type
+        start: i64 = packet.start
+        wire: i64 = packet.wire
         if interface != self._interface or link_type != self._link_type:
             if not self._choose(interface, link_type):
                 self.unrecorded += 1
                 return
-        captured: i64 = end - start
+        captured: i64 = packet.end - start
         if captured > MAX_PACKET:  # Wireshark takes no larger ones
             captured = MAX_PACKET
         if wire < captured:
@@ -162,7 +158,7 @@ class PcapngRecorder(PacketRecorder):
             time & 0xFFFFFFFF,
             captured,
             wire,
-            buf[start : start + captured],
+            packet.buf[start : start + captured],
             size,
         )
         if len(options) > 0:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amqpscope.capture.live.blocks import DONE, LOST, STRANGER, BlockWalk
 from amqpscope.capture.packet import PacketDecoder
-from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.capture.recorder import Packet, PacketRecorder
 from amqpscope.capture.sink import SegmentSink
 
 FIRST = 48  # where the first packet of a block stands
@@ -59,8 +59,9 @@ class Kept(PacketRecorder):
     def __init__(self) -> None:
         self.all: list[tuple[int, int, int, int, bytes, int]] = []
 
-    def packet(self, number, time, interface, link_type, buf, start, end, wire):  # type: ignore[no-untyped-def]
-        self.all.append((number, time, interface, link_type, buf[start:end], wire))
+    def packet(self, packet: Packet) -> None:
+        octets = packet.buf[packet.start : packet.end]
+        self.all.append((packet.number, packet.time, packet.interface, packet.link_type, octets, packet.wire))
 
 
 def walker(ethernet: bool = True, **places: int) -> tuple[BlockWalk, PacketDecoder, Kept]:

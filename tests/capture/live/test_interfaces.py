@@ -223,8 +223,9 @@ def test_tags_of_vlans_are_in_what_is_captured() -> None:
 from amqpscope.capture.recorder import PacketRecorder
 kept = []
 class Kept(PacketRecorder):
-    def packet(self, number, time, interface, link_type, buf, start, end, wire):
-        kept.append((interface, link_type, buf[start:end], wire))
+    def packet(self, packet):
+        octets = packet.buf[packet.start : packet.end]
+        kept.append((packet.interface, packet.link_type, octets, packet.wire))
 decoder.recorder = Kept()
 cable()
 once = FRAME[:12] + bytes.fromhex("81002005") + FRAME[12:]

@@ -13,6 +13,7 @@ from support.tcp_writer import Capture
 
 from amqpscope.capture.link_layer import LINK_ETHERNET
 from amqpscope.capture.packet import PacketDecoder
+from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 
@@ -49,7 +50,8 @@ class Ports(SegmentSink):
     def __init__(self) -> None:
         self.ports: list[int] = []
 
-    def segment(self, key, *_):  # type: ignore[no-untyped-def]
+    def segment(self, segment: Segment) -> None:
+        key = segment.key
         self.ports += [int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")]
 
 

@@ -23,7 +23,7 @@ if sys.platform != "linux":
 from amqpscope.capture.live.opening import open_source
 from amqpscope.capture.live.ring import RingSource
 from amqpscope.capture.packet import PacketDecoder
-from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.capture.recorder import Packet, PacketRecorder
 from amqpscope.capture.sink import SegmentSink
 
 if "permission" in refusal(lambda: open_source(["lo"])):
@@ -98,8 +98,8 @@ class Numbers(PacketRecorder):
     def __init__(self) -> None:
         self.all: list[int] = []
 
-    def packet(self, number, time, interface, link_type, buf, start, end, wire):  # type: ignore[no-untyped-def]
-        self.all.append(int.from_bytes(buf[end - 4 : end], "big"))
+    def packet(self, packet: Packet) -> None:
+        self.all.append(int.from_bytes(packet.buf[packet.end - 4 : packet.end], "big"))
 
 
 @settings(max_examples=1000 if thorough() else 40)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.capture_files import SECOND, START
-from support.recorded import Block, blocks_of, packets_of
+from support.recorded import Block, blocks_of, captured, packets_of
 
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
@@ -16,7 +16,7 @@ MILLISECOND = 1_000_000
 
 
 def put(recorder: PcapngRecorder, number: int, moment: int, data: bytes = b"x") -> None:
-    recorder.packet(number, moment, 0, 1, data, 0, len(data), len(data))
+    recorder.packet(captured(number, moment, data))
 
 
 def packets_in(path: Path) -> list[Block]:

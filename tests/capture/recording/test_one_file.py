@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.capture_files import SECOND, START, packet
-from support.recorded import Block, Recorded, blocks_of, packets_of
+from support.recorded import Block, Recorded, blocks_of, captured, packets_of
 
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 from amqpscope.errors import CaptureError
@@ -39,17 +39,8 @@ def give(
     link_type: int = 1,
     wire: int | None = None,
 ) -> None:
-    """One packet, with other octets around it."""
-    recorder.packet(
-        number,
-        time,
-        interface,
-        link_type,
-        b"before" + data + b"behind",
-        6,
-        6 + len(data),
-        len(data) if wire is None else wire,
-    )
+    """One packet."""
+    recorder.packet(captured(number, time, data, interface, link_type, wire))
 
 
 def packets_in(blocks: list[Block]) -> list[Block]:

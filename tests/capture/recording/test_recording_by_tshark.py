@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.capture_files import SECOND, START, packet
+from support.recorded import captured
 
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
@@ -30,9 +31,9 @@ def test_tshark_shows_what_was_recorded(tmp_path: Path) -> None:
     recorder.interface(0, "lo", 1, "127.0.0.1", "tcp port 5672")
     recorder.interface(1, "tun0", 101, "", "")
     first, second = packet(b"one"), packet(b"other")[14:]
-    recorder.packet(1, START + 123_456_789, 0, 1, first, 0, len(first), len(first))
+    recorder.packet(captured(1, START + 123_456_789, first))
     recorder.lost(1, 12)
-    recorder.packet(2, START + SECOND + 1, 1, 101, second, 0, len(second) - 2, len(second))
+    recorder.packet(captured(2, START + SECOND + 1, second[:-2], 1, 101, len(second)))
     recorder.comment(2, "amqp10/L-CREDIT: credit → 0")
     recorder.comment(2, "amqp10/S-WIN-IN: \x1b window")
     recorder.finish(START + 2 * SECOND, [1, 1], [0, 12])
@@ -68,7 +69,7 @@ def test_each_file_of_a_set_is_read_by_itself(tmp_path: Path) -> None:
     recorder = PcapngRecorder(str(tmp_path / "set.pcapng"), "amqpscope 9.9", rotation=Rotation(packets=2))
     for number in range(1, 6):
         data = packet(b"%d" % number, source_port=40000 + number)
-        recorder.packet(number, START + number, 0, 1, data, 0, len(data), len(data))
+        recorder.packet(captured(number, START + number, data))
         recorder.comment(number, f"about {number}")
     recorder.finish(START + SECOND, [5], [0])
     shown = [
@@ -85,7 +86,7 @@ def test_the_file_of_a_flight_recorder_says_why_it_was_written(tmp_path: Path) -
     recorder = PcapngRecorder(str(path), "amqpscope 9.9", before=10 * SECOND)
     for number in range(1, 60):
         data = packet(b"%d" % number)
-        recorder.packet(number, START + number * SECOND, 0, 1, data, 0, len(data), len(data))
+        recorder.packet(captured(number, START + number * SECOND, data))
         recorder.flush()
     recorder.comment(59, "amqp10/L-CREDIT: no credit")
     recorder.trigger("amqp10/L-CREDIT in packet 59")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.capture_files import SECOND, START
-from support.recorded import blocks_of, packets_of
+from support.recorded import blocks_of, captured, packets_of
 
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
@@ -21,7 +21,7 @@ DAY = 24 * 3600 * SECOND
 
 
 def put(recorder: PcapngRecorder, number: int, moment: int, data: bytes, interface: int = 0) -> None:
-    recorder.packet(number, moment, interface, 1, data, 0, len(data), len(data))
+    recorder.packet(captured(number, moment, data, interface))
 
 
 def files_in(folder: Path) -> list[Path]:

@@ -14,13 +14,17 @@ ROOT = Path(__file__).parents[3]
 
 PROGRAM = f"""
 import sys
+from amqpscope.capture.recorder import Packet
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 from amqpscope.errors import CaptureError
 
 def put(number, seconds):
     data = b"%d" % number
-    recorder.packet(number, {START} + seconds * 10**9, 0, 1, data, 0, len(data), len(data))
+    packet = Packet()
+    packet.number, packet.time, packet.link_type = number, {START} + seconds * 10**9, 1
+    packet.buf, packet.end, packet.wire = data, len(data), len(data)
+    recorder.packet(packet)
 
 try:
     rotation = Rotation(packets=1) if "rotate" in sys.argv else None
