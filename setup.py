@@ -97,6 +97,7 @@ COMPILED = [
     "amqpscope/rules/peer_error.py",
     "amqpscope/tracking/correlation_budget.py",
     "amqpscope/tracking/ascending.py",
+    "amqpscope/tracking/events.py",
     "amqpscope/tracking/inbox.py",
     "amqpscope/tracking/knowledge.py",
     "amqpscope/tracking/clock.py",

@@ -525,6 +525,10 @@ counted. A server shows a case on one page, and keeps it for as many runs as it 
 
 # why
 
+MAX_FORMER_LINKS: Final = 1000
+"""Links of one connection that are kept after a peer has detached them, to say what a frame that still names
+one of them was about."""
+
 MAX_REMEMBERED_PLACES: Final = 10_000
 """Deliveries, links or names of which `why` remembers where they were said: of each kind the newest."""
 

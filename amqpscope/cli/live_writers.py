@@ -21,7 +21,7 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.line import INDENT, Line
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
@@ -29,6 +29,7 @@ from amqpscope.report.suppressed import justification
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
 from amqpscope.rules.overdue import Overdue
+from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = ["LiveJson", "LiveText", "LiveWriter"]
 
@@ -113,7 +114,7 @@ class LiveWriter(LiveView):
         """A connection is over."""
 
     @abstractmethod
-    def frame_text(self, record: FrameRecord, link: LinkOf | None) -> str:
+    def frame_text(self, record: FrameRecord, link: Link | None) -> str:
         """A frame of this link, with its line end."""
 
     @abstractmethod
@@ -172,7 +173,7 @@ class LiveText(LiveWriter):
         lines += [(line, 4) for line in counts.lines()]
         self._verdict(self._paint(lines))
 
-    def frame_text(self, record: FrameRecord, link: LinkOf | None) -> str:
+    def frame_text(self, record: FrameRecord, link: Link | None) -> str:
         self._headed = record.connection
         return self._paint(self._timeline.lines(record, link))
 
@@ -245,7 +246,7 @@ class LiveJson(LiveWriter):
     def report(self, conclusion: str, counts: RuleCounts) -> None:
         say(conclusion)
 
-    def frame_text(self, record: FrameRecord, link: LinkOf | None) -> str:
+    def frame_text(self, record: FrameRecord, link: Link | None) -> str:
         return self._form.line(record, link) + "\n"
 
     def verdict_text(self, finding: Finding) -> str:

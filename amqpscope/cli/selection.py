@@ -8,7 +8,7 @@ import re
 from amqpscope.errors import FilterError
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.json_renderers import FORMS, every_form
-from amqpscope.report.links import LinkOf
+from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = [
     "Bound",
@@ -160,7 +160,7 @@ class Selection:
         self._connections.pop(connection, None)
         self._channels_going_on -= len(self._going_on.pop(connection, ()))
 
-    def takes(self, record: FrameRecord, link: LinkOf | None) -> bool:
+    def takes(self, record: FrameRecord, link: Link | None) -> bool:
         """Whether this frame, of this link, is asked for."""
         if self.everything:
             return True
@@ -191,7 +191,7 @@ class Selection:
                 return True
         return ERROR in only and form.reports_error(frame)
 
-    def _addressed(self, record: FrameRecord, link: LinkOf | None) -> bool:
+    def _addressed(self, record: FrameRecord, link: Link | None) -> bool:
         assert self._address is not None
         if link is not None:
             ends = [name for name in (link.source, link.target) if name is not None]

@@ -9,10 +9,11 @@ from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, Counter, FrameRecord
 from amqpscope.report.frame_counts import Census
 from amqpscope.report.json_form import FrameForm
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
+from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = ["CensusWriter", "JsonWriter", "TimelineWriter", "Writer"]
 
@@ -40,7 +41,7 @@ class Writer:
     def block(self, records: list[FrameRecord]) -> None:
         """All the next frames of the capture, and it is to be seen that they were written."""
 
-    def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
+    def frame(self, record: FrameRecord, link: Link | None) -> None:
         """One frame."""
 
     def forget(self, connection: Connection) -> None:
@@ -88,7 +89,7 @@ class TimelineWriter(Writer):
             self.frame(record, self._names.of(record))
         self.flush()
 
-    def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
+    def frame(self, record: FrameRecord, link: Link | None) -> None:
         for line, hang in self._timeline.lines(record, link):
             self._lines.append(self._painter.paint(line, hang))
 
@@ -132,7 +133,7 @@ class JsonWriter(Writer):
             self._lines += self._form.lines(records[start : start + _LINES_AT_ONCE])
             self.flush()
 
-    def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
+    def frame(self, record: FrameRecord, link: Link | None) -> None:
         self._lines.append(self._form.line(record, link))
 
     def flush(self) -> None:
@@ -197,7 +198,7 @@ class CensusWriter(Writer):
     def block(self, records: list[FrameRecord]) -> None:
         self._census.add(records)
 
-    def frame(self, record: FrameRecord, link: LinkOf | None) -> None:
+    def frame(self, record: FrameRecord, link: Link | None) -> None:
         self._census.add([record])
         self._selected.add(record.connection)
 

@@ -28,8 +28,9 @@ from amqpscope.diff.transcript import (
 from amqpscope.limits import MAX_COMPARED_UNSETTLED
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.model.volatile import mask_numbers
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Message
 from dissectors.amqp091.methods import (
@@ -114,7 +115,7 @@ class Transcript091(Transcript):
         self._turns: dict[tuple[str, int], int] = {}
         self._closed: set[str] = set()
 
-    def take(self, record: FrameRecord, link: LinkOf | None, links: LinkNames) -> None:
+    def take(self, record: FrameRecord, link: Link | None, links: LinkNames) -> None:
         """The next frame."""
         frame = record.frame
         peer = record.peer

@@ -17,9 +17,10 @@ from amqpscope.diff.transcript import DELIVERIES, OUTCOMES, SETTLEMENTS, Names, 
 from amqpscope.limits import MAX_COMPARED_UNSETTLED
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.model.volatile import mask_numbers
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
 from amqpscope.report.redaction import guard
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import (
@@ -101,7 +102,7 @@ class Transcript10(Transcript):
         self._closed: set[str] = set()
         self._strays: set[tuple[int, str, str]] = set()
 
-    def take(self, record: FrameRecord, link: LinkOf | None, links: LinkNames) -> None:
+    def take(self, record: FrameRecord, link: Link | None, links: LinkNames) -> None:
         """The next frame. links: has been asked for the link of each."""
         frame = record.frame
         body = frame.body

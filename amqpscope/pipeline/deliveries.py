@@ -7,7 +7,7 @@ is given out as it is.
 """
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.report.links import LinkOf
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wire import i64
 
 __all__ = ["MAX_UNSETTLED", "Delivery", "DeliveryLog", "give_out"]
@@ -23,14 +23,14 @@ class Delivery:
     payload: the frames that carry it, and their octets of it. settled_by: the peer that settled first, or "".
     """
 
-    def __init__(self, record: FrameRecord, link: LinkOf | None) -> None:
+    def __init__(self, record: FrameRecord, link: Link | None) -> None:
         self.sender: str = record.peer
         self.channel: i64 = record.frame.channel
         self.packet: i64 = record.packet
         self.time: i64 = record.time  # ns since 1970
         self.id: int | None = None
         self.tag: bytes | None = None
-        self.link: LinkOf | None = link
+        self.link: Link | None = link
         self.name: str | None = None
         self.place: str | None = None
         self.transfers: i64 = 0
@@ -66,7 +66,7 @@ class Delivery:
 class DeliveryLog:
     """The deliveries of one connection under way."""
 
-    def take(self, record: FrameRecord, link: LinkOf | None) -> list[Delivery]:
+    def take(self, record: FrameRecord, link: Link | None) -> list[Delivery]:
         """The next frame of the connection, and its link. Gives the deliveries that are over by it."""
         return []
 

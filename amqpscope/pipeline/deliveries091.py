@@ -13,7 +13,7 @@ from amqpscope.limits import MAX_LOGGED_CHANNELS, MAX_LOGGED_CONSUMERS
 from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog, give_out
-from amqpscope.report.links import LinkOf
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Message
@@ -66,7 +66,7 @@ class Amqp091Log(DeliveryLog):
         # Stretches that were not captured, so far.
         self._holes: i64 = 0
 
-    def take(self, record: FrameRecord, link: LinkOf | None) -> list[Delivery]:
+    def take(self, record: FrameRecord, link: Link | None) -> list[Delivery]:
         frame = record.frame
         body = frame.body
         if frame.kind == "skipped":

@@ -9,7 +9,7 @@ from typing import Final
 from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.deliveries import Delivery, DeliveryLog, give_out
-from amqpscope.report.links import LinkOf
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Accepted
 from dissectors.amqp10.performatives import Begin, Disposition, End, Error, Transfer
@@ -32,7 +32,7 @@ class Amqp10Log(DeliveryLog):
         self._unsettled: OrderedDict[int, Delivery] = OrderedDict()
         self._keys: dict[int, dict[int, None]] = {}
 
-    def take(self, record: FrameRecord, link: LinkOf | None) -> list[Delivery]:
+    def take(self, record: FrameRecord, link: Link | None) -> list[Delivery]:
         body = record.frame.body
         if isinstance(body, Transfer):
             return self._transfer(record, body, link)
@@ -77,7 +77,7 @@ class Amqp10Log(DeliveryLog):
                 del self._keys[key >> 32]
         return delivery
 
-    def _transfer(self, record: FrameRecord, transfer: Transfer, link: LinkOf | None) -> list[Delivery]:
+    def _transfer(self, record: FrameRecord, transfer: Transfer, link: Link | None) -> list[Delivery]:
         handle = transfer.handle
         if handle is None:
             return []

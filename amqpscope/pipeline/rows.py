@@ -27,11 +27,12 @@ from amqpscope.pipeline.schemas import TABLES
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import problem_path
 from amqpscope.report.summary import add_frame
 from amqpscope.rules.editions import FINAL, following
 from amqpscope.rules.profiles import AUTO, under
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wire import i64
 
 __all__ = ["Recorder", "Rows"]
@@ -255,7 +256,7 @@ class Recorder:
         if self._with_frames:
             self._frame_row(record, link)
 
-    def _frame_row(self, record: FrameRecord, link: LinkOf | None) -> None:
+    def _frame_row(self, record: FrameRecord, link: Link | None) -> None:
         connection = record.connection
         frame = record.frame
         position, packet = split(record.packet)

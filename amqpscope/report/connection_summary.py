@@ -5,7 +5,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosis
-from amqpscope.report.links import LinkOf
+from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = ["ConnectionSummary", "ErrorSummary", "LinkSummary"]
 
@@ -16,7 +16,7 @@ class LinkSummary:
     ended: who detached or closed it first, or "". error: the condition one of its detaches gave, or "".
     """
 
-    def __init__(self, link: LinkOf) -> None:
+    def __init__(self, link: Link) -> None:
         self.link = link
         self.transfers = 0
         self.messages = 0
@@ -71,7 +71,7 @@ class ConnectionSummary:
         self.sasl_outcome = ""
         self.session_word = "channel" if connection.protocol == "amqp091" else "session"
         self.sessions = 0
-        self.links: dict[LinkOf, LinkSummary] = {}
+        self.links: dict[Link, LinkSummary] = {}
         self.links_dropped = 0
         self.messages = {CLIENT: 0, SERVER: 0}
         self.message_octets = {CLIENT: 0, SERVER: 0}
@@ -82,7 +82,7 @@ class ConnectionSummary:
         # The packet of a peer's close, or of its answer to one; 0 while there is none.
         self.closed = {CLIENT: 0, SERVER: 0}
 
-    def met(self, link: LinkOf) -> None:
+    def met(self, link: Link) -> None:
         """A link begins, or is met again."""
         if link not in self.links:
             if len(self.links) < MAX_SUMMARY_LINKS:
@@ -91,7 +91,7 @@ class ConnectionSummary:
                 self.links_dropped += 1
 
     def failed(
-        self, record: FrameRecord, what: str, condition: str, description: str | None, link: LinkOf | None
+        self, record: FrameRecord, what: str, condition: str, description: str | None, link: Link | None
     ) -> None:
         """A peer reports an error. what: the frame or outcome it stands in."""
         name = None if link is None else link.name

@@ -10,8 +10,9 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.digits import digits
 from amqpscope.report.json_renderer import problems_json, text_json
 from amqpscope.report.json_renderers import JsonRenderers
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wire import i64
 
 __all__ = ["FrameForm"]
@@ -40,7 +41,7 @@ class FrameForm:
         self._address: str | None = None
         self._linked: str = ', "link": ""'
 
-    def line(self, record: FrameRecord, link: LinkOf | None) -> str:
+    def line(self, record: FrameRecord, link: Link | None) -> str:
         """One frame, of this link."""
         frame = record.frame
         connection = record.connection
@@ -72,7 +73,7 @@ class FrameForm:
             f'"channel": {channel}, "size": {size}, "fields": {fields}, "problems": {problems}{rest}}}'
         )
 
-    def guards(self, record: FrameRecord, link: LinkOf | None) -> bool:
+    def guards(self, record: FrameRecord, link: Link | None) -> bool:
         """Whether octets of this frame may be a secret, so that it is told without them."""
         return self._forms.of(record.frame).guards(record, link, self._names)
 
@@ -85,7 +86,7 @@ class FrameForm:
         frame = record.frame
         return int(frame.payload_size) if self._forms.of(frame).has_payload(frame) else None
 
-    def message(self, record: FrameRecord, link: LinkOf | None) -> str:
+    def message(self, record: FrameRecord, link: Link | None) -> str:
         """What `message` is in the line of a frame that completes one."""
         return self._forms.of(record.frame).message(record, link, self._names, self._bodies)
 
@@ -103,7 +104,7 @@ class FrameForm:
         self._of_client = common + "client" + rest
         self._of_server = common + "server" + rest
 
-    def _link(self, link: LinkOf) -> str:
+    def _link(self, link: Link) -> str:
         """The members that name a frame's link."""
         name = link.name
         address = link.address

@@ -11,8 +11,9 @@ from json.encoder import encode_basestring_ascii as quote
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.connection_summary import ConnectionSummary
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import problem_path, size_of
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 
@@ -63,7 +64,7 @@ class JsonRenderer:
         """The names of these frames, in the specification's order."""
         return ()
 
-    def guards(self, record: FrameRecord, link: LinkOf | None, names: LinkNames) -> bool:
+    def guards(self, record: FrameRecord, link: Link | None, names: LinkNames) -> bool:
         """Whether octets of this frame may be a secret, so that it is told without them.
 
         names: has been asked for the link of every record before this one.
@@ -87,11 +88,11 @@ class JsonRenderer:
         """Whether its payload is a message, or part of one."""
         return False
 
-    def message(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, bodies: bool) -> str:
+    def message(self, record: FrameRecord, link: Link | None, names: LinkNames, bodies: bool) -> str:
         """The contract's `message` of a frame that completes one, as JSON. bodies: with its body."""
         return "null"
 
-    def message_hidden(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, whole: bool) -> bool:
+    def message_hidden(self, record: FrameRecord, link: Link | None, names: LinkNames, whole: bool) -> bool:
         """Whether the body of the message that this frame completes is a secret. whole: it is asked for."""
         return False
 
@@ -103,7 +104,7 @@ class JsonRenderer:
         """What is malformed in the message that this frame completes."""
         return _NO_PROBLEMS
 
-    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
         """Put into a connection's summary what a frame says."""
 
     def addresses(self, frame: Frame) -> list[str] | None:

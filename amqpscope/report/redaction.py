@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.json_renderers import FORMS
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
+from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = ["Redaction", "guard"]
 
@@ -17,7 +18,7 @@ class Redaction(NamedTuple):
     vague: bool
 
 
-def guard(record: FrameRecord, link: LinkOf | None, names: LinkNames, whole: bool) -> Redaction:
+def guard(record: FrameRecord, link: Link | None, names: LinkNames, whole: bool) -> Redaction:
     """What is not to be told of a frame. whole: its message's body is asked for.
 
     names: has been asked for the link of every record before this one.

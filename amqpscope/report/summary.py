@@ -12,8 +12,9 @@ from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.diagnoses import misdirected
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.json_renderers import FORMS
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.foreign import NAMES
 
@@ -32,7 +33,7 @@ def protocol_name(protocol: str) -> str:
     return _PROTOCOLS.get(protocol, protocol)
 
 
-def add_frame(summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+def add_frame(summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
     """Take one frame of a connection, and the link it speaks of."""
     frame = record.frame
     if not summary.first_time:

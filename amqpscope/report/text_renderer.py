@@ -7,8 +7,8 @@ belongs to.
 
 from amqpscope.report.details import LONGEST, tree
 from amqpscope.report.line import Line, margin
-from amqpscope.report.links import LinkOf
 from amqpscope.report.value_text import ValueText, hidden_text
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Body, Frame
 from dissectors.protocol_header import ProtocolHeader
 
@@ -27,7 +27,7 @@ class TextRenderer:
         """The style of a frame's name."""
         return "problem" if frame.kind == "skipped" else "name"
 
-    def line(self, frame: Frame, link: LinkOf | None, message: object, vague: bool) -> Line:
+    def line(self, frame: Frame, link: Link | None, message: object, vague: bool) -> Line:
         """The part of a frame's line behind its name. message: what it completes, or None.
 
         vague: its octets may be a secret; show only numbers.

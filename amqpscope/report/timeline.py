@@ -11,11 +11,12 @@ from amqpscope.model.records import CLIENT, Connection, FrameRecord, endpoint
 from amqpscope.report import details
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.line import INDENT, Line
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
 from amqpscope.report.redaction import guard
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.text_renderers import text_renderer
+from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = ["TIME_FORMATS", "Clock", "Timeline", "heading"]
 
@@ -82,7 +83,7 @@ class Timeline:
         self._channel = 1
         self._name = 1
 
-    def lines(self, record: FrameRecord, link: LinkOf | None) -> list[tuple[Line, int]]:
+    def lines(self, record: FrameRecord, link: Link | None) -> list[tuple[Line, int]]:
         """Everything to be shown of one frame: lines, each with the columns before its continuation.
 
         -1 is a line that may be cut.

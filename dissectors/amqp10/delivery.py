@@ -26,7 +26,7 @@ from dissectors.interface import Assembler, Frame
 from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
 from dissectors.wire import i64
 
-__all__ = ["MessageAssembler"]
+__all__ = ["MessageAssembler", "begins_message"]
 
 _DUMP_VERSION: Final = 3
 
@@ -113,7 +113,7 @@ class MessageAssembler(Assembler):
         unknown = missing > 0 and size == 0 and transfer.more is None
         last = not transfer.more and not unknown
         if delivery is not None and delivery_id >= 0 and delivery.delivery_id != delivery_id:
-            if not delivery.growing or (delivery.delivery_id >= 0 and _begins_message(frame, transfer)):
+            if not delivery.growing or (delivery.delivery_id >= 0 and begins_message(frame, transfer)):
                 self._forget(key)
                 delivery = None
             elif delivery.delivery_id < 0:
@@ -160,7 +160,7 @@ class MessageAssembler(Assembler):
         """A transfer on no link that could be named: a message if all of one is here."""
         channel = int(frame.channel)
         alone = not any(key >> 32 == channel for key in self._open)
-        if transfer.more or transfer.aborted or not (alone or _begins_message(frame, transfer)):
+        if transfer.more or transfer.aborted or not (alone or begins_message(frame, transfer)):
             self._doubt(channel)
             return None
         whole = frame.missing == 0 and not self._gap
@@ -262,7 +262,7 @@ def _format(transfer: Transfer) -> i64:
     return transfer.message_format
 
 
-def _begins_message(frame: Frame, transfer: Transfer) -> bool:
+def begins_message(frame: Frame, transfer: Transfer) -> bool:
     """Whether a payload begins as a message does: with a section, if its format is known to have them."""
     if transfer.message_format is not None and transfer.message_format not in (0, BATCH_FORMAT):
         return True
@@ -276,7 +276,7 @@ def _begins_message(frame: Frame, transfer: Transfer) -> bool:
 
 def _may_be_first(frame: Frame, transfer: Transfer) -> bool:
     """Whether a transfer looks like the first one of a delivery."""
-    return transfer.delivery_id is not None and _begins_message(frame, transfer)
+    return transfer.delivery_id is not None and begins_message(frame, transfer)
 
 
 def _from_start(transfer: Transfer) -> bool:

@@ -38,8 +38,9 @@ from amqpscope.report.amqp091.secrets import guards, hides_all
 from amqpscope.report.amqp091.summary import summarize
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, text_json
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import hides_octets, is_secret_key
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import BASIC, ContentHeader
 from dissectors.amqp091.message import Message
@@ -318,7 +319,7 @@ class Amqp091JsonRenderer(JsonRenderer):
     def names(self) -> tuple[str, ...]:
         return (*[method.name for method in METHODS], "content-header", "body", "heartbeat", "unknown")
 
-    def guards(self, record: FrameRecord, link: LinkOf | None, names: LinkNames) -> bool:
+    def guards(self, record: FrameRecord, link: Link | None, names: LinkNames) -> bool:
         return guards(record, names)
 
     def fields(self, frame: Frame, guarded: bool) -> str:
@@ -327,11 +328,11 @@ class Amqp091JsonRenderer(JsonRenderer):
     def has_payload(self, frame: Frame) -> bool:
         return frame.kind == "body"
 
-    def message(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, bodies: bool) -> str:
+    def message(self, record: FrameRecord, link: Link | None, names: LinkNames, bodies: bool) -> str:
         message: object = record.message
         return _message_json(message, bodies, self._said) if isinstance(message, Message) else "null"
 
-    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
         summarize(summary, record, link)
 
     def addresses(self, frame: Frame) -> list[str] | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from amqpscope.model.records import SERVER, FrameRecord
 from amqpscope.report.connection_summary import ConnectionSummary
-from amqpscope.report.links import LinkOf
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.message import Message
 from dissectors.amqp091.methods import (
     BasicReturn,
@@ -32,7 +32,7 @@ _SUCCESS: Final = 200
 _WORD: Final = "channel"
 
 
-def summarize(summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+def summarize(summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
     """Take one frame of a connection."""
     frame = record.frame
     summary.session_word = _WORD

@@ -5,8 +5,8 @@ from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.value_text import TEXT
 from amqpscope.report.details import data
 from amqpscope.report.line import Line, margin
-from amqpscope.report.links import LinkOf
 from amqpscope.report.text_renderer import TextRenderer
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.message import Message
 from dissectors.interface import Frame
 
@@ -50,7 +50,7 @@ class Amqp091TextRenderer(TextRenderer):
         name = frame.name
         return _NAME_STYLES.get(name) or _CLASS_STYLES.get(name.partition(".")[0], "name")
 
-    def line(self, frame: Frame, link: LinkOf | None, message: object, vague: bool) -> Line:
+    def line(self, frame: Frame, link: Link | None, message: object, vague: bool) -> Line:
         return brief.details(frame, message if isinstance(message, Message) else None, vague)
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:

@@ -8,9 +8,9 @@ from amqpscope.model.passwords import without_password
 from amqpscope.report.amqp10.secrets import hides_field, hides_raw
 from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
 from amqpscope.report.line import Line, flag, key, number
-from amqpscope.report.links import LinkOf
 from amqpscope.report.printable import in_quotes
 from amqpscope.report.value_text import hidden_text, octets_text, text_word
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.messaging import Properties, Received, Source, Target
@@ -45,7 +45,7 @@ _PROPERTIES = ("message-id", "correlation-id", "subject", "to", "reply-to", "gro
 _BODIES = ("data", "amqp-sequence", "amqp-value", "unknown")
 
 
-def details(frame: Frame, link: LinkOf | None, message: Message | None, guarded: bool) -> Line:
+def details(frame: Frame, link: Link | None, message: Message | None, guarded: bool) -> Line:
     """The part of a frame's line behind its name. guarded: its octets may be a secret; show only numbers."""
     body = frame.body
     if isinstance(body, Transfer):
@@ -77,7 +77,7 @@ def details(frame: Frame, link: LinkOf | None, message: Message | None, guarded:
 # Parts of lines
 
 
-def _link(link: LinkOf | None, handle: int | None) -> Line:
+def _link(link: Link | None, handle: int | None) -> Line:
     """The link's address, and its name unless it is the same; its handle while the attach is not known."""
     if link is None:
         return number("handle", handle)
@@ -88,7 +88,7 @@ def _link(link: LinkOf | None, handle: int | None) -> Line:
     return [("address", f"{address} "), *([] if name == address else [("dim", f"({name}) ")])]
 
 
-def _address(link: LinkOf | None, handle: int | None) -> Line:
+def _address(link: Link | None, handle: int | None) -> Line:
     """The link's address alone; its name where it has none, its handle where its attach is not known."""
     if link is None:
         return number("handle", handle)
@@ -97,7 +97,7 @@ def _address(link: LinkOf | None, handle: int | None) -> Line:
     return [("address", f"{text_word(link.address, _ADDRESS)} ")]
 
 
-def _name(link: LinkOf | None) -> Line:
+def _name(link: Link | None) -> Line:
     """The link's name, where its address stands before."""
     if link is None or link.address is None or link.address == link.name:
         return []
@@ -135,7 +135,7 @@ def _state(state: object) -> tuple[Line, Line]:
 
 
 def _transfer(
-    frame: Frame, transfer: Transfer, link: LinkOf | None, message: Message | None, guarded: bool
+    frame: Frame, transfer: Transfer, link: Link | None, message: Message | None, guarded: bool
 ) -> Line:
     line: Line = []
     if transfer.delivery_id is not None:
@@ -165,7 +165,7 @@ def _transfer(
     return line
 
 
-def _message(line: Line, message: Message, link: LinkOf | None) -> None:
+def _message(line: Line, message: Message, link: Link | None) -> None:
     sections = message.sections()
     bodies: dict[str, int] = {}
     shown: Line = []
@@ -200,7 +200,7 @@ def _message(line: Line, message: Message, link: LinkOf | None) -> None:
         line += key("body", ", ".join(kinds))
 
 
-def _flow(flow: Flow, link: LinkOf | None) -> Line:
+def _flow(flow: Flow, link: Link | None) -> Line:
     line: Line = []
     if flow.handle is not None:
         line += _address(link, flow.handle)
@@ -301,7 +301,7 @@ def _attach(attach: Attach) -> Line:
     return line + flag(attach.incomplete_unsettled, "incomplete-unsettled")
 
 
-def _disposition(body: Disposition, link: LinkOf | None) -> Line:
+def _disposition(body: Disposition, link: Link | None) -> Line:
     line: Line = []
     if body.first is not None:
         last = "" if body.last is None or body.last == body.first else f"–#{body.last}"

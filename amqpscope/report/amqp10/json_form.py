@@ -34,8 +34,9 @@ from amqpscope.report.amqp10.summary import summarize
 from amqpscope.report.connection_summary import ConnectionSummary
 from amqpscope.report.digits import digits
 from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, problems_json, text_json
-from amqpscope.report.links import LinkNames, LinkOf
+from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import hides_octets, is_secret_key
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.message import Message, Section
 from dissectors.amqp10.messaging import Accepted, Rejected
@@ -391,7 +392,7 @@ class Amqp10JsonRenderer(JsonRenderer):
     def names(self) -> tuple[str, ...]:
         return _NAMES
 
-    def guards(self, record: FrameRecord, link: LinkOf | None, names: LinkNames) -> bool:
+    def guards(self, record: FrameRecord, link: Link | None, names: LinkNames) -> bool:
         frame = record.frame
         body = frame.body
         if frame.kind == "amqp" and isinstance(body, Transfer) and not frame.problems:
@@ -410,7 +411,7 @@ class Amqp10JsonRenderer(JsonRenderer):
     def has_payload(self, frame: Frame) -> bool:
         return isinstance(frame.body, Transfer)
 
-    def message(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, bodies: bool) -> str:
+    def message(self, record: FrameRecord, link: Link | None, names: LinkNames, bodies: bool) -> str:
         message = record.message
         assert isinstance(message, Message)
         quick = ""
@@ -420,7 +421,7 @@ class Amqp10JsonRenderer(JsonRenderer):
             return quick
         return message_json(message, self.message_hidden(record, link, names, True), bodies)
 
-    def message_hidden(self, record: FrameRecord, link: LinkOf | None, names: LinkNames, whole: bool) -> bool:
+    def message_hidden(self, record: FrameRecord, link: Link | None, names: LinkNames, whole: bool) -> bool:
         message = record.message
         assert isinstance(message, Message)
         message.sections()
@@ -441,7 +442,7 @@ class Amqp10JsonRenderer(JsonRenderer):
         message.sections()
         return message.problems
 
-    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: LinkOf | None) -> None:
+    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
         summarize(summary, record, link)
 
     def reports_error(self, frame: Frame) -> bool:

@@ -5,7 +5,7 @@
   with the operation `put-token` or the subject `set-token`, wherever they are sent.
 """
 
-from amqpscope.report.links import LinkOf, carries_tokens
+from amqpscope.tracking.amqp10.identity import Link, carries_tokens
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Properties
@@ -49,7 +49,7 @@ def is_unclear(message: Message) -> bool:
     return not message.complete or bool(message.problems)
 
 
-def hides_body(message: Message, link: LinkOf | None, doubtful: bool) -> bool:
+def hides_body(message: Message, link: Link | None, doubtful: bool) -> bool:
     """Whether a message's body is never shown. doubtful: see `LinkNames.may_hold_token`."""
     if link is not None and link.tokens:
         return True

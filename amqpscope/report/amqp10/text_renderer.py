@@ -3,9 +3,9 @@
 from amqpscope.report.amqp10 import brief, details
 from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.line import Line
-from amqpscope.report.links import LinkOf
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.value_text import hidden_text
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import Message
 from dissectors.interface import Frame
@@ -36,7 +36,7 @@ class Amqp10TextRenderer(TextRenderer):
             return "sasl"
         return _NAME_STYLES.get(frame.name, "name")
 
-    def line(self, frame: Frame, link: LinkOf | None, message: object, vague: bool) -> Line:
+    def line(self, frame: Frame, link: Link | None, message: object, vague: bool) -> Line:
         return brief.details(frame, link, message if isinstance(message, Message) else None, vague)
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:

@@ -8,12 +8,12 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.findings import message_of
 from amqpscope.report.line import Line
-from amqpscope.report.links import LinkOf
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Timeline
 from amqpscope.report.top.health import HealthIssue
 from amqpscope.report.verdict import answer
 from amqpscope.rules.profiles import weight
+from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 
 __all__ = ["MAX_LINES", "MAX_LINES_OF_OTHERS", "SORTS", "Row", "Told", "Which", "fits"]
@@ -136,7 +136,7 @@ class Row:
         self.unsettled = 0
         self.rank = 0
         self.looked_at = False
-        self.recent: list[tuple[FrameRecord, LinkOf | None]] = []
+        self.recent: list[tuple[FrameRecord, Link | None]] = []
         self.came = 0
         # At how many frames, and when, the portrait was made.
         self.portrayed = -1
@@ -145,7 +145,7 @@ class Row:
         self.rates: dict[Which, float] = {}
         self.writer: Timeline | None = None
 
-    def saw(self, record: FrameRecord, link: LinkOf | None) -> None:
+    def saw(self, record: FrameRecord, link: Link | None) -> None:
         """One more frame, of this link."""
         recent = self.recent
         recent.append((record, link))

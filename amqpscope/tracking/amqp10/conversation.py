@@ -1,0 +1,461 @@
+"""An AMQP 1.0 connection, followed frame by frame: whose session, which link and which delivery each frame is
+about.
+
+Theory of operation. Each direction has its sessions by channel, each half of a session its links by handle
+and its deliveries by delivery-id. The halves of a session are joined by the remote-channel of the begin that
+answers, those of a link by name and role. Begins on one channel, and attaches of one name, are answered in
+their order: a session or link may be ended and begun again before the first answer comes, and a mirror port
+may show an answer before what it answers.
+
+What is illegal is taken as the endpoints of the rules take it (`tracking.amqp10.endpoint`): a second begin on
+a channel in use changes nothing, a second attach on a handle replaces the first. Where octets are missing the
+newest frame is believed: an end or a detach may be among them.
+
+A frame on a channel or handle without a begin or an attach is a stray. What it tells is kept for all that:
+the begin may not have been captured, and an attach or a delivery on it is worth to be shown.
+
+Sources: transport.xml, "Sessions", "Links", "Transferring a Message".
+"""
+
+from typing import Final
+
+from amqpscope.limits import MAX_FORMER_LINKS, MAX_NAMED_DELIVERIES, MAX_UNANSWERED
+from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.amqp10.identity import PEERS, Delivery, Link, LinkHalf, Session, SessionHalf
+from amqpscope.tracking.events import Conversation
+from dissectors.amqp10.delivery import begins_message
+from dissectors.amqp10.frame import ProtocolHeader
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    Transfer,
+)
+from dissectors.wire import i64
+
+__all__ = ["Conversation10"]
+
+_IDS: Final = 1 << 32
+"""How many delivery-ids there are: they are serial numbers of 32 bits (RFC 1982)."""
+
+_BOTH: Final = 3
+
+
+class Conversation10(Conversation):
+    """One connection. listeners: who takes its events; to be subscribed before its first frame.
+
+    link: what the newest frame is about, None if it is about none, or about one that is not known.
+    """
+
+    def __init__(self) -> None:
+        self.listeners: list[Listener10] = []
+        self.link: Link | None = None
+        # By side and channel; and the sessions that only one peer has begun so far, the oldest first.
+        self._halves: dict[int, SessionHalf] = {}
+        self._unanswered: dict[int, list[Session]] = {}
+        # Octets are missing. Bits of the sides that have sent close.
+        self._gap: bool = False
+        self._closed: i64 = 0
+        # How many are kept: deliveries among the newer ones, unsettled ones, attached and detached links.
+        self._newer: i64 = 0
+        self._unsettled: i64 = 0
+        self._attached: i64 = 0
+        self._detached: i64 = 0
+
+    def take(self, record: FrameRecord) -> None:
+        """The next frame of the connection."""
+        self.link = None
+        frame = record.frame
+        body = frame.body
+        if frame.missing > 0 or not record.started:
+            self._gap = True
+        side = _side(record)
+        channel: i64 = frame.channel
+        if isinstance(body, Transfer):
+            self._transfer(record, side, channel, body)
+        elif isinstance(body, Disposition):
+            self._disposition(record, side, channel, body)
+        elif isinstance(body, Flow):
+            self._flow(record, side, channel, body)
+        elif isinstance(body, Attach):
+            self._attach(record, side, channel, body)
+        elif isinstance(body, Detach):
+            self._detach(record, side, channel, body)
+        elif isinstance(body, Begin):
+            self._begin(record, side, channel, body)
+        elif isinstance(body, End):
+            self._end(record, side, channel, body)
+        else:
+            self._outside(record, side, body)
+        if self._closed == _BOTH:
+            # The connection is closed: what still comes is about nothing.
+            self.link = None
+
+    # What a frame is about, before it is taken
+
+    def half_of(self, record: FrameRecord) -> SessionHalf | None:
+        """The half of a session that the channel of a frame stands for, or stood for before its end."""
+        found = self._halves.get(_key(_side(record), record.frame.channel))
+        return found.former if found is not None and found.assumed else found
+
+    def answered_by(self, record: FrameRecord, begin: Begin) -> SessionHalf | None:
+        """The half of a session that the channel named by a begin stands for; None if it names none."""
+        if begin.remote_channel is None:
+            return None
+        found = self._halves.get(_key(1 - _side(record), begin.remote_channel))
+        return None if found is None or found.assumed else found
+
+    def unanswered_by(self, record: FrameRecord) -> Session | None:
+        """The newest session that the other peer of a frame has begun, not ended, and that is not
+        answered.
+        """
+        newest: SessionHalf | None = None
+        other = 1 - _side(record)
+        for half in self._halves.values():
+            if half.side == other and not half.assumed and not half.ended and half.other() is None:
+                newest = half
+        return None if newest is None else newest.session
+
+    # The connection
+
+    def _outside(self, record: FrameRecord, side: i64, body: object) -> None:
+        """A frame that is about no session."""
+        if isinstance(body, ProtocolHeader):
+            if self._closed == _BOTH:
+                self._restart()
+            for listener in self.listeners:
+                listener.header(record, body)
+        elif isinstance(body, Open):
+            for listener in self.listeners:
+                listener.opened(record, body)
+        elif isinstance(body, Close):
+            self._closed |= 1 << side
+            for listener in self.listeners:
+                listener.closed(record, body)
+        elif record.frame.kind == "sasl":
+            for listener in self.listeners:
+                listener.sasl(record)
+        else:
+            for listener in self.listeners:
+                listener.other(record)
+
+    def _restart(self) -> None:
+        """A protocol header behind both closes: all begins anew."""
+        self._halves = {}
+        self._unanswered = {}
+        self._closed = 0
+        self._newer = 0
+        self._unsettled = 0
+        self._attached = 0
+        self._detached = 0
+
+    # Sessions
+
+    def _begin(self, record: FrameRecord, side: i64, channel: i64, body: Begin) -> None:
+        known = self._halves.get(_key(side, channel))
+        if known is not None and not known.assumed and not known.ended and not self._gap:
+            for listener in self.listeners:
+                listener.stray(record, known.session)
+            return
+        if known is not None and known.expected and body.remote_channel is None:
+            # The answer was captured before this.
+            known.assumed = False
+            known.expected = False
+            session = known.session
+        else:
+            session = self._session(side, channel, body)
+            self._put(SessionHalf(session, side, channel))
+        for listener in self.listeners:
+            listener.session_begun(record, body, session)
+
+    def _session(self, side: i64, channel: i64, body: Begin) -> Session:
+        """The session that a begin is for: the one that it answers, or a new one."""
+        if body.remote_channel is None:
+            session = Session()
+            waiting = self._unanswered.setdefault(_key(side, channel), [])
+            if len(waiting) < MAX_UNANSWERED:
+                waiting.append(session)
+            return session
+        remote: i64 = body.remote_channel
+        key = _key(1 - side, remote)
+        known = self._halves.get(key)
+        waiting = self._unanswered.get(key, [])
+        if waiting:
+            session = waiting.pop(-1 if self._gap else 0)
+            if not waiting or self._gap:
+                del self._unanswered[key]
+            return session
+        if known is None:
+            # Its begin was not captured, or comes later.
+            known = SessionHalf(Session(), 1 - side, remote)
+            known.assumed = True
+            known.expected = True
+            self._put(known)
+            return known.session
+        if known.assumed and known.other() is None:
+            known.expected = True
+            return known.session
+        return Session()
+
+    def _put(self, half: SessionHalf) -> None:
+        """A half of a session takes its channel."""
+        key = _key(half.side, half.channel)
+        known = self._halves.pop(key, None)
+        if known is not None:
+            self._newer -= len(known.newer)
+            self._unsettled -= len(known.unsettled)
+        self._halves[key] = half
+        if half.side == 0:
+            half.session.client = half
+        else:
+            half.session.server = half
+
+    def _half(self, record: FrameRecord, side: i64, channel: i64) -> SessionHalf:
+        """The half of a session that has a channel; one that is assumed, if none was begun there."""
+        half = self._halves.get(_key(side, channel))
+        if half is None or half.ended:
+            former = half
+            half = SessionHalf(Session(), side, channel)
+            half.assumed = True
+            half.former = former
+            self._put(half)
+        if half.assumed:
+            for listener in self.listeners:
+                listener.stray(record, None)
+        return half
+
+    def _end(self, record: FrameRecord, side: i64, channel: i64, body: End) -> None:
+        half = self._halves.get(_key(side, channel))
+        if half is None or half.ended or half.assumed:
+            for listener in self.listeners:
+                listener.stray(record, None)
+        if half is None or half.ended:
+            return
+        half.ended = True
+        for listener in self.listeners:
+            listener.session_ended(record, body, half.session)
+
+    # Links
+
+    def _attach(self, record: FrameRecord, side: i64, channel: i64, body: Attach) -> None:
+        half = self._half(record, side, channel)
+        name = body.name
+        if name is None:
+            for listener in self.listeners:
+                listener.stray(record, half.session)
+            return
+        sends = side == 0 if body.role is not True else side == 1
+        key = (name, PEERS[0 if sends else 1])
+        link = self._join(half.session, side, key)
+        link.attached |= 1 << side
+        link.learn(body)
+        on = LinkHalf(link)
+        half.names.pop(key, None)
+        half.names[key] = on
+        if body.handle is not None:
+            half.handles.pop(body.handle, None)
+            half.handles[body.handle] = on
+            self._attached += 1
+            if self._attached > MAX_NAMED_DELIVERIES:
+                self._forget_links(True)
+        self.link = link
+        for listener in self.listeners:
+            listener.link_attached(record, body, half.session, link)
+
+    def _join(self, session: Session, side: i64, key: tuple[str, str]) -> Link:
+        """The link that an attach answers: the oldest that the other peer alone has attached; or a new
+        one.
+        """
+        waiting = session.unanswered.get(key)
+        if waiting is None:
+            waiting = []
+            session.unanswered[key] = waiting
+        for link in waiting:
+            # Where octets are missing, this peer's attach may be among them.
+            if link.attached & (1 << side) == 0 and not (self._gap and link.detached):
+                waiting.remove(link)
+                if not waiting:
+                    del session.unanswered[key]
+                return link
+        link = Link(key[0], key[1])
+        if self._gap:
+            waiting.clear()
+        if len(waiting) < MAX_UNANSWERED:
+            waiting.append(link)
+        return link
+
+    def _detach(self, record: FrameRecord, side: i64, channel: i64, body: Detach) -> None:
+        half = self._halves.get(_key(side, channel))
+        if half is None or half.ended or half.assumed:
+            for listener in self.listeners:
+                listener.stray(record, None)
+        if half is None or half.ended:
+            return
+        on = None if body.handle is None else half.handles.get(body.handle)
+        if on is None or on.detached or on.link is None:
+            for listener in self.listeners:
+                listener.stray(record, half.session)
+            return
+        link = on.link
+        on.detached = True
+        on.open = None
+        link.detached |= 1 << side
+        self.link = link
+        self._detached += 1
+        if self._detached > MAX_FORMER_LINKS:
+            self._forget_links(False)
+        for listener in self.listeners:
+            listener.link_detached(record, body, link)
+
+    def _forget_links(self, attached: bool) -> None:
+        """There are too many links: forget what is not needed to know the others, or (attached) all."""
+        for half in self._halves.values():
+            if attached:
+                half.handles = {}
+                half.names = {}
+                half.session.unanswered = {}
+            else:
+                half.handles = {handle: one for handle, one in half.handles.items() if not one.detached}
+                half.names = {key: one for key, one in half.names.items() if not one.detached}
+        self._attached = 0 if attached else max(self._attached - self._detached, 0)
+        self._detached = 0
+
+    def _flow(self, record: FrameRecord, side: i64, channel: i64, body: Flow) -> None:
+        half = self._halves.get(_key(side, channel))
+        if half is None or half.ended or half.assumed:
+            for listener in self.listeners:
+                listener.stray(record, None)
+        if half is None or half.ended:
+            return
+        link: Link | None = None
+        if body.handle is not None:
+            on = half.handles.get(body.handle)
+            if on is None or on.detached or on.link is None:
+                for listener in self.listeners:
+                    listener.stray(record, half.session)
+            else:
+                link = on.link
+        self.link = link
+        for listener in self.listeners:
+            listener.flow(record, body, half.session, link)
+
+    # Deliveries
+
+    def _transfer(self, record: FrameRecord, side: i64, channel: i64, body: Transfer) -> None:
+        half = self._halves.get(_key(side, channel))
+        if half is None or half.ended or half.assumed:
+            half = self._half(record, side, channel)
+        if body.handle is None:
+            for listener in self.listeners:
+                listener.stray(record, half.session)
+            return
+        on = half.handles.get(body.handle)
+        if on is None or on.detached:
+            former = on
+            on = LinkHalf(None)
+            on.former = former
+            half.handles[body.handle] = on
+        if on.link is None:
+            for listener in self.listeners:
+                listener.stray(record, half.session)
+        self.link = on.link
+        number = body.delivery_id
+        delivery = on.open
+        if delivery is not None and number is not None and delivery.id != number:
+            if delivery.id is None:
+                delivery.id = number
+            elif self._gap or begins_message(record.frame, body):
+                delivery = None
+        started = delivery is None
+        if delivery is None:
+            delivery = Delivery(half.session, on.link, number)
+            if number is not None:
+                self._remember(half, delivery, number, body)
+        if body.settled:
+            delivery.settled = True
+        if body.aborted:
+            delivery.aborted = True
+            on.open = None
+        elif body.more:
+            on.open = delivery
+        else:
+            delivery.complete = True
+            on.open = None
+        if started:
+            for listener in self.listeners:
+                listener.delivery_started(record, body, delivery)
+        else:
+            for listener in self.listeners:
+                listener.delivery_continued(record, body, delivery)
+
+    def _remember(self, half: SessionHalf, delivery: Delivery, number: int, body: Transfer) -> None:
+        """A delivery begins; dispositions name it by its id."""
+        before: i64 = len(half.newer)
+        half.newer[number] = delivery
+        self._newer += len(half.newer) - before
+        if self._newer > MAX_NAMED_DELIVERIES:
+            for one in self._halves.values():
+                one.older = one.newer
+                one.newer = {}
+            self._newer = 0
+        if not self.listeners or body.settled:
+            return
+        before = len(half.unsettled)
+        half.wait(number, delivery)
+        self._unsettled += len(half.unsettled) - before
+        if self._unsettled > MAX_NAMED_DELIVERIES:
+            half.unsettled.popitem(last=False)
+            self._unsettled -= 1
+
+    def _disposition(self, record: FrameRecord, side: i64, channel: i64, body: Disposition) -> None:
+        half = self._halves.get(_key(side, channel))
+        if half is None or half.ended or half.assumed:
+            for listener in self.listeners:
+                listener.stray(record, None)
+        if half is None or body.first is None:
+            return
+        sending = half.other() if body.role else half
+        if sending is not None:
+            known = sending.delivery(body.first)
+            if known is not None:
+                self.link = known.link
+        if not self.listeners:
+            return
+        deliveries = [] if sending is None else _named(sending, body.first, body.last)
+        if body.settled and sending is not None:
+            for delivery in deliveries:
+                if not body.role:
+                    delivery.settled = True
+                elif delivery.id is not None:
+                    delivery.settled_by_receiver = True
+                    del sending.unsettled[delivery.id]
+                    self._unsettled -= 1
+        for listener in self.listeners:
+            listener.disposition(record, body, half.session, deliveries)
+
+
+def _side(record: FrameRecord) -> i64:
+    """0 for what the client sends, 1 for the server."""
+    client: i64 = record.connection.client
+    return 0 if record.direction == (client if client >= 0 else 0) else 1
+
+
+def _key(side: i64, channel: i64) -> int:
+    """A channel of one peer, in a dictionary. Frames without a channel have -1."""
+    return int(side << 32 | (channel + 1))
+
+
+def _named(half: SessionHalf, first: int, last: int | None) -> list[Delivery]:
+    """The deliveries that a disposition names, of those that are not settled, in the order of their ids."""
+    unsettled = half.unsettled
+    size = ((first if last is None else last) - first) % _IDS + 1
+    if size > len(unsettled):
+        found = [(number - first) % _IDS for number in unsettled if (number - first) % _IDS < size]
+        return [unsettled[(first + step) % _IDS] for step in sorted(found)]
+    return [unsettled[number] for step in range(size) if (number := (first + step) % _IDS) in unsettled]

@@ -1,0 +1,188 @@
+"""Sessions, links and deliveries of AMQP 1.0: what the frames of a connection belong to.
+
+A `Conversation` makes them and keeps them up to date. To all others they are what events speak of: the same
+object for as long as the thing lives, and for both peers.
+
+A *side* is 0 for the client and 1 for the server.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+from amqpscope.model.records import CLIENT, SERVER
+from dissectors.amqp10.messaging import Source, Target
+from dissectors.amqp10.performatives import Attach
+from dissectors.amqp10.transactions import Coordinator
+from dissectors.wire import i64
+
+__all__ = ["PEERS", "Delivery", "Link", "LinkHalf", "Session", "SessionHalf", "carries_tokens"]
+
+PEERS: Final = (CLIENT, SERVER)
+"""The peers by side."""
+
+
+def carries_tokens(address: str) -> bool:
+    """Whether an address is that of the node that takes security tokens (claims-based security)."""
+    return address.rstrip("/").lower().endswith("$cbs")
+
+
+class Session:
+    """A session: one half for each peer that has begun it."""
+
+    def __init__(self) -> None:
+        self.client: SessionHalf | None = None
+        self.server: SessionHalf | None = None
+        # By sender and name: the links that only one peer has attached so far, the oldest first.
+        self.unanswered: dict[tuple[str, str], list[Link]] = {}
+
+    def half(self, side: i64) -> "SessionHalf | None":
+        """The half of one peer, None while it is not known."""
+        return self.client if side == 0 else self.server
+
+    def half_of(self, peer: str) -> "SessionHalf | None":
+        """The half of `client` or `server`, None while it is not known."""
+        return self.client if peer == CLIENT else self.server
+
+    def ended_by(self, peer: str) -> bool:
+        """Whether a peer has ended its half."""
+        half = self.half_of(peer)
+        return half is not None and half.ended
+
+
+class SessionHalf:
+    """What one peer has of a session: what its channel, its handles and its delivery-ids stand for.
+
+    assumed: its begin was not captured, or never sent; expected: it was answered. former: the half that had
+    the channel before an assumed one. handles: by handle, with those that are detached, until the handle is
+    used again. names: the newest of each name, by name and sender.
+    """
+
+    def __init__(self, session: Session, side: i64, channel: i64) -> None:
+        self.session: Session = session
+        self.side: i64 = side
+        self.channel: i64 = channel
+        self.assumed: bool = False
+        self.expected: bool = False
+        self.ended: bool = False
+        self.former: SessionHalf | None = None
+        self.handles: dict[int, LinkHalf] = {}
+        self.names: dict[tuple[str, str], LinkHalf] = {}
+        # The deliveries that this peer sends, by delivery-id: the newer ones and the older ones.
+        self.newer: dict[int, Delivery] = {}
+        self.older: dict[int, Delivery] = {}
+        # Those of them that the other peer has not settled. Kept for subscribers only.
+        self.unsettled: OrderedDict[int, Delivery] = _NONE
+
+    def other(self) -> "SessionHalf | None":
+        """The half of the other peer, None while it is not known."""
+        return self.session.half(1 - self.side)
+
+    def link(self, handle: int | None) -> "LinkHalf | None":
+        """The link that a handle stands for, or stood for before a detach; None if there was none."""
+        if handle is None:
+            return None
+        found = self.handles.get(handle)
+        return found.former if found is not None and found.link is None else found
+
+    def wait(self, number: int, delivery: "Delivery") -> None:
+        """A delivery is not settled by the other peer."""
+        if self.unsettled is _NONE:
+            self.unsettled = OrderedDict()
+        self.unsettled[number] = delivery
+
+    def delivery(self, number: int) -> "Delivery | None":
+        """The delivery of this peer with a delivery-id, None if it is not known (any more)."""
+        found = self.newer.get(number)
+        return self.older.get(number) if found is None else found
+
+
+class Link:
+    """A link, whichever of its ends speaks.
+
+    name: as attached. sender: the peer that sends on it. source, target: the last addresses that an attach
+    gave. tokens: security tokens are sent on it.
+    """
+
+    def __init__(self, name: str, sender: str) -> None:
+        self.name: str = name
+        self.sender: str = sender
+        # Bits of the sides that have attached it, and of those that have detached it since.
+        self.attached: i64 = 0
+        self.detached: i64 = 0
+        self.source: str | None = None
+        self.target: str | None = None
+        self.coordinator: bool = False
+        self.tokens: bool = False
+        self._of_source: bool = False
+
+    def attached_by(self, peer: str) -> bool:
+        """Whether a peer has attached it."""
+        return self.attached & (1 if peer == CLIENT else 2) != 0
+
+    def detached_by(self, peer: str) -> bool:
+        """Whether a peer has detached it."""
+        return self.detached & (1 if peer == CLIENT else 2) != 0
+
+    @property
+    def address(self) -> str | None:
+        """The address that says most: that of the server's end, where its end has one."""
+        if self.coordinator:
+            return "coordinator"
+        return self.source if self.target is None or self._of_source else self.target
+
+    @property
+    def anonymous(self) -> bool:
+        """The server's end has no address: messages say themselves where they go (and it may be anywhere)."""
+        if self.coordinator:
+            return False
+        return (self.target if self.sender == CLIENT else self.source) is None
+
+    def learn(self, attach: Attach) -> None:
+        """Take the addresses of one side's attach."""
+        source = attach.source
+        if isinstance(source, Source) and isinstance(source.address, str):
+            self.source = source.address
+            self.tokens = self.tokens or carries_tokens(source.address)
+        target = attach.target
+        if isinstance(target, Target) and isinstance(target.address, str):
+            self.target = target.address
+            self.tokens = self.tokens or carries_tokens(target.address)
+        elif isinstance(target, Coordinator):
+            self.coordinator = True
+        # A client that receives consumes from the source; its own target is mostly a mere label.
+        self._of_source = self.source is not None and (self.target is None or self.sender == SERVER)
+
+
+class LinkHalf:
+    """What one peer has of a link. link: None if no attach was captured of this handle.
+
+    detached: by this peer. former: of one without a link, what the handle stood for before. open: the
+    delivery whose last transfer has not come.
+    """
+
+    def __init__(self, link: Link | None) -> None:
+        self.link: Link | None = link
+        self.detached: bool = False
+        self.former: LinkHalf | None = None
+        self.open: Delivery | None = None
+
+
+class Delivery:
+    """A delivery. link: None if it is not known. id: its delivery-id, None if no transfer gave it.
+
+    settled: by its sender. settled_by_receiver: by a disposition of the other peer. aborted, complete: how
+    its last transfer was; neither is set before that one.
+    """
+
+    def __init__(self, session: Session, link: Link | None, delivery_id: int | None) -> None:
+        self.session: Session = session
+        self.link: Link | None = link
+        self.id: int | None = delivery_id
+        self.settled: bool = False
+        self.settled_by_receiver: bool = False
+        self.aborted: bool = False
+        self.complete: bool = False
+
+
+# For all that have none: nobody writes to it.
+_NONE: Final[OrderedDict[int, Delivery]] = OrderedDict()
