@@ -95,7 +95,7 @@ def test_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inline: boo
         replay(pair, segments, payloads, got)  # type: ignore[arg-type]
     payloads.close()
     assert sorted(got.calls) == sorted(expected.calls)
-    longest = max(len(call[7]) for call in expected.calls)
+    longest = max(len(call[-2]) for call in expected.calls)
     assert max(payloads.sizes, default=0) <= max(2000, longest) and bool(payloads.sizes) is not inline
 
 
