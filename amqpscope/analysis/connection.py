@@ -53,8 +53,6 @@ __all__ = ["ConnectionAnalysis"]
 
 _DUMP_VERSION = 18
 
-_NO_DOUBTS: Final = (-1, -1)
-
 
 class ConnectionAnalysis(FrameSink):
     """One TCP connection. Feed it by `tcp.segment`, end it with `finish`, take the records from `out`.
@@ -107,7 +105,7 @@ class ConnectionAnalysis(FrameSink):
         # Records that wait until it is known who the client is.
         self.waiting: list[FrameRecord] = []
         # Of each direction, the offset of the RST that its receiver may have taken, -1: of none.
-        self.doubts: tuple[int, int] = (-1, -1)
+        self.doubts: tuple[int, int] | None = None
         self.tcp: TcpConnection = TcpConnection(self)
         connection.stalls = (self.tcp.stream(0).stalls, self.tcp.stream(1).stalls)
         self.first: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(0))
@@ -233,7 +231,7 @@ class ConnectionAnalysis(FrameSink):
         if judge is None:
             return
         client = self.connection.client
-        if self.doubts != _NO_DOUBTS:
+        if self.doubts is not None:
             judge.doubt(self.settle_doubts(self.tcp.stream(0).acked, self.tcp.stream(1).acked))
         for direction in (client, 1 - client):
             stream = self.tcp.stream(direction)
@@ -258,17 +256,18 @@ class ConnectionAnalysis(FrameSink):
         self.judge = None
 
     def doubt(self, direction: i64, offset: i64) -> None:
-        self.doubts = (int(offset), self.doubts[1]) if direction == 0 else (self.doubts[0], int(offset))
+        first, second = (-1, -1) if self.doubts is None else self.doubts
+        self.doubts = (int(offset), second) if direction == 0 else (first, int(offset))
 
     def settle_doubts(self, first: i64, second: i64) -> bool:
         """So many octets of each stream are acknowledged: whether a peer may still have taken an RST."""
-        in_first, in_second = self.doubts
+        in_first, in_second = (-1, -1) if self.doubts is None else self.doubts
         if first > in_first:
             in_first = -1
         if second > in_second:
             in_second = -1
-        self.doubts = (in_first, in_second)
-        return self.doubts != _NO_DOUBTS
+        self.doubts = None if in_first < 0 and in_second < 0 else (in_first, in_second)
+        return self.doubts is not None
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
         self.notes.add(code, packet, time, detail)
@@ -412,7 +411,7 @@ class ConnectionAnalysis(FrameSink):
                 judge.fresh = self.fresh
                 judge.amended = self.amended
                 self.judge = judge
-            if self.doubts != _NO_DOUBTS:
+            if self.doubts is not None:
                 known = record.acknowledged
                 by_first = record.direction == 0
                 judge.doubt(self.settle_doubts(-1 if by_first else known, known if by_first else -1))
@@ -476,7 +475,7 @@ class ConnectionAnalysis(FrameSink):
         analysis.second.stream = analysis.tcp.stream(1)
         analysis.first.restore(first)
         analysis.second.restore(second)
-        assert isinstance(doubts, tuple)
+        assert doubts is None or isinstance(doubts, tuple)
         analysis.doubts = doubts
         assert isinstance(layers, tuple)
         for direction, layer in enumerate(layers):

@@ -6,7 +6,7 @@ append. Numbers whose entry is gone are stepped over once where they come first,
 greater part.
 """
 
-from bisect import insort
+from bisect import bisect_left, bisect_right
 from typing import Any, Final
 
 from dissectors.wire import i64
@@ -24,18 +24,18 @@ class Ascending:
     """
 
     def __init__(self) -> None:
-        self.numbers: list[int] = []
+        # mypyc: as they are, for a number of type int is made anew each time it is read.
+        self.numbers: list[Any] = []
         self.first: i64 = 0
 
-    def add(self, number: int, waiting: dict[int, Any]) -> None:
+    def add(self, number: int, waiting: dict[Any, Any]) -> None:
         """Something with this number waits from now on."""
         numbers = self.numbers
         size: i64 = len(numbers)
         if size - self.first > _FEW and size - self.first > 2 * len(waiting):
             self.numbers = sorted(waiting)
             self.first = 0
-            if number not in waiting:
-                insort(self.numbers, number)
+            self._insert(number)
             return
         if self.first > _FEW and 2 * self.first > size:
             del numbers[: self.first]
@@ -49,18 +49,24 @@ class Ascending:
                 self.numbers = [number, *numbers[self.first :]]
                 self.first = 0
             else:
-                insort(numbers, number, int(self.first))
+                self._insert(number)
 
-    def smallest(self, waiting: dict[int, Any]) -> int:
+    def _insert(self, number: int) -> None:
+        at = bisect_left(self.numbers, number, int(self.first))
+        if at == len(self.numbers) or self.numbers[at] != number:
+            self.numbers.insert(at, number)
+
+    def smallest(self, waiting: dict[Any, Any]) -> int:
         """The smallest number of what waits; only to be asked when something does."""
         numbers = self.numbers
         at: i64 = self.first
         while numbers[at] not in waiting:
             at += 1
         self.first = at
-        return numbers[at]
+        number: int = numbers[at]
+        return number
 
-    def up_to(self, number: int, waiting: dict[int, Any]) -> list[int]:
+    def up_to(self, number: int, waiting: dict[Any, Any]) -> list[Any]:
         """The numbers of what waits, in order, none of them above this one. 0: all."""
         numbers = self.numbers
         size: i64 = len(numbers)
@@ -68,14 +74,8 @@ class Ascending:
         while at < size and numbers[at] not in waiting:
             at += 1
         self.first = at
-        found: list[int] = []
-        last = -1
-        while at < size:
-            one = numbers[at]
-            if number != 0 and one > number:
-                break
-            if one != last and one in waiting:
-                found.append(one)
-                last = one
-            at += 1
-        return found
+        end: i64 = size if number == 0 else bisect_right(numbers, number, int(at))
+        found = numbers[at:end]
+        if size - at == len(waiting):
+            return found
+        return [one for one in found if one in waiting]

@@ -241,11 +241,15 @@ class Judge(AnyJudge):
             if view.state != "OPEN":
                 heartbeat.judge_heartbeat(case)
             return
-        if frame.kind == "method" and (not isinstance(body, Method) or isinstance(body, UnknownMethod)):
-            # Which method it is nobody knows: it may be the one that is due.
-            return
-        # On another channel it is a fault of its own, and what it means all the same.
-        of_connection = isinstance(body, Method) and body.definition().class_id == CONNECTION_CLASS
+        method: Method | None = None
+        of_connection = False
+        if frame.kind == "method":
+            if not isinstance(body, Method) or isinstance(body, UnknownMethod):
+                # Which method it is nobody knows: it may be the one that is due.
+                return
+            method = body
+            # On another channel it is a fault of its own, and what it means all the same.
+            of_connection = method.definition().class_id == CONNECTION_CLASS
         if view.closing != "OPEN" and not closing.judge_frame(case):
             return
         if view.state != "OPEN":
@@ -264,18 +268,18 @@ class Judge(AnyJudge):
             if case.channel is not None and case.channel.is_open and body.sound:
                 basic.judge_content(case, case.channel, body)
             return
-        if not isinstance(body, Method):
+        if method is None:
             return
-        definition = body.definition()
+        definition = method.definition()
         if not (definition.from_client if me.by_client else definition.from_server):
             framing.method_of_the_other_peer(case, definition.name)
             return
         if frame.channel == 0 or of_connection:
-            self.connection_method(case, as_read(frame, body) if frame.problems else body)
+            self.connection_method(case, as_read(frame, method) if frame.problems else method)
         else:
-            self.channel_method(case, body)
+            self.channel_method(case, method)
         if not (frame.problems and unreadable(frame)) and case.is_sure():
-            values.judge_values(case, body, not frame.problems)
+            values.judge_values(case, method, not frame.problems)
 
     def connection_method(self, case: Case, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""

@@ -182,20 +182,22 @@ class Endpoint(Recipient):
         What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, a Disorder, or that something
         is lost.
         """
-        self._deliver(record, publish)
         frame = record.frame
+        body = frame.body
+        lost = not record.started
+        if isinstance(body, UnknownMethod):
+            body = None
+        if frame.problems:
+            if isinstance(body, Method):
+                body = as_read(frame, body)
+            lost = lost or unreadable(frame)
+        self._deliver(record, body, publish, lost)
         if frame.problems and out_of_order(frame):
             end = frame.offset + frame.size
             self.post(Arrival(Disorder(), frame.channel, end, record.packet, record.last_time, False))
 
-    def _deliver(self, record: FrameRecord, publish: Publish | None) -> None:
+    def _deliver(self, record: FrameRecord, body: object, publish: Publish | None, lost: bool) -> None:
         frame = record.frame
-        body = frame.body
-        if isinstance(body, UnknownMethod):
-            body = None
-        elif frame.problems and isinstance(body, Method):
-            body = as_read(frame, body)
-        lost = not record.started or (bool(frame.problems) and unreadable(frame))
         if publish is None and not lost:
             if not isinstance(body, (Method, ProtocolHeader, ContentHeader)):
                 return

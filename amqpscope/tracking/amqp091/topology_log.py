@@ -130,11 +130,12 @@ class TopologyLog:
         if not isinstance(body, Method):
             samples.part(record)
             return
-        if isinstance(body, UnknownMethod) or (frame.problems and unreadable(frame)):
-            return
-        if body.odd is not None:
-            # What it names is not known, so what is done to that is not.
-            self.whole = False
+        if frame.problems:
+            if isinstance(body, UnknownMethod) or unreadable(frame):
+                return
+            if body.odd is not None:
+                # What it names is not known, so what is done to that is not.
+                self.whole = False
         name = frame.name
         if self.connection.client == record.direction:
             if isinstance(body, BasicPublish):
