@@ -129,7 +129,7 @@ def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -
     if tag is None or body.resume:
         return
     earlier = link.tags.get(tag)
-    if earlier is None or session.unsettled.get(int(earlier.number)) is not earlier:
+    if earlier is None or session.sent.unsettled.get(int(earlier.number)) is not earlier:
         return
     if link.whole and case.me.whole:
         # Settled by the peer beyond what this end can have known: the tag was not free for it.
@@ -186,13 +186,13 @@ _WRAPS: Final = ((0x7FFFFFFF, 0), (0xFFFFFFFF, 1), (0xFFFFFFFE, 0))
 
 def _judge_delivery_id(case: Case, session: SessionEnd, body: Transfer) -> None:
     value = body.delivery_id
-    last = session.last_delivery
+    last = session.sent.last
     if value is None or last == UNKNOWN or not session.whole:
         return
     number = nearest(value, last)
-    if last < number <= last + 1 + session.unnumbered:
+    if last < number <= last + 1 + session.sent.unnumbered:
         return
-    other = session.unsettled.get(int(number))
+    other = session.sent.unsettled.get(int(number))
     if other is not None:
         delivery_id_in_use(case, value, other)
     elif (raw(last), value) in _WRAPS:

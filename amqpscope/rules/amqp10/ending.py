@@ -142,15 +142,15 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
     if own is not None and own.peer_begin is not None:
         return
     for asked in me.peer_sessions.values():
-        if asked.peer_begin_end == me.unasked_end and asked.begin is None:
+        if asked.mapping.peer_begin_end == me.unasked_end and asked.begin is None:
             case.spot = spot
             case.report(
                 "amqp10/S-BEGIN-REMOTESET",
                 "begin has no remote-channel, and the peer's begin "
-                f"(packet {asked.peer_begin_packet}) is never answered",
+                f"(packet {asked.mapping.peer_begin_packet}) is never answered",
                 POSSIBLE,
                 {"session_state": asked.state},
-                [int(asked.peer_begin_packet)],
+                [int(asked.mapping.peer_begin_packet)],
             )
             return
 
@@ -166,7 +166,7 @@ def begin_never_answered(case: Case, asked: SessionEnd) -> None:
     How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
     you cannot accept the session, close the connection with an error, or answer with begin and then send end.
     """
-    packet = int(asked.peer_begin_packet)
+    packet = int(asked.mapping.peer_begin_packet)
     case.report(
         "amqp10/S-BEGIN-ANSWER",
         f"the begin in packet {packet} is never answered",
@@ -300,7 +300,7 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
         elif link.attachment.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
             waited = me.stalls.free(link.attachment.asked, me.last_time)
             read = link.attachment.peer_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
-            if read and link.attach is None and session.peer_end_end == UNKNOWN:
+            if read and link.attach is None and session.mapping.peer_end_end == UNKNOWN:
                 attach_answered_in_the_same_role(case, link)
     case.spot = spot
     case.link = None
@@ -357,18 +357,22 @@ def _judge_answers(case: Case) -> None:
         if (
             session.begin is None
             and session.state == "BEGIN_RCVD"
-            and me.unasked_end != session.peer_begin_end
+            and me.unasked_end != session.mapping.peer_begin_end
         ):
-            if session.peer_begin_end <= must and session.asked <= since:
+            if session.mapping.peer_begin_end <= must and session.mapping.asked <= since:
                 begin_never_answered(case, session)
     for session in me.sessions.values():
-        if session.state == "END_RCVD" and session.peer_end_end <= must and session.asked <= since:
+        if (
+            session.state == "END_RCVD"
+            and session.mapping.peer_end_end <= must
+            and session.mapping.asked <= since
+        ):
             end_never_answered(case, session)
         if session.state != "MAPPED" or not session.whole:
             continue
         case.session = session
-        if session.echo_end >= 0 and session.echo_end <= must and session.echo_time <= since:
-            echo_never_answered(case, session.echo_packet)
+        if session.echo.end >= 0 and session.echo.end <= must and session.echo.time <= since:
+            echo_never_answered(case, session.echo.packet)
         for link in session.links.values():
             if not link.whole:
                 continue

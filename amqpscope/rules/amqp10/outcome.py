@@ -79,7 +79,7 @@ def _judge_aborted(case: Case, session: SessionEnd, first: i64, last: i64, state
     certainty: i64 = CERTAIN
     number = first
     while number <= last:
-        end = session.aborted.get(int(number), UNKNOWN)
+        end = session.received.aborted.get(int(number), UNKNOWN)
         if end == UNKNOWN:
             return
         certainty = min(certainty, me.knowledge.certainty(end))
@@ -93,7 +93,7 @@ def _judge_aborted(case: Case, session: SessionEnd, first: i64, last: i64, state
 def judge_as_receiver(case: Case, session: SessionEnd, body: Disposition, first: i64, last: i64) -> None:
     """The rules about what a receiver says of deliveries from `first` to `last`, as counts."""
     state = body.state
-    if session.aborted and last - first < len(session.aborted):
+    if session.received.aborted and last - first < len(session.received.aborted):
         _judge_aborted(case, session, first, last, state)
     if isinstance(state, Received):
         theirs = case.peer.sessions.get(int(session.peer_channel))
@@ -169,9 +169,9 @@ def judge_as_sender(case: Case, session: SessionEnd, body: Disposition, named: l
     """The rules about what a sender says of deliveries."""
     me = case.me
     if not named:
-        if session.aborts and body.first is not None:
+        if session.sent.aborted and body.first is not None:
             last = body.first if body.last is None else body.last
-            if body.first == last and body.first in session.aborts:
+            if body.first == last and body.first in session.sent.aborted:
                 disposition_of_an_aborted_delivery(case, body.first, CERTAIN)
         return
     if not me.whole:
@@ -242,9 +242,14 @@ def _judge_stated(case: Case, session: SessionEnd, since: i64) -> None:
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if theirs is None or not theirs.whole:
         return
-    for number, at in session.stated_at.items():
-        delivery = theirs.unsettled.get(number)
-        if at > since or delivery is None or not is_outcome(session.stated[number]) or delivery.settled:
+    for number, at in session.received.stated_at.items():
+        delivery = theirs.sent.unsettled.get(number)
+        if (
+            at > since
+            or delivery is None
+            or not is_outcome(session.received.stated[number])
+            or delivery.settled
+        ):
             continue
         link = session.links.get((delivery.link.name, False))
         if link is None or not link.whole or link.attach is None or link.state != "ATTACHED":
@@ -269,7 +274,7 @@ def judge_end(case: Case, reason: str) -> None:
             delivery = link.open
             if delivery is None or not link.whole or link.state != "ATTACHED" or link.open_time > since:
                 continue
-            if session.limits.judge(session.next_id) == LEGAL:
+            if session.outgoing.limits.judge(session.outgoing.next_id) == LEGAL:
                 delivery_never_finished(case, link, delivery)
         case.link = None
     case.session = None

@@ -380,15 +380,15 @@ def _settled(case: Case, pending_error: PendingErrorResponse) -> bool:
     if (
         session is None
         or session.peer_channel != pending_error.channel
-        or session.peer_begin_end >= pending_error.end
+        or session.mapping.peer_begin_end >= pending_error.end
     ):
         return False
     case.session = session
     if isinstance(body, End):
-        if pending_error.due == END and body.error is None and session.peer_end_end < 0:
+        if pending_error.due == END and body.error is None and session.mapping.peer_end_end < 0:
             RULES[pending_error.rule](case, pending_error, POSSIBLE)
         return True
-    if session.peer_end_end >= 0:
+    if session.mapping.peer_end_end >= 0:
         return True
     if pending_error.due == END:
         if isinstance(body, Detach) and certainty != CERTAIN:

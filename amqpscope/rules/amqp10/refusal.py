@@ -188,7 +188,7 @@ def _judge_receiver(case: Case, session: SessionEnd, link: LinkEnd, condition: s
     wanted: i64 = OPTED if condition == _NOT_IMPLEMENTED else DURABLE
     found: Delivery | None = None
     for delivery in islice(reversed(sender.tags.values()), MAX_REFUSED):
-        if session.delivery_end(raw(delivery.number)) < 0 or _answered(session, delivery):
+        if session.received.end_of(raw(delivery.number)) < 0 or _answered(session, delivery):
             continue
         if wanted == OPTED and delivery.traits & RESERVED:
             return
@@ -208,7 +208,7 @@ def _judge_receiver(case: Case, session: SessionEnd, link: LinkEnd, condition: s
 def _answered(session: SessionEnd, delivery: Delivery) -> bool:
     """Whether this receiver has settled a delivery, or stated what becomes of it."""
     number = delivery.number
-    return session.settled.cover(number, number) or int(number) in session.stated
+    return session.received.settled.cover(number, number) or int(number) in session.received.stated
 
 
 def _just_accepted(case: Case, link: LinkEnd) -> bool:

@@ -82,10 +82,10 @@ def begin_on_used_channel(case: Case) -> None:
     if session is not None and session.whole:
         case.report(
             "amqp10/S-BEGIN-REUSE",
-            f"begin is sent on channel {channel}, in use since packet {session.begin_packet}",
+            f"begin is sent on channel {channel}, in use since packet {session.mapping.begin_packet}",
             CERTAIN,
             {"channel": channel, "session_state": session.state},
-            [int(session.begin_packet)],
+            [int(session.mapping.begin_packet)],
         )
 
 
@@ -117,10 +117,10 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     elif asked is not None and asked.begin is not None and asked.whole:
         case.report(
             "amqp10/S-BEGIN-REMOTEVALID",
-            f"begin answers channel {number}, which is answered since packet {asked.begin_packet}",
+            f"begin answers channel {number}, which is answered since packet {asked.mapping.begin_packet}",
             CERTAIN,
             {"remote_channel": number},
-            [int(asked.begin_packet)],
+            [int(asked.mapping.begin_packet)],
         )
 
 
@@ -176,7 +176,7 @@ def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
         for asked in me.peer_sessions.values():
             if asked.begin is None and asked.state == "BEGIN_RCVD":
                 me.unasked = FrameRef.of(case.record)
-                me.unasked_end = asked.peer_begin_end
+                me.unasked_end = asked.mapping.peer_begin_end
                 return
 
 
@@ -199,12 +199,17 @@ def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow
     session, also for each frame of a multi-transfer delivery. Write the current value into every flow.
     """
     value = body.next_outgoing_id
-    if value is not None and session.whole and session.begin is not None and value != raw(session.next_id):
+    if (
+        value is not None
+        and session.whole
+        and session.begin is not None
+        and value != raw(session.outgoing.next_id)
+    ):
         case.report(
             "amqp10/S-FLOW-NEXTOUT",
-            f"next-outgoing-id is {value}, the next transfer is {raw(session.next_id)}",
+            f"next-outgoing-id is {value}, the next transfer is {raw(session.outgoing.next_id)}",
             CERTAIN,
-            {"next_outgoing_id": int(raw(session.next_id))},
+            {"next_outgoing_id": int(raw(session.outgoing.next_id))},
         )
 
 
@@ -220,14 +225,15 @@ def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
         # A session that answers cannot have missed the begin that it answers.
         own = session.begin
-        read = session.begin_read or (own is not None and own.remote_channel is not None)
-        certainty = CERTAIN if read else case.me.knowledge.certainty(session.peer_begin_end)
+        read = session.mapping.begin_read or (own is not None and own.remote_channel is not None)
+        certainty = CERTAIN if read else case.me.knowledge.certainty(session.mapping.peer_begin_end)
         case.report(
             "amqp10/S-FLOW-NEXTIN-SET",
-            f"flow has no next-incoming-id, the peer's begin was in packet {session.peer_begin_packet}",
+            "flow has no next-incoming-id, "
+            f"the peer's begin was in packet {session.mapping.peer_begin_packet}",
             certainty,
             {"session_state": session.state},
-            [int(session.peer_begin_packet)],
+            [int(session.mapping.peer_begin_packet)],
         )
 
 
@@ -268,23 +274,23 @@ def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body:
     value = body.next_incoming_id
     if value is None or session.peer_begin is None or not session.whole or not case.me.whole:
         return
-    count = nearest(value, session.peer_next_id)
-    first = session.peer_initial_id
-    sent = session.peer_next_id - first
+    count = nearest(value, session.incoming.next_id)
+    first = session.incoming.initial_id
+    sent = session.incoming.next_id - first
     wrong = ""
     if count < first:
         wrong = f"the peer's transfers begin with {raw(first)}"
-    elif count > session.peer_next_id:
+    elif count > session.incoming.next_id:
         wrong = f"the peer has sent {sent} transfers" if sent != 1 else "the peer has sent one transfer"
-        wrong = f"{wrong} and comes to {raw(session.peer_next_id)} next"
-    elif count < session.told_incoming and not session.set_back:
-        wrong = f"the flow before it had {raw(session.told_incoming)} already"
+        wrong = f"{wrong} and comes to {raw(session.incoming.next_id)} next"
+    elif count < session.incoming.stated_id and not session.incoming.set_back:
+        wrong = f"the flow before it had {raw(session.incoming.stated_id)} already"
     if wrong:
         case.report(
             "amqp10/S-FLOW-NEXTIN-VALUE",
             f"next-incoming-id is {value}, but {wrong}",
             CERTAIN,
-            {"next_incoming_id": int(raw(session.peer_next_id))},
+            {"next_incoming_id": int(raw(session.incoming.next_id))},
         )
 
 
@@ -380,7 +386,7 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
         f"handle {body.handle} is used, the peer's handle-max is {theirs.handle_max}",
         CERTAIN,
         {"handle": body.handle, "handle_max": theirs.handle_max},
-        [int(session.peer_begin_packet)],
+        [int(session.mapping.peer_begin_packet)],
     )
 
 
@@ -421,7 +427,7 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     """The session's rules about attach."""
     if 1 < len(case.me.sessions) <= MAX_SESSIONS_SEARCHED:
         link_on_two_sessions(case, session, body)
-    if session.peer_begin_end != UNKNOWN:
+    if session.mapping.peer_begin_end != UNKNOWN:
         handle_beyond_agreed(case, session, body)
 
 

@@ -5,7 +5,8 @@ from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.outcomes import excludes
-from amqpscope.tracking.amqp10.session import SessionEnd, among
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.session_deliveries import among
 from amqpscope.tracking.serial import nearest, raw
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.composite import Composite
@@ -106,8 +107,8 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
     first = body.first
     if first is None or body.role is None or not session.whole or not case.me.whole:
         return
-    sent = session.last_delivery
-    received = session.last_received()
+    sent = session.sent.last
+    received = session.received.last()
     last = sent
     opposite = received
     if body.role:
@@ -115,7 +116,7 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
         opposite = sent
     mine = "received" if body.role else "sent"
     # Those without a delivery-id may have been given the ones that follow.
-    unnumbered = session.received_unnumbered if body.role else session.unnumbered
+    unnumbered = session.received.unnumbered if body.role else session.sent.unnumbered
     if last != UNKNOWN and nearest(first, last) <= last + unnumbered:
         return
     if last == UNKNOWN and unnumbered > 0:
@@ -218,27 +219,27 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
     """The rules about what a receiver says of deliveries it has received."""
     if body.first is None or not session.whole or not case.me.whole:
         return
-    first = session.received(body.first)
+    first = session.received.number(body.first)
     last = first
     if body.last is not None:
-        last = session.received(body.last)
+        last = session.received.number(body.last)
     if first == UNKNOWN or last < first:
         return
     if body.settled:
-        settled_again(case, session.settled, first, last)
+        settled_again(case, session.received.settled, first, last)
     state = body.state
-    if state is not None and session.stated:
-        for number in among(session.stated, first, last):
-            if changes(session.stated[number], state):
+    if state is not None and session.received.stated:
+        for number in among(session.received.stated, first, last):
+            if changes(session.received.stated[number], state):
                 receiver_changes_its_outcome(case, number)
                 break
-    if case.found == 0 and (session.aborted or isinstance(state, Received)):
+    if case.found == 0 and (session.received.aborted or isinstance(state, Received)):
         outcome.judge_as_receiver(case, session, body, first, last)
-    if not session.held:
+    if not session.received.held:
         return
     said = state.outcome if isinstance(state, TransactionalState) else state
-    for number in among(session.held, first, last):
-        link = session.held[number]
+    for number in among(session.received.held, first, last):
+        link = session.received.held[number]
         case.link = link
         if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
             settled_before_the_sender(case, number)
@@ -258,9 +259,9 @@ def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None
     if body.first is None or not session.whole:
         return
     if body.settled:
-        first, last = session.sent_by(body)
+        first, last = session.sent.named_by(body)
         if first != UNKNOWN and last >= first:
-            settled_again(case, session.settled_sent, first, last)
+            settled_again(case, session.sent.settled, first, last)
     named = case.me.named(session, body)
     if state is not None:
         _judge_states(case, state, named)
@@ -291,7 +292,7 @@ def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Non
     if case.found > 0:
         return
     if body.role:
-        if session.resuming:
+        if session.received.resuming:
             resumed_receipt.judge_disposition(case, session, body)
         if case.found == 0:
             _judge_as_receiver(case, session, body)

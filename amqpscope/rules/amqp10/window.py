@@ -3,7 +3,8 @@ Control")."""
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.tracking.amqp10.session import FAR, SessionEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.transfer_ids import FAR
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Flow
 from dissectors.wire import i64
@@ -72,16 +73,16 @@ def further_transfers_not_counted(case: Case, session: SessionEnd) -> None:
 
 
 def _tell(case: Case, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
-    limits = session.limits
+    limits = session.outgoing.limits
     bound = limits.largest() if certainty == CERTAIN else limits.newest()
     case.report(
         rule,
-        f"transfer-id {raw(session.next_id)} is sent, the peer's incoming-window allows those before "
-        f"{raw(bound)}{why}",
+        f"transfer-id {raw(session.outgoing.next_id)} is sent, "
+        f"the peer's incoming-window allows those before {raw(bound)}{why}",
         certainty,
         {
-            "next_outgoing_id": int(raw(session.next_id)),
-            "remote_incoming_window": int(limits.newest() - session.next_id),
+            "next_outgoing_id": int(raw(session.outgoing.next_id)),
+            "remote_incoming_window": int(limits.newest() - session.outgoing.next_id),
         },
         [int(limits.newest_packet())],
     )
@@ -98,36 +99,40 @@ def transfer_beyond_its_own_window(case: Case, session: SessionEnd) -> None:
     How to mend it: Announce in begin and flow an outgoing-window that covers the transfers the peer will
     send, and send a new flow before the window is exceeded.
     """
-    session.own_limit = FAR
-    session.own_told = True
+    session.outgoing.own_limit = FAR
+    session.outgoing.own_told = True
     case.report(
         "amqp10/S-WIN-OUT",
-        f"transfer-id {raw(session.next_id)} is beyond the outgoing-window that its sender told last",
+        f"transfer-id {raw(session.outgoing.next_id)} is beyond the outgoing-window "
+        "that its sender told last",
         POSSIBLE,
-        {"next_outgoing_id": int(raw(session.next_id))},
+        {"next_outgoing_id": int(raw(session.outgoing.next_id))},
     )
 
 
 def judge_transfer(case: Case, session: SessionEnd) -> None:
     """The windows' rules about transfer."""
-    limits = session.limits
+    limits = session.outgoing.limits
     if not session.whole:
         return
-    if session.next_id >= session.own_limit:
+    if session.outgoing.next_id >= session.outgoing.own_limit:
         transfer_beyond_its_own_window(case, session)
     if len(limits) == 0:
         return
-    certainty = limits.judge(session.next_id)
+    certainty = limits.judge(session.outgoing.next_id)
     if certainty == LEGAL:
         return
     if certainty != CERTAIN:
         transfer_beyond_window(case, session, certainty)
-    elif session.next_id < session.hasty_limit:
-        if session.hasty_bare:
+    elif session.outgoing.next_id < session.outgoing.hasty_limit:
+        if session.outgoing.hasty_bare:
             window_counted_from_nothing(case, session)
         else:
             window_counted_from_its_own_id(case, session)
-    elif session.continued > 0 and session.next_id - session.continued < limits.newest():
+    elif (
+        session.outgoing.continued > 0
+        and session.outgoing.next_id - session.outgoing.continued < limits.newest()
+    ):
         further_transfers_not_counted(case, session)
     else:
         transfer_beyond_window(case, session, certainty)
@@ -147,22 +152,22 @@ def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
     """
     case.report(
         "amqp10/S-FLOW-SYNC",
-        f"next-incoming-id is below {raw(session.sync_id)}, which the peer's flow set (packet "
-        f"{session.sync_packet})",
+        f"next-incoming-id is below {raw(session.incoming.sync_id)}, which the peer's flow set (packet "
+        f"{session.incoming.sync_packet})",
         POSSIBLE,
-        {"next_incoming_id": int(raw(session.sync_id))},
-        [int(session.sync_packet)],
+        {"next_incoming_id": int(raw(session.incoming.sync_id))},
+        [int(session.incoming.sync_packet)],
     )
 
 
 def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
     """The windows' rules about flow."""
-    if session.sync_end < 0 or body.next_incoming_id is None:
+    if session.incoming.sync_end < 0 or body.next_incoming_id is None:
         return
-    if nearest(body.next_incoming_id, session.sync_id) >= session.sync_id:
-        session.sync_end = -1
-    elif session.sync_end <= case.me.knowledge.must and session.whole and case.me.whole:
-        session.sync_end = -1
+    if nearest(body.next_incoming_id, session.incoming.sync_id) >= session.incoming.sync_id:
+        session.incoming.sync_end = -1
+    elif session.incoming.sync_end <= case.me.knowledge.must and session.whole and case.me.whole:
+        session.incoming.sync_end = -1
         next_incoming_id_not_taken_over(case, session)
 
 

@@ -29,7 +29,6 @@ from amqpscope.limits import (
     MAX_LINK_ACCOUNTS,
     MAX_PASSAGES,
     MAX_PASSED_OCTETS,
-    MAX_STATED,
 )
 from amqpscope.model.records import SERVER, FrameRecord, FrameRef
 from amqpscope.tracking.amqp10.endpoint_state import NO_CHANNEL
@@ -41,7 +40,7 @@ from amqpscope.tracking.amqp10.receiving import Receiving
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
-from amqpscope.tracking.serial import nearest, raw
+from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import RESERVED, Message
 from dissectors.amqp10.messaging import Source
@@ -197,7 +196,7 @@ class Endpoint(Receiving):
             # Of one that the peer has attached again meanwhile nobody can tell which flows are for this one.
             link.whole = session.whole and (before is None or before.whole)
             session.links[key] = link
-        session.let_go(link)
+        session.received.let_go(link)
         link.send_attach(attach, record.packet)
         link.attachment.frame = self.frames - 1
         if sender:
@@ -208,30 +207,31 @@ class Endpoint(Receiving):
             session.freed.pop(attach.handle, None)
 
     def send_transfer(self, session: SessionEnd, transfer: Transfer, record: FrameRecord) -> None:
-        session.next_id += 1
+        session.outgoing.next_id += 1
         if transfer.handle is None:
             return
         link = session.handles.get(transfer.handle)
         if link is None:
-            if transfer.delivery_id is not None and session.last_delivery != UNKNOWN:
+            if transfer.delivery_id is not None and session.sent.last != UNKNOWN:
                 # Whatever it is sent for, the next id in turn is used up.
-                following: i64 = session.last_delivery + 1
+                following: i64 = session.sent.last + 1
                 if nearest(transfer.delivery_id, following) == following:
-                    session.last_delivery = following
+                    session.sent.last = following
             return
+        sent = session.sending()
         number: i64 = UNKNOWN
         if link.open is None and transfer.delivery_id is not None:
             number = transfer.delivery_id
-            if session.last_delivery != UNKNOWN:
-                number = nearest(transfer.delivery_id, session.last_delivery)
-            session.last_delivery = number
-            session.unnumbered = 0
+            if sent.last != UNKNOWN:
+                number = nearest(transfer.delivery_id, sent.last)
+            sent.last = number
+            sent.unnumbered = 0
         elif link.open is None:
-            session.unnumbered += 1
+            sent.unnumbered += 1
         frame = record.frame
         begun = link.open is None
         if not begun:
-            session.continued += 1
+            session.outgoing.continued += 1
             if transfer.delivery_id is not None or transfer.delivery_tag is not None:
                 link.mix(transfer)
         delivery = link.send_transfer(transfer, number, record.packet, frame.payload_size + frame.absent)
@@ -246,12 +246,12 @@ class Endpoint(Receiving):
                 self.pass_on(record, message, delivery, session)
         if link.open is not None:
             link.open_time = record.last_time
-        elif delivery.aborted and delivery.number != UNKNOWN and len(session.aborts) < MAX_STATED:
-            session.abort_sent(int(raw(delivery.number)))
+        elif delivery.aborted:
+            sent.abort(delivery)
         if begun and number != UNKNOWN and not delivery.settled:
-            session.leave_unsettled(delivery)
+            sent.unsettled[int(number)] = delivery
         elif delivery.settled and delivery.number != UNKNOWN:
-            session.unsettled.pop(int(delivery.number), None)
+            sent.unsettled.pop(int(delivery.number), None)
 
     def pass_on(self, record: FrameRecord, message: Message, delivery: Delivery, session: SessionEnd) -> None:
         """A message that may be sent on elsewhere, or came from there."""
@@ -285,11 +285,11 @@ class Endpoint(Receiving):
         if session is None:
             return
         if body.role is True:
-            session.send_outcome(body, time)
+            session.received.send_disposition(body, time)
         if body.role is not False or body.first is None:
             return
         if body.settled:
-            session.settle_sent(body)
+            session.sent.settle(body)
         for delivery in self.named(session, body):
             if body.state is not None:
                 delivery.state = body.state
@@ -297,7 +297,7 @@ class Endpoint(Receiving):
                 delivery.settled = True
                 if delivery.identity and delivery.identity in self.fates:
                     self.fates[delivery.identity].settled = True
-                session.unsettled.pop(int(delivery.number), None)
+                session.sent.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
 
     def see_end(self, record: FrameRecord) -> None:
@@ -316,7 +316,7 @@ class Endpoint(Receiving):
         if isinstance(body, Transfer):
             session = self.session_on(record.frame.channel)
             if session is not None and session.whole:
-                knowledge.prove(session.limits.proved_by(session.next_id))
+                knowledge.prove(session.outgoing.limits.proved_by(session.outgoing.next_id))
                 if body.handle is not None:
                     link = session.handles.get(body.handle)
                     if link is not None and link.open is None and link.whole:
@@ -324,28 +324,28 @@ class Endpoint(Receiving):
                         link.credit.limits.settle(knowledge.must)
                         if not link.credit.read and link.credit.may_use(1):
                             link.credit.read = True
-                            session.begin_read = True
-                session.limits.settle(knowledge.must)
+                            session.mapping.begin_read = True
+                session.outgoing.limits.settle(knowledge.must)
         elif isinstance(body, Flow):
             session = self.session_on(record.frame.channel)
             if session is not None:
                 if body.next_incoming_id is not None:
-                    knowledge.prove(session.proved_by(body.next_incoming_id))
+                    knowledge.prove(session.incoming.proved_by(body.next_incoming_id))
                 if body.drain and body.handle is not None and session.whole:
                     link = session.handles.get(body.handle)
                     if link is not None and link.is_drained_by(body):
                         link.credit.read = True
-                        session.begin_read = True
+                        session.mapping.begin_read = True
         elif isinstance(body, Disposition):
             session = self.session_on(record.frame.channel)
             if session is not None and body.role and body.first is not None:
                 named = body.first if body.last is None else body.last
-                knowledge.prove(session.delivery_end(named))
+                knowledge.prove(session.received.end_of(named))
         elif isinstance(body, Begin):
             if body.remote_channel is not None:
                 waiting = self.peer_unanswered.get(body.remote_channel)
                 if waiting is not None:
-                    knowledge.prove(waiting[0].peer_begin_end)
+                    knowledge.prove(waiting[0].mapping.peer_begin_end)
 
     # What it leaves to later connections
 

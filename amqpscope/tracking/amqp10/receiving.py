@@ -11,6 +11,7 @@ from amqpscope.tracking.amqp10.endpoint_state import NO_CHANNEL, EndpointState, 
 from amqpscope.tracking.amqp10.legibility import NOTHING, name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.session_deliveries import ReceivedDeliveries
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.inbox import Arrival
 from amqpscope.tracking.serial import nearest
@@ -76,7 +77,7 @@ class Receiving(EndpointState):
         if isinstance(body, Transfer):
             session = self.peer_session_on(arrival.channel)
             if session is not None:
-                session.receive_transfer(end)
+                session.incoming.receive_transfer(end)
                 if body.handle is not None:
                     self.receive_transfer(session, body, end)
         elif isinstance(body, Disposition):
@@ -118,7 +119,7 @@ class Receiving(EndpointState):
             if session is not None:
                 session.receive_end(end)
                 self.leave_link(session, "")
-                session.asked = arrival.time
+                session.mapping.asked = arrival.time
         elif isinstance(body, Open):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
             self.peer_open = body
@@ -163,7 +164,7 @@ class Receiving(EndpointState):
             return
         session = self.session_begun(begin, channel, self.unanswered, self.peer_unanswered)
         session.receive_begin(begin, channel, arrival.end, arrival.packet)
-        session.asked = arrival.time
+        session.mapping.asked = arrival.time
         self.peer_sessions[channel] = session
         self._their_channel = NO_CHANNEL
 
@@ -198,7 +199,7 @@ class Receiving(EndpointState):
             link = LinkEnd(name, attach.role, UNKNOWN)
             link.whole = session.whole
             session.links[key] = link
-        session.let_go(link)
+        session.received.let_go(link)
         if attach.handle is not None:
             in_use = session.peer_handles.get(attach.handle)
             if in_use is not None and in_use is not link:
@@ -215,17 +216,17 @@ class Receiving(EndpointState):
         assert transfer.handle is not None
         link = session.peer_handles.get(transfer.handle)
         # An id that goes back is wrong, and none that a delivery could be spoken of by.
-        new = transfer.delivery_id is not None and session.received(transfer.delivery_id) == UNKNOWN
-        if link is None:
-            if new and transfer.delivery_id is not None:
-                session.receive_delivery(transfer.delivery_id, end)
-        else:
-            self.receive_on_link(session, link, transfer, new, end)
+        new = transfer.delivery_id is not None and session.received.number(transfer.delivery_id) == UNKNOWN
+        received = session.receiving()
+        if link is not None:
+            self.receive_on_link(received, link, transfer, new, end)
+        elif new and transfer.delivery_id is not None:
+            received.add(transfer.delivery_id, end)
         if transfer.resume:
-            session.resuming = True
+            received.resuming = True
 
     def receive_on_link(
-        self, session: SessionEnd, link: LinkEnd, transfer: Transfer, new: bool, end: i64
+        self, received: ReceivedDeliveries, link: LinkEnd, transfer: Transfer, new: bool, end: i64
     ) -> None:
         receipt = link.received()
         if new and receipt.receiving:
@@ -233,16 +234,16 @@ class Receiving(EndpointState):
             receipt.receiving = False
             link.whole = False
         if new and transfer.delivery_id is not None:
-            session.receive_delivery(transfer.delivery_id, end)
-            receipt.current = session.last_received()
+            received.add(transfer.delivery_id, end)
+            receipt.current = received.last()
         elif not receipt.receiving:
             receipt.current = UNKNOWN
             if transfer.delivery_id is None:
-                session.received_unnumbered += 1
-        if transfer.aborted and receipt.current != UNKNOWN and len(session.aborted) < MAX_STATED:
-            session.abort_received(int(receipt.current), int(end))
+                received.unnumbered += 1
+        if transfer.aborted and receipt.current != UNKNOWN and len(received.aborted) < MAX_STATED:
+            received.aborted[int(receipt.current)] = int(end)
         if receipt.watched:
-            session.hold(link, transfer, new)
+            received.hold(link, transfer, new)
         if not receipt.receiving:
             receipt.count += 1
         receipt.receiving = transfer.more is True and transfer.aborted is not True
@@ -250,8 +251,8 @@ class Receiving(EndpointState):
             link.resumption.orphans.discard(transfer.delivery_tag)
 
     def receive_disposition(self, session: SessionEnd, body: Disposition, end: i64) -> None:
-        if body.role is False and body.settled and session.held:
-            session.release(body)
+        if body.role is False and body.settled and session.received.held:
+            session.received.release(body)
         if body.role is not True or body.first is None:
             return
         accepted = isinstance(body.state, Accepted)
@@ -270,16 +271,16 @@ class Receiving(EndpointState):
                         fate.settled = True
             if body.settled:
                 delivery.settled_by_receiver = True
-                session.unsettled.pop(int(delivery.number), None)
+                session.sent.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
 
     def named(self, session: SessionEnd, body: Disposition) -> list[Delivery]:
         """Deliveries sent by this endpoint on a session that a disposition names, still unsettled."""
         assert body.first is not None
-        unsettled = session.unsettled
+        unsettled = session.sent.unsettled
         if not unsettled:
             return []
-        reference = session.last_delivery
+        reference = session.sent.last
         first = nearest(body.first, reference)
         last = first
         if body.last is not None:
@@ -327,10 +328,8 @@ def _oldest(waiting: dict[int, list[SessionEnd]], channel: int) -> SessionEnd | 
 def _ask_echo(session: SessionEnd, flow: Flow, arrival: Arrival) -> None:
     """The peer asks for a flow of the session, or of a link, in return; of several the first counts."""
     if flow.handle is None:
-        if session.echo_end == UNKNOWN:
-            session.echo_end = arrival.end
-            session.echo_time = arrival.time
-            session.echo_packet = arrival.packet
+        if session.echo is NO_ECHO:
+            session.echo = Echo(arrival.end, arrival.time, arrival.packet)
         return
     link = session.peer_handles.get(flow.handle)
     if link is not None and link.echo is NO_ECHO:

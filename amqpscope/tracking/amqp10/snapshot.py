@@ -16,7 +16,8 @@ from amqpscope.limits import MAX_PORTRAYED_DELIVERIES, MAX_PORTRAYED_LINKS
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.tracking.amqp10.endpoint_state import EndpointState
 from amqpscope.tracking.amqp10.link import LinkEnd
-from amqpscope.tracking.amqp10.session import FAR, SessionEnd, among
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.session_deliveries import among
 from amqpscope.tracking.amqp10.states import (
     CONNECTION,
     CONNECTION_REPAIR,
@@ -26,6 +27,7 @@ from amqpscope.tracking.amqp10.states import (
     SESSION_REPAIR,
     advance,
 )
+from amqpscope.tracking.amqp10.transfer_ids import FAR
 from amqpscope.tracking.knowledge import UNBASED
 from amqpscope.tracking.serial import nearest, raw
 from amqpscope.tracking.snapshot import (
@@ -89,7 +91,7 @@ class OnSession:
         if begin is not None:
             self.received = begin.next_outgoing_id or 0
         elif session is not None:
-            self.received = session.peer_next_id
+            self.received = session.incoming.next_id
         self.flow: Flow | None = None
         self.astray: bool = False
         self.ended: bool = False
@@ -324,7 +326,7 @@ def _session_end(session: SessionEnd, way: Underway) -> SessionEndSnapshot:
     on = way.of(session)
     state = session.state
     begin = session.peer_begin
-    received = session.peer_next_id
+    received = session.incoming.next_id
     flow: Flow | None = None
     if on is not None:
         if session.peer_channel == UNKNOWN:
@@ -336,31 +338,31 @@ def _session_end(session: SessionEnd, way: Underway) -> SessionEndSnapshot:
         flow = on.flow
     snapshot = SessionEndSnapshot(session.channel, state)
     if session.begin is not None:
-        snapshot.next_outgoing_id = raw(session.next_id)
-        if session.own_limit != FAR:
-            snapshot.outgoing_window = max(session.own_limit - session.next_id, 0)
+        snapshot.next_outgoing_id = raw(session.outgoing.next_id)
+        if session.outgoing.own_limit != FAR:
+            snapshot.outgoing_window = max(session.outgoing.own_limit - session.outgoing.next_id, 0)
     if begin is not None:
         snapshot.next_incoming_id = raw(received)
     bound: i64 = UNKNOWN
     if on is not None and flow is not None and flow.incoming_window is not None:
-        bound = session.initial_id
+        bound = session.outgoing.initial_id
         if flow.next_incoming_id is not None:
-            bound = nearest(flow.next_incoming_id, session.next_id)
+            bound = nearest(flow.next_incoming_id, session.outgoing.next_id)
         bound += flow.incoming_window
         if on.astray:
             # A wrong flow need not be obeyed.
-            if len(session.limits) > 0:
-                bound = max(bound, session.limits.largest())
+            if len(session.outgoing.limits) > 0:
+                bound = max(bound, session.outgoing.limits.largest())
             elif begin is not None and begin.incoming_window is not None:
-                bound = max(bound, session.initial_id + begin.incoming_window)
-    elif len(session.limits) > 0:
-        bound = session.limits.newest()
+                bound = max(bound, session.outgoing.initial_id + begin.incoming_window)
+    elif len(session.outgoing.limits) > 0:
+        bound = session.outgoing.limits.newest()
         if bound < UNBASED // 2:
-            bound += session.initial_id - UNBASED
+            bound += session.outgoing.initial_id - UNBASED
     elif begin is not None and begin.incoming_window is not None:
-        bound = session.initial_id + begin.incoming_window
+        bound = session.outgoing.initial_id + begin.incoming_window
     if bound != UNKNOWN:
-        snapshot.window = max(bound - session.next_id, 0)
+        snapshot.window = max(bound - session.outgoing.next_id, 0)
     return snapshot
 
 
@@ -469,7 +471,7 @@ def _count(
     way: Underway,
 ) -> None:
     """The unsettled deliveries of one end of a session, and of its links."""
-    unsettled = end.unsettled
+    unsettled = end.sent.unsettled
     settled: set[int] = set()
     work: i64 = MAX_PORTRAYED_DELIVERIES
     on = way.of(end)
@@ -477,7 +479,7 @@ def _count(
     for body in said:
         if not unsettled or body.first is None:
             break
-        first = nearest(body.first, end.last_delivery)
+        first = nearest(body.first, end.sent.last)
         last = first
         if body.last is not None:
             last = nearest(body.last, first)

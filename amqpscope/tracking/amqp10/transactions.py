@@ -405,10 +405,10 @@ class Ledger:
             return
         if transaction.control.session != session.number:
             transaction.elsewhere = True
-        first = session.received(body.first)
+        first = session.received.number(body.first)
         last = first
         if body.last is not None:
-            last = session.received(body.last)
+            last = session.received.number(body.last)
         if first == UNKNOWN or last < first:
             return
         if last - first >= MAX_WORK:
