@@ -12,7 +12,7 @@ from typing import Final
 
 from dissectors.wire import i64
 
-__all__ = ["Assembled", "Assembler", "Body", "Dissector", "Field", "Frame", "Problem"]
+__all__ = ["Assembled", "Assembler", "Body", "BodyField", "Dissector", "Frame", "Problem"]
 
 
 class Problem:
@@ -38,7 +38,7 @@ class Problem:
         return f"Problem({self.code!r}, {self.offset}, {self.path!r}, {self.reason!r})"
 
 
-class Field:
+class BodyField:
     """One field of a body, in the words of the protocol's specification.
 
     secret: its content must never be shown (credentials).
@@ -60,7 +60,7 @@ class Body:
         """What it is, in the specification's word."""
         return ""
 
-    def fields(self) -> Sequence[tuple[Field, object]]:
+    def fields(self) -> Sequence[tuple[BodyField, object]]:
         """The fields that are present, with what was sent, whether of the right type or not."""
         return []
 

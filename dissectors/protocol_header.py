@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dissectors.interface import Body, Field
+from dissectors.interface import Body, BodyField
 from dissectors.wire import i64
 
 __all__ = ["ProtocolHeader"]
@@ -25,7 +25,7 @@ class ProtocolHeader(Body):
     def title(self) -> str:
         return "header"
 
-    def fields(self) -> list[tuple[Field, object]]:
+    def fields(self) -> list[tuple[BodyField, object]]:
         numbers = (self.protocol_id, self.major, self.minor, self.revision)
         return [
             (_PROTOCOL, self.protocol()),
@@ -51,5 +51,5 @@ _PROTOCOLS: dict[tuple[int, int, int, int], str] = {
     (1, 1, 9, 1): "AMQP 0-8",
 }
 
-_PROTOCOL: Final = Field("protocol", "string")
-_NUMBERS: Final = [Field(name, "ubyte") for name in ("protocol-id", "major", "minor", "revision")]
+_PROTOCOL: Final = BodyField("protocol", "string")
+_NUMBERS: Final = [BodyField(name, "ubyte") for name in ("protocol-id", "major", "minor", "revision")]

@@ -75,16 +75,16 @@ class _Amqp10(Protocol):
 
 class _Amqp091(Protocol):
     def decoder(self, midstream: bool) -> StreamDecoder:
-        return frame091.FrameDecoder(midstream)
+        return frame091.Amqp091FrameDecoder(midstream)
 
     def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
-        return frame091.FrameDecoder.load(state)
+        return frame091.Amqp091FrameDecoder.load(state)
 
     def assembler(self, keeping: bool) -> Assembler:
-        return message091.MessageAssembler(keeping)
+        return message091.Amqp091MessageAssembler(keeping)
 
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
-        return message091.MessageAssembler.load(state)
+        return message091.Amqp091MessageAssembler.load(state)
 
     def says_client(self, frame: Frame) -> i64:
         body = frame.body

@@ -18,7 +18,7 @@ from typing import Final
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.records import CaptureReader
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.capture.source import Source
+from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.limits import MAX_MERGE_OPEN, MAX_TIME
 from dissectors.wire import i64
@@ -58,10 +58,10 @@ class WaitingPacket(Waiting):
         self.wire_length = wire_length
 
 
-class Part(SegmentSink):
+class MergedFile(SegmentSink):
     """One file of several: what was read of it and waits, and how its packets are numbered among all."""
 
-    def __init__(self, source: Source, index: int) -> None:
+    def __init__(self, source: CaptureSource, index: int) -> None:
         super().__init__()
         self.source = source
         self.index = index
@@ -144,7 +144,7 @@ class Part(SegmentSink):
 class PacketQueue(PacketDecoder):
     """Takes a reader's packets and keeps them."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: MergedFile) -> None:
         super().__init__(part)
         self.part = part
 
@@ -161,12 +161,12 @@ class Merge:
     handing on. Both raise CaptureError when a file cannot be read or is no capture.
     """
 
-    def __init__(self, sources: list[Source], sink: SegmentSink) -> None:
+    def __init__(self, sources: list[CaptureSource], sink: SegmentSink) -> None:
         self.sink = sink
         self.decoder = PacketDecoder(sink)
         self.number: i64 = 0
         self.delivering = False
-        self._parts = [Part(source, index) for index, source in enumerate(sources)]
+        self._parts = [MergedFile(source, index) for index, source in enumerate(sources)]
         self._open = 0
         # Time of the first packet that waits, and the file's place among all: of files that are not over.
         self._order: list[tuple[int, int]] = []
@@ -214,7 +214,7 @@ class Merge:
                 return part.source.name, int(part.taken)
         return "", 0
 
-    def _count(self, part: Part) -> None:
+    def _count(self, part: MergedFile) -> None:
         """A file is open and something of it waits."""
         part.counted = not part.ended
         self._open += part.counted
@@ -223,7 +223,7 @@ class Merge:
                 f"{part.source.name}: more than {MAX_MERGE_OPEN} files that overlap in time; merge fewer"
             )
 
-    def _hand_on(self, part: Part, until: i64) -> i64:
+    def _hand_on(self, part: MergedFile, until: i64) -> i64:
         """What waits of a file, up to the first packet later than `until`: its time, -1 if none is left."""
         decoder = self.decoder
         waiting = part.waiting
@@ -252,7 +252,7 @@ class Merge:
         part.at = 0
         return -1
 
-    def _numbered(self, part: Part, number: i64) -> i64:
+    def _numbered(self, part: MergedFile, number: i64) -> i64:
         """The number among all of the file's packet `number`, the last one or one close to it; 0 stays 0."""
         if number == 0:
             return 0

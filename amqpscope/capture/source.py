@@ -11,13 +11,13 @@ from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 
-__all__ = ["Source", "is_capture"]
+__all__ = ["CaptureSource", "is_capture"]
 
 # Files that are no captures but often hold one. The first two are read, but not within one another.
 _COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zX", "xz"), (b"BZh", "bzip2"))
 
 
-class Source:
+class CaptureSource:
     """One file: its octets, and the reader that they are for.
 
     file: a path, `-` for standard input, or an open binary file, which stays open. `name`: what messages call
@@ -144,7 +144,7 @@ def is_capture(path: str) -> bool:
 
     Also if that cannot be told, so that whoever reads it is told why.
     """
-    source = Source(path)
+    source = CaptureSource(path)
     try:
         source.open()
     except CaptureError:

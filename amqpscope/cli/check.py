@@ -23,11 +23,11 @@ from amqpscope.cli.judging import (
     today,
 )
 from amqpscope.cli.output import progress, say
-from amqpscope.cli.reports import FORMATS, Format, Reports, in_folder
+from amqpscope.cli.reports import FORMATS, ReportFormat, Reports, in_folder
 from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
 from amqpscope.policy.baseline import may_be_written, write_baseline
-from amqpscope.policy.judging import Outcome, judge
+from amqpscope.policy.judging import CaptureOutcome, judge
 from amqpscope.policy.policy import Policy
 from amqpscope.report.summary_text import count
 
@@ -79,7 +79,7 @@ def check(
         ),
     ],
     form: Annotated[
-        Format | None,
+        ReportFormat | None,
         typer.Option(
             "--format",
             metavar=FORMATS,
@@ -158,7 +158,7 @@ def check(
     policy = Policy(configuration, given, today(), write)
     values = configuration.values
     if form is None:
-        form = Format(values.get("format", Format.text))
+        form = ReportFormat(values.get("format", ReportFormat.text))
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
@@ -175,7 +175,7 @@ def check(
             meter=lambda capture: progress(capture, writer.streaming),
         )
     if policy.gathered is not None:
-        if any(one.outcome is Outcome.failure for one in run.captures):
+        if any(one.outcome is CaptureOutcome.failure for one in run.captures):
             say(f"{write}: not written, for not all captures could be read")
         else:
             write_baseline(policy.gathered)

@@ -25,7 +25,7 @@ from amqpscope.cli.judging import (
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, painter, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
-from amqpscope.diff.excerpts import FrameExcerpts, wanted_of
+from amqpscope.diff.excerpts import ComparedFrames, wanted_of
 from amqpscope.diff.json_form import comparison_object
 from amqpscope.diff.text import comparison_lines
 from amqpscope.errors import FilterError
@@ -63,7 +63,7 @@ is no AMQP 1.0 or 0-9-1 to compare in one of them, 130 interrupted.
 """
 
 
-class Format(enum.StrEnum):
+class DiffFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -85,9 +85,9 @@ def diff(
         ),
     ] = False,
     form: Annotated[
-        Format,
+        DiffFormat,
         typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object."),
-    ] = Format.text,
+    ] = DiffFormat.text,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     config: ConfigOption = None,
@@ -120,9 +120,9 @@ def diff(
         comparison = compare(a, b, policy)
         for run in (comparison.a, comparison.b):
             notes_to_stderr(run.name, run.notes)
-        as_data = form is Format.json
+        as_data = form is DiffFormat.json
         scenes = [
-            FrameExcerpts.of(material, _wanted(comparison, first, whole or as_data), as_data)
+            ComparedFrames.of(material, _wanted(comparison, first, whole or as_data), as_data)
             for material, first in ((a, True), (b, False))
         ]
     try:

@@ -16,7 +16,7 @@ from amqpscope.model.records import Counter
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 
-__all__ = ["Input", "Merge", "Through", "Via", "inputs", "same_file"]
+__all__ = ["CaptureArgument", "Merge", "Through", "Via", "inputs", "same_file"]
 
 Merge = Annotated[
     bool,
@@ -51,7 +51,7 @@ _NAMED = 5
 """Files that are called as captures and are none, of which the names are said."""
 
 
-class Input:
+class CaptureArgument:
     """One capture to be opened: a file, or several that are one. `name`: what it is called until then."""
 
     def __init__(self, paths: list[str], refusal: str = "") -> None:
@@ -91,7 +91,7 @@ class Input:
         )
 
 
-def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[Input]:
+def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[CaptureArgument]:
     """What is to be read for these paths, in their order; with `merge` all of it as one capture.
 
     A directory stands for the captures in it and below it, by name. How many other files there are in it is
@@ -104,37 +104,37 @@ def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[In
         raise FilterError(
             f"--via {via}: reads files, each on its own; not with {'--merge' if merge else '-'}"
         )
-    found: list[Input] = []
+    found: list[CaptureArgument] = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             found += _in_directory(path)
         else:
-            found.append(Input([path]))
+            found.append(CaptureArgument([path]))
     for one in found:
         one.via = via or ""
     if not merge:
         return found
     refusal = next((one.refusal for one in found if one.refusal), "")
-    return [Input([one.paths[0] for one in found], refusal)]
+    return [CaptureArgument([one.paths[0] for one in found], refusal)]
 
 
-def _in_directory(directory: str) -> list[Input]:
+def _in_directory(directory: str) -> list[CaptureArgument]:
     """The captures in a directory and below it, and what could not be looked into."""
-    found: list[Input] = []
+    found: list[CaptureArgument] = []
     others = 0
     called_so: list[str] = []
     for path, problem in _files(directory):
         if problem:
-            found.append(Input([path], f"{path}: {problem}"))
+            found.append(CaptureArgument([path], f"{path}: {problem}"))
         elif os.path.isfile(path) and is_capture(path):
-            found.append(Input([path]))
+            found.append(CaptureArgument([path]))
         else:
             others += 1
             if _CALLED_SO.search(path) and len(called_so) < _NAMED:
                 called_so.append(path)
     if not found:
         count = f"none of its {others} files is one" if others else "it is empty"
-        return [Input([directory], f"{directory}: no captures in this directory ({count})")]
+        return [CaptureArgument([directory], f"{directory}: no captures in this directory ({count})")]
     if others:
         named = f" ({', '.join(called_so)})" if called_so else ""
         say(f"{directory}: {others} {'file is' if others == 1 else 'files are'} no capture, skipped{named}")

@@ -12,9 +12,9 @@ from types import FrameType
 
 from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.output import notes_to_stderr, say
-from amqpscope.cli.recording import Recording
+from amqpscope.cli.recording import LiveRecording
 from amqpscope.cli.status import Status
-from amqpscope.input.live import Batch, Watch
+from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.limits import LIVE_BEHIND
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
@@ -62,9 +62,9 @@ class LiveSession:
 
     def __init__(
         self,
-        watch: Watch,
+        watch: LiveWatch,
         audience: LiveView,
-        recording: Recording | None,
+        recording: LiveRecording | None,
         stop: Stop,
         policy: Policy,
     ) -> None:

@@ -5,7 +5,7 @@ import time as clock
 
 from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.output import painter, say
-from amqpscope.input.live import Batch, Watch
+from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
@@ -23,7 +23,7 @@ class LiveTop(LiveView):
 
     patience = 0.05
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: LiveWatch) -> None:
         super().__init__()
         self._watch = watch
         self._view = TopView(watch.source.name)

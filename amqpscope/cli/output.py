@@ -14,7 +14,7 @@ from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 
-__all__ = ["Meter", "leave_stdout", "notes_to_stderr", "painter", "plain_painter", "progress", "say"]
+__all__ = ["ProgressMeter", "leave_stdout", "notes_to_stderr", "painter", "plain_painter", "progress", "say"]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
@@ -60,7 +60,7 @@ def notes_to_stderr(capture: str, notes: list[Note]) -> None:
         say(f"{capture}: {line}")
 
 
-class Meter:
+class ProgressMeter:
     """Shows how far a capture has been read."""
 
     def update(self) -> None:
@@ -68,18 +68,18 @@ class Meter:
 
 
 @contextmanager
-def progress(capture: Capture, streaming: bool) -> Iterator[Meter]:
+def progress(capture: Capture, streaming: bool) -> Iterator[ProgressMeter]:
     """A progress bar on standard error, for long files, if a person looks there and sees no results yet.
 
     streaming: results are printed while the file is read.
     """
     seen = sys.stderr.isatty() and not (streaming and sys.stdout.isatty())
     if not seen or (capture.size or 0) < _WORTH_A_BAR:
-        yield Meter()
+        yield ProgressMeter()
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-    class Bar(Meter):
+    class Bar(ProgressMeter):
         """The meter that is seen."""
 
         def __init__(self, bar: Progress, task: TaskID) -> None:

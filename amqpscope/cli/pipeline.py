@@ -111,7 +111,7 @@ class ShuffleChoice(enum.StrEnum):
     payload = "payload"
 
 
-class Format(enum.StrEnum):
+class PipelineFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -135,7 +135,7 @@ Configuration = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", rich_help_panel=_HOW, help="Show what Spark logs.")]
 Form = Annotated[
-    Format, typer.Option("--format", metavar="text|json", show_default=False, help="text, or JSON.")
+    PipelineFormat, typer.Option("--format", metavar="text|json", show_default=False, help="text, or JSON.")
 ]
 LakeArgument = Annotated[str, typer.Argument(metavar="LAKE", help="What `pipeline run --out` has written.")]
 
@@ -289,7 +289,7 @@ def run(
 def summary(
     lake: LakeArgument,
     master: Master = None,
-    form: Form = Format.text,
+    form: Form = PipelineFormat.text,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -302,13 +302,13 @@ def summary(
         answers: dict[str, Any] = {}
         for question in QUESTIONS:
             frame = ask(spark, question)
-            if form is Format.json:
+            if form is PipelineFormat.json:
                 answers[question.name] = _objects(frame)
             else:
                 print(f"── {question.title}")
                 _print_table(frame)
                 print()
-        if form is Format.json:
+        if form is PipelineFormat.json:
             print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
     return Status.FINE
 
@@ -319,7 +319,7 @@ def sql(
     lake: LakeArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT statement.")],
     master: Master = None,
-    form: Form = Format.text,
+    form: Form = PipelineFormat.text,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -333,7 +333,7 @@ def sql(
 
         try:
             frame = spark.sql(query)
-            if form is Format.json:
+            if form is PipelineFormat.json:
                 for row in _objects(frame):
                     print(json.dumps(row))
             else:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Input, Through, inputs
+from amqpscope.cli.inputs import CaptureArgument, Through, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
-from amqpscope.cli.writers import CensusWriter, JsonWriter, TimelineWriter, Writer
+from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter, TimelineWriter
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture
 from amqpscope.report.links import LinkNames
@@ -21,7 +21,7 @@ from amqpscope.report.timeline import TIME_FORMATS
 __all__ = ["EPILOG", "capture_status", "read"]
 
 
-class Format(enum.StrEnum):
+class ReadFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -161,7 +161,7 @@ def read(
         ),
     ] = TimeFormat.r,
     form: Annotated[
-        Format,
+        ReadFormat,
         typer.Option(
             "--format",
             metavar="text|json|ndjson",
@@ -169,7 +169,7 @@ def read(
             rich_help_panel=_HOW,
             help="text; ndjson: one JSON object a line and frame; json: one object with all frames.",
         ),
-    ] = Format.text,
+    ] = ReadFormat.text,
     bodies: Annotated[
         bool,
         typer.Option("--bodies", rich_help_panel=_HOW, help="Also message bodies, in JSON (in text: -vv)."),
@@ -218,13 +218,13 @@ def read(
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
     captures = inputs(paths, merge, via)
-    writer: Writer
+    writer: FrameWriter
     if count:
-        writer = CensusWriter(form is not Format.text)
-    elif form is Format.text:
+        writer = CensusWriter(form is not ReadFormat.text)
+    elif form is ReadFormat.text:
         writer = TimelineWriter(time.value, max(verbose, 2 if bodies else 0), several=len(captures) > 1)
     else:
-        writer = JsonWriter(form is Format.json, bodies or verbose >= 2)
+        writer = FramesJsonWriter(form is ReadFormat.json, bodies or verbose >= 2)
     statuses = []
     left = limit
     for one in captures:
@@ -237,7 +237,7 @@ def read(
 
 
 def _read_one(
-    one: Input, writer: Writer, selection: Selection, left: int | None, allow_empty: bool
+    one: CaptureArgument, writer: FrameWriter, selection: Selection, left: int | None, allow_empty: bool
 ) -> tuple[Status, int | None]:
     """One capture. Gives its status and how many frames may still be shown."""
     names = LinkNames()
@@ -297,7 +297,7 @@ def _read_one(
 
 
 @contextmanager
-def _told_if_interrupted(capture: Capture, writer: Writer) -> Iterator[None]:
+def _told_if_interrupted(capture: Capture, writer: FrameWriter) -> Iterator[None]:
     """At Ctrl-C, write what was read so far: it is worth having, above all of a live capture."""
     try:
         yield

@@ -13,7 +13,7 @@ from amqpscope.input.live import Batch
 from amqpscope.report.findings import message_of
 from amqpscope.report.verdict import answer, kind
 
-__all__ = ["Recording", "rotation_of"]
+__all__ = ["LiveRecording", "rotation_of"]
 
 
 def rotation_of(limits: list[tuple[str, int]], files: int) -> Rotation | None:
@@ -28,7 +28,7 @@ def rotation_of(limits: list[tuple[str, int]], files: int) -> Rotation | None:
     return Rotation(found.get("size", 0), found.get("duration", 0), found.get("packets", 0), files)
 
 
-class Recording:
+class LiveRecording:
     """Records what a source takes. before: ns that a flight recorder keeps; 0: everything is written.
 
     failed: it had to be given up, which was said.

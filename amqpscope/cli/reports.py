@@ -8,24 +8,24 @@ import sys
 import threading
 from typing import TextIO
 
-from amqpscope.cli.inputs import Input, same_file
+from amqpscope.cli.inputs import CaptureArgument, same_file
 from amqpscope.cli.output import leave_stdout, say
-from amqpscope.cli.verdicts import JsonWriter, TextWriter
+from amqpscope.cli.verdicts import FindingsJsonWriter, TextWriter
 from amqpscope.errors import FilterError
 from amqpscope.input.capture import Capture
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.configuration import Configuration, nearest_word
 from amqpscope.policy.judging import INTERRUPTED, Hearer
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.replacement import Replacement
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.suppressed import fixed_lines
-from amqpscope.report.writer import Writer, Writers
+from amqpscope.report.writer import FindingWriter, Writers
 
-__all__ = ["FORMATS", "Format", "Reports", "in_folder"]
+__all__ = ["FORMATS", "ReportFormat", "Reports", "in_folder"]
 
 
-class Format(enum.StrEnum):
+class ReportFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -37,20 +37,20 @@ class Format(enum.StrEnum):
     github = "github"
 
 
-FORMATS = "|".join(Format)
+FORMATS = "|".join(ReportFormat)
 
 # Forms with a place for what is in the baseline and not found any more.
-_TELL_FIXED = (Format.text, Format.json, Format.markdown)
+_TELL_FIXED = (ReportFormat.text, ReportFormat.json, ReportFormat.markdown)
 
 _LIKE_A_FORMAT = re.compile("[a-z]{2,}")
 
 _SUFFIXES = {
-    ".txt": Format.text,
-    ".md": Format.markdown,
-    ".json": Format.json,
-    ".ndjson": Format.ndjson,
-    ".sarif": Format.sarif,
-    ".xml": Format.junit,
+    ".txt": ReportFormat.text,
+    ".md": ReportFormat.markdown,
+    ".json": ReportFormat.json,
+    ".ndjson": ReportFormat.ndjson,
+    ".sarif": ReportFormat.sarif,
+    ".xml": ReportFormat.junit,
 }
 
 
@@ -70,10 +70,10 @@ class Reports:
 
     def __init__(
         self,
-        form: Format,
+        form: ReportFormat,
         outputs: list[str],
         most: int,
-        captures: list[Input],
+        captures: list[CaptureArgument],
         policy: Policy,
     ) -> None:
         self._form = form
@@ -158,25 +158,25 @@ class Reports:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    def _writer(self, form: Format, out: TextIO) -> Writer:
+    def _writer(self, form: ReportFormat, out: TextIO) -> FindingWriter:
         match form:
-            case Format.text:
+            case ReportFormat.text:
                 return TextWriter(out, self._most)
-            case Format.json | Format.ndjson:
-                return JsonWriter(out, whole=form is Format.json)
-            case Format.markdown:
+            case ReportFormat.json | ReportFormat.ndjson:
+                return FindingsJsonWriter(out, whole=form is ReportFormat.json)
+            case ReportFormat.markdown:
                 from amqpscope.report.markdown import MarkdownWriter
 
                 return MarkdownWriter(out, self._most)
-            case Format.junit:
+            case ReportFormat.junit:
                 from amqpscope.report.junit import JunitWriter
 
                 return JunitWriter(out, self._terms)
-            case Format.sarif:
+            case ReportFormat.sarif:
                 from amqpscope.report.sarif import SarifWriter
 
                 return SarifWriter(out, self._terms)
-            case Format.github:
+            case ReportFormat.github:
                 from amqpscope.report.github import GithubWriter
 
                 return GithubWriter(out, self._terms)
@@ -188,7 +188,7 @@ class _Complaints(Hearer):
     def __init__(self, fixed: bool) -> None:
         self._fixed = fixed
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         if self._fixed:
             for line in fixed_lines(closing):
                 say(line)
@@ -205,20 +205,20 @@ class _Complaints(Hearer):
 def in_folder(configuration: Configuration, output: str) -> str:
     """`FILE` or `FORMAT:FILE` as a configuration has it, whose paths are relative to its folder."""
     before, colon, path = output.partition(":")
-    if colon and before in set(Format):
+    if colon and before in set(ReportFormat):
         return f"{before}:{configuration.path(path) if path else path}"
     return configuration.path(output)
 
 
-def _named(output: str) -> tuple[Format, str]:
+def _named(output: str) -> tuple[ReportFormat, str]:
     """The form and the file that `FILE` or `FORMAT:FILE` names."""
     before, colon, path = output.partition(":")
-    if colon and before in set(Format):
-        form = Format(before)
+    if colon and before in set(ReportFormat):
+        form = ReportFormat(before)
     else:
         path = output
         if _LIKE_A_FORMAT.fullmatch(before) and colon:
-            forms = nearest_word(before, Format, "format")
+            forms = nearest_word(before, ReportFormat, "format")
             raise FilterError(f"--output {output}: {forms} (a file of this name: ./{output})")
         suffix = os.path.splitext(path)[1].lower()
         if suffix not in _SUFFIXES:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from amqpscope.conformance.pairs import Pairs
+from amqpscope.conformance.pairs import CapturePairs
 from amqpscope.errors import AmqpscopeError
 from amqpscope.report.rule_page import PAGE
 from amqpscope.report.rule_pages import MARK, captures_of, pages
@@ -17,7 +17,7 @@ class RulePageWriter:
     that stands where a page would, and OSError for what cannot be read or written.
     """
 
-    def __init__(self, folder: Path, pairs: Pairs) -> None:
+    def __init__(self, folder: Path, pairs: CapturePairs) -> None:
         self._folder = folder
         self._pairs = pairs
         self._pages = dict(pages(pairs))

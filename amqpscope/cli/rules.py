@@ -22,7 +22,7 @@ from amqpscope.conformance.coverage import (
     standing,
     status,
 )
-from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, Pairs
+from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, CapturePairs
 from amqpscope.errors import FilterError
 from amqpscope.report.capture_notes import note_lines, note_named, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark, remark_lines, remark_named
@@ -109,7 +109,7 @@ app = typer.Typer(
 )
 
 
-class Format(enum.StrEnum):
+class RuleListFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -123,7 +123,7 @@ class PageFormat(enum.StrEnum):
     markdown = "markdown"
 
 
-class Protocol(enum.StrEnum):
+class ProtocolName(enum.StrEnum):
     """Whose rules."""
 
     amqp10 = "amqp10"
@@ -144,7 +144,7 @@ _FORMAT = typer.Option("--format", metavar="text|json", show_default=False, help
 @app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="Every rule, a line each.")
 def list_rules(
     protocol: Annotated[
-        Protocol | None, typer.Option(metavar="amqp10|amqp091", help="Only of this protocol.")
+        ProtocolName | None, typer.Option(metavar="amqp10|amqp091", help="Only of this protocol.")
     ] = None,
     layer: Annotated[
         str | None, typer.Option(metavar="NAME,...", help=f"Only of these: {', '.join(LAYERS)}.")
@@ -156,7 +156,7 @@ def list_rules(
         bool | None,
         typer.Option("--checked/--unchecked", help="Only those that are checked, or are not."),
     ] = None,
-    form: Annotated[Format, _FORMAT] = Format.text,
+    form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text,
 ) -> int:
     """List the rules of the catalogue, checked or not."""
     layers = LAYERS if layer is None else tuple(name.strip().lower() for name in layer.split(","))
@@ -165,7 +165,7 @@ def list_rules(
             raise FilterError(f"--layer {name}: is none of {', '.join(LAYERS)}")
     rows = [
         row
-        for spoken in Protocol
+        for spoken in ProtocolName
         for wanted in LAYERS
         for row in catalogue().values()
         if row.layer == wanted
@@ -175,7 +175,7 @@ def list_rules(
         and (weight is None or severity(row.id) == weight)
         and (done is None or (row.id in checked()) == done)
     ]
-    if form is Format.json:
+    if form is RuleListFormat.json:
         _print_json({"schema": LIST_SCHEMA, "rules": [_object(row) for row in rows]})
     else:
         _print(list_lines(rows))
@@ -200,7 +200,7 @@ def explain(
     ] = PageFormat.text,
 ) -> int:
     """Explain rules: what they demand, why it matters, when they are silent; and draw them."""
-    pairs = Pairs()
+    pairs = CapturePairs()
     as_page = form is PageFormat.markdown
     result = Status.FINE
     shown = False
@@ -236,7 +236,7 @@ def write_pages(
     ] = False,
 ) -> int:
     """Write every rule as a page of Markdown, with indexes and the captures that it draws."""
-    shelf = RulePageWriter(folder, Pairs())
+    shelf = RulePageWriter(folder, CapturePairs())
     if check:
         wrong = shelf.differences()
         for line in wrong[:_DIFFERENCES_TOLD]:
@@ -256,11 +256,11 @@ def show_coverage(
         Path | None,
         typer.Option(metavar="FOLDER", help="Judge these captures instead of those of the program."),
     ] = None,
-    form: Annotated[Format, _FORMAT] = Format.text,
+    form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text,
 ) -> int:
     """Judge the captures of every rule, and show which of the catalogue are checked."""
-    proved = coverage(Pairs(captures))
-    if form is Format.json:
+    proved = coverage(CapturePairs(captures))
+    if form is RuleListFormat.json:
         counts = {how: sum(proof.status == how for proof in proved.rules) for how in _STATUSES}
         _print_json(
             {
@@ -299,9 +299,9 @@ def _print_json(whole: dict[str, Any]) -> None:
 
 
 @app.command("profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="Known habits of products.")
-def list_profiles(form: Annotated[Format, _FORMAT] = Format.text) -> int:
+def list_profiles(form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text) -> int:
     """List products and the rules that they are known to break, with the sources of that."""
-    if form is Format.json:
+    if form is RuleListFormat.json:
         _print_json(
             {
                 "schema": PROFILES_SCHEMA,
@@ -365,7 +365,7 @@ def _proof_object(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _explain(row: Rule, pairs: Pairs) -> None:
+def _explain(row: Rule, pairs: CapturePairs) -> None:
     """One rule, and its captures."""
     guard = row.id in guards()
     _print(rule_lines(row, explanation(row.id), guard))
@@ -377,7 +377,7 @@ def _explain(row: Rule, pairs: Pairs) -> None:
         _draw(pairs, pair.folder, CLEAN, "Not broken", shown_in(row.id))
 
 
-def _draw(pairs: Pairs, folder: str, which: str, what: str, spec: str = FINAL) -> None:
+def _draw(pairs: CapturePairs, folder: str, which: str, what: str, spec: str = FINAL) -> None:
     """A capture as a ladder."""
     name = f"{folder}/{which}.pcap"
     frames, findings = judged(pairs.octets(folder, which), name, spec)

@@ -31,11 +31,11 @@ from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.live_writers import LiveJson, LiveText
 from amqpscope.cli.nonblocking_output import NonBlockingOutput
 from amqpscope.cli.read import TimeFormat
-from amqpscope.cli.recording import Recording, rotation_of
+from amqpscope.cli.recording import LiveRecording, rotation_of
 from amqpscope.cli.selection import Selection, parse_names
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError
-from amqpscope.input.live import Watch
+from amqpscope.input.live import LiveWatch
 from amqpscope.policy.policy import Policy
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import TIME_FORMATS
@@ -44,7 +44,7 @@ from amqpscope.rules.rule_names import rules_like
 __all__ = ["EPILOG", "sniff"]
 
 
-class Format(enum.StrEnum):
+class SniffFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -176,7 +176,7 @@ def sniff(
         ),
     ] = TimeFormat.a,
     form: Annotated[
-        Format,
+        SniffFormat,
         typer.Option(
             "--format",
             metavar="text|ndjson",
@@ -184,7 +184,7 @@ def sniff(
             rich_help_panel=_SHOWN,
             help="text; ndjson: one JSON object a line, frames as of `read`, findings as of `check`.",
         ),
-    ] = Format.text,
+    ] = SniffFormat.text,
     path: Annotated[
         str | None,
         typer.Option(
@@ -293,7 +293,7 @@ def sniff(
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
     stop = Stop(limit, most or 0, awaited, policy.terms.possible)
-    if top and (quiet or form is not Format.text or path == "-"):
+    if top and (quiet or form is not SniffFormat.text or path == "-"):
         raise FilterError("--top: goes without --quiet, --format and -w -")
     if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
         raise FilterError(f"--write {path}: is what is read from standard input")
@@ -301,9 +301,11 @@ def sniff(
         give_up()
         recording = None
         if path is not None:
-            recording = Recording(path, source, packet_filter, rotation, kept)
+            recording = LiveRecording(path, source, packet_filter, rotation, kept)
         recorder = None if recording is None else recording.recorder
-        watch = Watch(source, records=not quiet, recorder=recorder, profile=policy.profile, spec=policy.spec)
+        watch = LiveWatch(
+            source, records=not quiet, recorder=recorder, profile=policy.profile, spec=policy.spec
+        )
         audience: LiveView
         if top:
             from amqpscope.cli.live_top import LiveTop  # termios, which not every system has
@@ -312,7 +314,7 @@ def sniff(
         else:
             # What is recorded to standard output has it for itself.
             outlet = NonBlockingOutput(2 if path == "-" else 1, sys.stdout.encoding)
-            if form is Format.ndjson:
+            if form is SniffFormat.ndjson:
                 audience = LiveJson(source.name, selection, quiet, outlet, verbose >= 2)
             else:
                 audience = LiveText(source.name, selection, quiet, outlet, time.value, verbose)

@@ -2,7 +2,7 @@
 
 import enum
 
-from amqpscope.policy.judging import Outcome
+from amqpscope.policy.judging import CaptureOutcome
 
 __all__ = ["Status", "of_outcome", "worst"]
 
@@ -23,14 +23,14 @@ _ORDER = (Status.INTERRUPTED, Status.FAILURE, Status.FINDINGS, Status.NO_AMQP, S
 
 
 _OF_OUTCOME = {
-    Outcome.fine: Status.FINE,
-    Outcome.findings: Status.FINDINGS,
-    Outcome.failure: Status.FAILURE,
-    Outcome.empty: Status.NO_AMQP,
+    CaptureOutcome.fine: Status.FINE,
+    CaptureOutcome.findings: Status.FINDINGS,
+    CaptureOutcome.failure: Status.FAILURE,
+    CaptureOutcome.empty: Status.NO_AMQP,
 }
 
 
-def of_outcome(outcome: Outcome) -> Status:
+def of_outcome(outcome: CaptureOutcome) -> Status:
     """The status for what became of a capture."""
     return _OF_OUTCOME[outcome]
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.cli.inputs import Input, Merge, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
 from amqpscope.cli.output import painter, progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.selection import check_connection, is_connection
@@ -17,10 +17,10 @@ from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
 from amqpscope.report.backlog import Backlog
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
-from amqpscope.report.summary import Summary, connection_object, summary_json
+from amqpscope.report.summary import CaptureSummary, connection_object, summary_json
 from amqpscope.report.summary_text import connection_lines, count
 
 __all__ = ["EPILOG", "summary"]
@@ -34,7 +34,7 @@ Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupte
 """
 
 
-class Format(enum.StrEnum):
+class SummaryFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -57,14 +57,14 @@ def summary(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also connections that are not AMQP.")] = False,
     form: Annotated[
-        Format,
+        SummaryFormat,
         typer.Option(
             "--format",
             metavar="text|json",
             show_default=False,
             help="text; json: one object a line and capture.",
         ),
-    ] = Format.text,
+    ] = SummaryFormat.text,
     merge: Merge = False,
     via: Via = None,
     allow_empty: Annotated[
@@ -85,10 +85,12 @@ def summary(
     return worst(statuses)
 
 
-def _summarise(one: Input, wanted: str | None, everything: bool, form: Format, allow_empty: bool) -> Status:
-    gathered = Summary()
+def _summarise(
+    one: CaptureArgument, wanted: str | None, everything: bool, form: SummaryFormat, allow_empty: bool
+) -> Status:
+    gathered = CaptureSummary()
     with one.open(ended=True) as capture:
-        writer = _JsonWriter() if form is Format.json else _TextWriter()
+        writer = _JsonWriter() if form is SummaryFormat.json else _TextWriter()
 
         def over() -> None:
             for analysis in capture.take_ended():
@@ -138,7 +140,7 @@ class _Writer(ABC):
         self.others = 0
 
     @abstractmethod
-    def add(self, analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> None:
+    def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
         """One connection, which is over. known: what its frames said, None if it had none."""
 
     @abstractmethod
@@ -149,7 +151,7 @@ class _Writer(ABC):
 class _JsonWriter(_Writer):
     """One object, in one line."""
 
-    def add(self, analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> None:
+    def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
         self.told.put(int(analysis.order), json.dumps(connection_object(analysis, known)))
 
     def write(self, capture: Capture) -> None:
@@ -167,7 +169,7 @@ class _TextWriter(_Writer):
         super().__init__()
         self._painter, self._width = painter()
 
-    def add(self, analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> None:
+    def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
         lines = [self._painter.paint(line, 6) for line in connection_lines(analysis, known, self._width)]
         self.told.put(int(analysis.order), "\n".join(lines))
 

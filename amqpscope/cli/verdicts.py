@@ -10,7 +10,7 @@ from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.policy.baseline import known_object
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import PARTIAL
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.findings import FINDINGS_SCHEMA, finding_json, remark_object
@@ -20,13 +20,13 @@ from amqpscope.report.summary import connection_object
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import Suppressed, fixed_lines
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import STYLES, Tally, Verdicts
-from amqpscope.report.writer import Writer
+from amqpscope.report.verdict import STYLES, FindingCounts, Verdicts
+from amqpscope.report.writer import FindingWriter
 
-__all__ = ["JsonWriter", "TextWriter"]
+__all__ = ["FindingsJsonWriter", "TextWriter"]
 
 
-class TextWriter(Writer):
+class TextWriter(FindingWriter):
     """Findings for people: by connection, when the capture has ended."""
 
     context = True
@@ -44,7 +44,7 @@ class TextWriter(Writer):
         self._with_findings = 0
         self._empty = 0
         self._failed = 0
-        self._total = Tally()
+        self._total = FindingCounts()
         self._others = Suppressed()
         self._ignored = 0
 
@@ -83,7 +83,7 @@ class TextWriter(Writer):
             self._print([("note", printable(text))], 6)
         self._out.flush()
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         if closing.remarks or closing.fixed:
             self._print([], 0)
         for text in fixed_lines(closing):
@@ -117,7 +117,7 @@ class TextWriter(Writer):
         self._out.write(self._painter.paint(line, hang) + "\n")
 
 
-class JsonWriter(Writer):
+class FindingsJsonWriter(FindingWriter):
     """Findings for programs: a line each, or all of them in one object with connections and captures."""
 
     def __init__(self, out: TextIO, whole: bool) -> None:
@@ -154,7 +154,7 @@ class JsonWriter(Writer):
                 told = {"capture": self.name, **connection_object(analysis, None)}
                 self._connections.put(len(self._captures) << 32 | analysis.order, json.dumps(told))
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         for remark in closing.remarks:
             self._write(json.dumps(remark_object(remark)))
         self._fixed = [known_object(known) for known in closing.fixed]

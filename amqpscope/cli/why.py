@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Input, Merge, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
 from amqpscope.cli.output import notes_to_stderr, painter, say
 from amqpscope.cli.selection import check_connection, is_connection
@@ -20,7 +20,7 @@ from amqpscope.model.records import Connection
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.why.endings import endings_of
 from amqpscope.why.endings_text import endings_lines, wanted_of
-from amqpscope.why.excerpts import FrameExcerpts
+from amqpscope.why.excerpts import ExplainedFrames
 from amqpscope.why.followers import follower
 from amqpscope.why.inquiry import inquire
 from amqpscope.why.json_form import answer_object, endings_object
@@ -72,7 +72,7 @@ Of several captures, with --end: 2 before 3 before 0; all are explained.
 """
 
 
-class Format(enum.StrEnum):
+class WhyFormat(enum.StrEnum):
     """Forms of output."""
 
     text = "text"
@@ -121,11 +121,11 @@ def why(
         ),
     ] = 0,
     form: Annotated[
-        Format,
+        WhyFormat,
         typer.Option(
             "--format", metavar="text|json", show_default=False, help="text; json: one object a capture."
         ),
-    ] = Format.text,
+    ] = WhyFormat.text,
     spec: Annotated[
         Spec,
         typer.Option("--spec", metavar="final|csd01|csprd02", help="The text to judge by, as of `check`."),
@@ -159,11 +159,11 @@ def why(
         if frame < 0 or frame > len(answer.questions):
             raise FilterError(f"--frame {frame}: the packet has {len(answer.questions)}")
         if answer.connection is None:
-            scenes = FrameExcerpts.nothing()
+            scenes = ExplainedFrames.nothing()
         else:
-            as_data = form is Format.json
-            scenes = FrameExcerpts.of(material, answer.connection, answer.marks(), answer.others(), as_data)
-    if form is Format.json:
+            as_data = form is WhyFormat.json
+            scenes = ExplainedFrames.of(material, answer.connection, answer.marks(), answer.others(), as_data)
+    if form is WhyFormat.json:
         print(json.dumps(answer_object(answer, scenes)))
     else:
         paint = painter()[0].paint
@@ -190,7 +190,7 @@ def _number(given: str) -> int:
     return int(given)
 
 
-def _material(one: Input, profile: str, spec: Spec) -> ReplayableCapture:
+def _material(one: CaptureArgument, profile: str, spec: Spec) -> ReplayableCapture:
     if one.refusal:
         raise CaptureError(one.refusal)
     return ReplayableCapture(one.paths, profile, spec, one.via)
@@ -200,8 +200,8 @@ def _every_end(
     named: list[str],
     frame: int,
     connection: str | None,
-    form: Format,
-    captures: list[Input],
+    form: WhyFormat,
+    captures: list[CaptureArgument],
     profile: str,
     spec: Spec,
 ) -> Status:
@@ -223,7 +223,7 @@ def _every_end(
     return worst(statuses)
 
 
-def _ends(material: ReplayableCapture, which: str | None, form: Format, below: bool) -> Status:
+def _ends(material: ReplayableCapture, which: str | None, form: WhyFormat, below: bool) -> Status:
     """Why things ended. below: what is told of another capture."""
     if which is not None:
         check_connection(which)
@@ -232,8 +232,8 @@ def _ends(material: ReplayableCapture, which: str | None, form: Format, below: b
         return which is None or is_connection(connection, which)
 
     found, more, nothing = endings_of(material, wanted, follower)
-    as_data = form is Format.json
-    scenes = FrameExcerpts.of_several(material, wanted_of(found), as_data)
+    as_data = form is WhyFormat.json
+    scenes = ExplainedFrames.of_several(material, wanted_of(found), as_data)
     if as_data:
         print(json.dumps(endings_object(material.name, found, scenes, more)))
     else:

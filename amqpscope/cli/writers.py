@@ -15,10 +15,10 @@ from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.tracking.amqp10.identity import Link
 
-__all__ = ["CensusWriter", "JsonWriter", "TimelineWriter", "Writer"]
+__all__ = ["CensusWriter", "FrameWriter", "FramesJsonWriter", "TimelineWriter"]
 
 
-class Writer:
+class FrameWriter:
     """Writes the frames of several captures in one form.
 
     messages: wants messages put together. names: wants each frame's link. streaming: writes while reading.
@@ -61,7 +61,7 @@ class Writer:
         """All captures are read."""
 
 
-class TimelineWriter(Writer):
+class TimelineWriter(FrameWriter):
     """One line a frame, for people."""
 
     def __init__(self, time_format: str, verbosity: int, several: bool) -> None:
@@ -112,7 +112,7 @@ _LINES_AT_ONCE = 256
 """Lines of JSON put together for one write: some 200 kB, which stay in the processor's cache."""
 
 
-class JsonWriter(Writer):
+class FramesJsonWriter(FrameWriter):
     """One JSON object a frame: a line each, or all of them in one object with the captures."""
 
     def __init__(self, whole: bool, bodies: bool) -> None:
@@ -171,7 +171,7 @@ def _note_object(note: Note) -> dict[str, object]:
     return {"code": note.code, "packet": int(note.packet), "connection": connection, "detail": note.detail}
 
 
-class CensusWriter(Writer):
+class CensusWriter(FrameWriter):
     """How many frames of each kind each peer sent."""
 
     messages = False

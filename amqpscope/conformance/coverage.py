@@ -7,7 +7,7 @@ ones give nothing of any rule, and its cut ones what is promised of them.
 import io
 from typing import NamedTuple
 
-from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pair, Pairs, Verdict
+from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs, Pair, Verdict
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
@@ -70,7 +70,7 @@ def status(rule: Rule) -> str:
     return UNDECIDABLE if rule.observable == "no" else NOT_YET
 
 
-def coverage(pairs: Pairs) -> Coverage:
+def coverage(pairs: CapturePairs) -> Coverage:
     """Judge all captures. What cannot be read has failed."""
     failures: dict[str, list[str]] = {rule: [] for rule in checked()}
     told: set[str] = set()
@@ -102,7 +102,7 @@ def standing(one: Named, proved: Coverage) -> str:
     return next((how for how in (FAILED, CHECKED, NOT_YET) if how in ways), UNDECIDABLE)
 
 
-def _pair(pairs: Pairs, pair: Pair) -> list[tuple[str, str]]:
+def _pair(pairs: CapturePairs, pair: Pair) -> list[tuple[str, str]]:
     """What is wrong with a pair's captures: of which rule, and a sentence."""
     wrong: list[tuple[str, str]] = []
     for which in (VIOLATING, CLEAN, CUT):
@@ -128,7 +128,7 @@ def _pair(pairs: Pairs, pair: Pair) -> list[tuple[str, str]]:
     return wrong
 
 
-def _guard(pairs: Pairs, rule: str) -> list[str]:
+def _guard(pairs: CapturePairs, rule: str) -> list[str]:
     """What is found in legal traffic."""
     try:
         found = _verdicts(pairs.octets(rule, LEGAL), rule)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from amqpscope.errors import CaptureError
 
-__all__ = ["CLEAN", "CUT", "LEGAL", "VIOLATING", "Pair", "Pairs", "Verdict"]
+__all__ = ["CLEAN", "CUT", "LEGAL", "VIOLATING", "CapturePairs", "Pair", "Verdict"]
 
 VIOLATING, CLEAN, CUT, LEGAL = "violating", "clean", "cut", "legal"
 
@@ -51,7 +51,7 @@ class Pair(NamedTuple):
     promise: str
 
 
-class Pairs:
+class CapturePairs:
     """The captures of a folder.
 
     folder: None for those that came with the program. Raises CaptureError if its table cannot be read.

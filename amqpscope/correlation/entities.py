@@ -13,7 +13,7 @@ from amqpscope.correlation.virtual_host import (
     GONE,
     NOT_FOUND,
     THERE,
-    Known,
+    KnownEntity,
     VirtualHost,
     changes,
     precedes,
@@ -118,7 +118,7 @@ class _Judge:
 
     # What is there, and what is not
 
-    def _absent(self, operation: TopologyOperation, kind: str, name: str, known: Known | None) -> bool:
+    def _absent(self, operation: TopologyOperation, kind: str, name: str, known: KnownEntity | None) -> bool:
         """A 404 about this, or the use of what is known to be gone; whether that is what is wrong."""
         table = existence.QUEUES if kind == "queue" else existence.EXCHANGES
         refused = (
@@ -148,7 +148,7 @@ class _Judge:
         return True
 
     def _used_though_gone(
-        self, operation: TopologyOperation, kind: str, name: str, known: Known | None
+        self, operation: TopologyOperation, kind: str, name: str, known: KnownEntity | None
     ) -> None:
         """A server that is no RabbitMQ takes the deletion of what is gone for done."""
         if known is None or known.state != GONE or operation.outcome != "ok":
@@ -162,7 +162,7 @@ class _Judge:
 
     # Queues and exchanges
 
-    def _queue(self, name: str, operation: TopologyOperation, known: Known | None) -> None:
+    def _queue(self, name: str, operation: TopologyOperation, known: KnownEntity | None) -> None:
         if self._anothers(name, operation):
             return
         if self._absent(operation, "queue", name, known):
@@ -183,7 +183,7 @@ class _Judge:
             if bound < _BINDINGS:
                 self.findings.append(entities.too_few_bindings(operation, bound))
 
-    def _exchange(self, name: str, operation: TopologyOperation, known: Known | None) -> None:
+    def _exchange(self, name: str, operation: TopologyOperation, known: KnownEntity | None) -> None:
         if self._absent(operation, "exchange", name, known):
             return
         self._used_though_gone(operation, "exchange", name, known)
@@ -198,7 +198,7 @@ class _Judge:
             if binding is not None:
                 self.findings.append(entities.exchange_in_use_deleted(operation, binding))
 
-    def _declared(self, kind: str, operation: TopologyOperation, known: Known | None) -> None:
+    def _declared(self, kind: str, operation: TopologyOperation, known: KnownEntity | None) -> None:
         findings = self.findings
         refused = operation.outcome == "closed"
         if operation.has(PASSIVE):
@@ -249,7 +249,7 @@ class _Judge:
         operation: TopologyOperation,
         made: TopologyOperation | None,
         what: list[str],
-        known: Known | None,
+        known: KnownEntity | None,
     ) -> None:
         kind = _STANDARD.get(operation.exchange, "")
         if kind and operation.kind != kind:
@@ -301,7 +301,7 @@ class _Judge:
 
     # Consumers
 
-    def _read(self, name: str, operation: TopologyOperation, known: Known | None) -> None:
+    def _read(self, name: str, operation: TopologyOperation, known: KnownEntity | None) -> None:
         """A consumer, or a get, beside those of other connections."""
         if operation.outcome == "closed" and operation.code == 506:
             count = self.host.consuming(name, operation)

@@ -28,7 +28,7 @@ from amqpscope.tracking.amqp091.topology_operations import (
     TopologyOperation,
 )
 
-__all__ = ["GONE", "NOT_FOUND", "THERE", "Known", "VirtualHost", "changes", "precedes", "what_of"]
+__all__ = ["GONE", "NOT_FOUND", "THERE", "KnownEntity", "VirtualHost", "changes", "precedes", "what_of"]
 
 UNKNOWN: Final = 0
 THERE: Final = 1
@@ -64,7 +64,7 @@ def precedes(one: TopologyOperation, other: TopologyOperation) -> bool:
     return 0 <= one.over < other.spot.time
 
 
-class Known:
+class KnownEntity:
     """What was known: by which deed, and how it was declared, None if that is not known."""
 
     def __init__(self, state: int, by: TopologyOperation, made: TopologyOperation | None) -> None:
@@ -159,7 +159,7 @@ class VirtualHost:
 
     # What was known of a queue or an exchange
 
-    def known(self, operations: list[TopologyOperation], at: int, kind: str, name: str) -> Known | None:
+    def known(self, operations: list[TopologyOperation], at: int, kind: str, name: str) -> KnownEntity | None:
         """What was known of a queue or exchange before its deed number `at`; None: nothing that is sure."""
         if not self.sure or (kind, name) in self.elsewhere:
             return None
@@ -199,9 +199,9 @@ class VirtualHost:
             made = None
         if state == THERE and not self._stays(by, made, operation):
             return None
-        return Known(state, by, made)
+        return KnownEntity(state, by, made)
 
-    def known_before(self, operation: TopologyOperation, kind: str, name: str) -> Known | None:
+    def known_before(self, operation: TopologyOperation, kind: str, name: str) -> KnownEntity | None:
         """What was known of something before a deed that is about it."""
         operations = (self.queues if kind == "queue" else self.exchanges).get(name)
         if operations is None:
@@ -212,7 +212,7 @@ class VirtualHost:
         at = places.get(id(operation))
         return None if at is None else self.known(operations, at, kind, name)
 
-    def lasting(self, known: Known | None, kind: str) -> TopologyOperation | None:
+    def lasting(self, known: KnownEntity | None, kind: str) -> TopologyOperation | None:
         """How something was declared that is there and does not go by itself."""
         if known is None or known.state != THERE or known.made is None:
             return None

@@ -7,12 +7,12 @@ from typing import NamedTuple
 from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.limits import MAX_ALIGNED
 
-__all__ = ["Step", "aligned"]
+__all__ = ["AlignedStep", "aligned"]
 
 _PIECE = 4096
 
 
-class Step(NamedTuple):
+class AlignedStep(NamedTuple):
     """A saying of the first strand and one of the second that stands for it; -1 for none.
 
     before_a, before_b: how many of each strand stand before it.
@@ -24,7 +24,7 @@ class Step(NamedTuple):
     before_b: int
 
 
-def aligned(a: "array[int]", b: "array[int]", table: CanonicalFrameTable) -> tuple[list[Step], bool]:
+def aligned(a: "array[int]", b: "array[int]", table: CanonicalFrameTable) -> tuple[list[AlignedStep], bool]:
     """The steps in which two strands differ, in order; and whether all are there, not the first only."""
     if a == b:
         return [], True
@@ -36,7 +36,7 @@ def aligned(a: "array[int]", b: "array[int]", table: CanonicalFrameTable) -> tup
     if max(end_a, end_b) - start > MAX_ALIGNED and min(end_a, end_b) > start:
         return [_first(a, b, start, table)], False
     middle_a, middle_b = list(a[start:end_a]), list(b[start:end_b])
-    steps: list[Step] = []
+    steps: list[AlignedStep] = []
     for what, a1, a2, b1, b2 in SequenceMatcher(None, middle_a, middle_b, False).get_opcodes():
         if what != "equal":
             steps += _replaced(middle_a, middle_b, (a1, a2), (b1, b2), start, table)
@@ -55,12 +55,12 @@ def _same(a: "array[int]", b: "array[int]") -> int:
     return at
 
 
-def _first(a: "array[int]", b: "array[int]", start: int, table: CanonicalFrameTable) -> Step:
+def _first(a: "array[int]", b: "array[int]", start: int, table: CanonicalFrameTable) -> AlignedStep:
     """The first difference of two that are too long to be set against each other."""
     if table.form(a[start]).name == table.form(b[start]).name:
-        return Step(start, start, start, start)
+        return AlignedStep(start, start, start, start)
     ahead = b[start : start + MAX_ALIGNED]
-    return Step(-1, start, start, start) if a[start] in ahead else Step(start, -1, start, start)
+    return AlignedStep(-1, start, start, start) if a[start] in ahead else AlignedStep(start, -1, start, start)
 
 
 def _replaced(
@@ -70,20 +70,20 @@ def _replaced(
     range_b: tuple[int, int],
     start: int,
     table: CanonicalFrameTable,
-) -> list[Step]:
+) -> list[AlignedStep]:
     """What stands in one strand, and what in the other: those of one name are the same saying."""
     (a1, a2), (b1, b2) = range_a, range_b
     names_a = [table.form(number).name for number in a[a1:a2]]
     names_b = [table.form(number).name for number in b[b1:b2]]
-    steps: list[Step] = []
+    steps: list[AlignedStep] = []
     for what, i1, i2, j1, j2 in SequenceMatcher(None, names_a, names_b, False).get_opcodes():
         i1, i2, j1, j2 = i1 + a1, i2 + a1, j1 + b1, j2 + b1
         both = min(i2 - i1, j2 - j1) if what in ("equal", "replace") else 0
         for step in range(both):
             i, j = start + i1 + step, start + j1 + step
-            steps.append(Step(i, j, i, j))
+            steps.append(AlignedStep(i, j, i, j))
         for i in range(i1 + both, i2):
-            steps.append(Step(start + i, -1, start + i, start + j1 + both))
+            steps.append(AlignedStep(start + i, -1, start + i, start + j1 + both))
         for j in range(j1 + both, j2):
-            steps.append(Step(-1, start + j, start + i1 + both, start + j))
+            steps.append(AlignedStep(-1, start + j, start + i1 + both, start + j))
     return steps

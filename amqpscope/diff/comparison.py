@@ -8,16 +8,16 @@ from array import array
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from amqpscope.diff.alignment import Step, aligned
+from amqpscope.diff.alignment import AlignedStep, aligned
 from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Change, changes
 from amqpscope.diff.pairing import paired
-from amqpscope.diff.run import Found, Run
-from amqpscope.diff.transcript import DELIVERIES, OUTCOMES, SETTLEMENTS, Part, Strand, Transcript
+from amqpscope.diff.run import ComparedRun, Found
+from amqpscope.diff.transcript import DELIVERIES, OUTCOMES, SETTLEMENTS, Strand, Transcript, TranscriptPart
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_DIFFERENCES
 from amqpscope.policy.policy import Policy, Rulings
 
-__all__ = ["Comparison", "Difference", "Judged", "Meeting", "compare"]
+__all__ = ["ComparedFinding", "Comparison", "Difference", "Meeting", "compare"]
 
 # What two peers agree on, or tell each other to agree on, at the beginning of something.
 _NEGOTIATING = frozenset(
@@ -46,7 +46,7 @@ class Difference(NamedTuple):
     whole part is missing. negotiated: both say it, with other values.
     """
 
-    where: tuple[Part, ...]
+    where: tuple[TranscriptPart, ...]
     strand: str
     peer: str
     place: int
@@ -110,7 +110,7 @@ class Meeting:
         return [one for one in values if one[2] != one[3]]
 
 
-class Judged(NamedTuple):
+class ComparedFinding(NamedTuple):
     """A fingerprint, and what is found of it in either run; counts: whether it makes a difference."""
 
     fingerprint: str
@@ -122,7 +122,7 @@ class Judged(NamedTuple):
 class Comparison:
     """Both runs, their connections, and their findings by fingerprint."""
 
-    def __init__(self, a: Run, b: Run, table: CanonicalFrameTable) -> None:
+    def __init__(self, a: ComparedRun, b: ComparedRun, table: CanonicalFrameTable) -> None:
         self.a = a
         self.b = b
         self.table = table
@@ -143,7 +143,7 @@ def compare(a: ReplayableCapture, b: ReplayableCapture, policy: Policy) -> Compa
     table = CanonicalFrameTable()
     runs = []
     for material in (a, b):
-        run = Run(material.name, table, Rulings(policy))
+        run = ComparedRun(material.name, table, Rulings(policy))
         with material.capture(judge=True) as capture:
             run.read(capture)
         runs.append(run)
@@ -169,7 +169,7 @@ def _keys(transcript: Transcript) -> list[Hashable]:
     return [(protocol, marks, client), (protocol, marks), (protocol, client), protocol]
 
 
-def _findings(a: Run, b: Run) -> list[Judged]:
+def _findings(a: ComparedRun, b: ComparedRun) -> list[ComparedFinding]:
     judged = []
     for mark in dict.fromkeys((*a.findings, *b.findings)):
         one, other = a.findings.get(mark), b.findings.get(mark)
@@ -178,7 +178,7 @@ def _findings(a: Run, b: Run) -> list[Judged]:
             only = one or other
             assert only is not None
             counts = only.counts
-        judged.append(Judged(mark, one, other, counts))
+        judged.append(ComparedFinding(mark, one, other, counts))
     return judged
 
 
@@ -206,7 +206,9 @@ class _Differ:
             found.sort(key=lambda one: one.when)
             del found[MAX_DIFFERENCES:]
 
-    def _parts(self, where: tuple[Part, ...], a: Part, b: Part, broken_by: str) -> None:
+    def _parts(
+        self, where: tuple[TranscriptPart, ...], a: TranscriptPart, b: TranscriptPart, broken_by: str
+    ) -> None:
         """Two parts. broken_by: who ended, with an error, what they belong to."""
         if a.broken_by == b.broken_by:
             broken_by = broken_by or a.broken_by
@@ -232,7 +234,7 @@ class _Differ:
             for index in found.only_b:
                 self._missing((*where, b.parts[index]), False, a.first, broken_by)
 
-    def _missing(self, where: tuple[Part, ...], in_a: bool, other: int, broken_by: str) -> None:
+    def _missing(self, where: tuple[TranscriptPart, ...], in_a: bool, other: int, broken_by: str) -> None:
         """A part has no partner: what is first said in it stands for all."""
         part = where[-1]
         strands = [strand for strand in part.strands.values() if len(strand)]
@@ -248,11 +250,11 @@ class _Differ:
 
     def _strands(
         self,
-        where: tuple[Part, ...],
+        where: tuple[TranscriptPart, ...],
         name: str,
         a: Strand,
         b: Strand,
-        parts: tuple[Part, Part],
+        parts: tuple[TranscriptPart, TranscriptPart],
         broken_by: str,
     ) -> None:
         forms_a, forms_b = a.forms, b.forms
@@ -279,7 +281,13 @@ class _Differ:
             self._step(where, name, a, b, step, parts)
 
     def _step(
-        self, where: tuple[Part, ...], name: str, a: Strand, b: Strand, step: Step, parts: tuple[Part, Part]
+        self,
+        where: tuple[TranscriptPart, ...],
+        name: str,
+        a: Strand,
+        b: Strand,
+        step: AlignedStep,
+        parts: tuple[TranscriptPart, TranscriptPart],
     ) -> None:
         form_a = self._said(a, step.a)
         form_b = self._said(b, step.b)
@@ -313,7 +321,7 @@ class _Differ:
         return self._table.form(strand.forms[at])
 
 
-def _part_keys(part: Part) -> list[Hashable]:
+def _part_keys(part: TranscriptPart) -> list[Hashable]:
     """What a part is known by; sessions, channels and consumers last by their order."""
     keys: list[Hashable] = [(part.what, *_hashable(key)) for key in part.keys]
     if part.what == "link":
@@ -330,7 +338,7 @@ def _sure(strand: Strand, count: int) -> int:
     return min(count, min(strand.late, default=count))
 
 
-def _before(strand: Strand, count: int, part: Part) -> int:
+def _before(strand: Strand, count: int, part: TranscriptPart) -> int:
     """The frame after which something is not said."""
     while count > 0:
         if strand.forms[count - 1]:
@@ -347,7 +355,7 @@ def _without_silence(forms: "array[int]") -> "array[int]":
     return forms[:end]
 
 
-def _without_echoes(forms: "array[int]", part: Part, table: CanonicalFrameTable) -> "array[int]":
+def _without_echoes(forms: "array[int]", part: TranscriptPart, table: CanonicalFrameTable) -> "array[int]":
     """What the sender says of deliveries that the receiver does not settle: else who is first is timing."""
     outcomes = part.strands.get(OUTCOMES)
     if outcomes is None:
@@ -359,7 +367,7 @@ def _without_echoes(forms: "array[int]", part: Part, table: CanonicalFrameTable)
     return kept
 
 
-def _without_flight(forms: "array[int]", others: int, part: Part) -> "array[int]":
+def _without_flight(forms: "array[int]", others: int, part: TranscriptPart) -> "array[int]":
     """Deliveries, without those that the receiver may never have looked at when it ended the link.
 
     The sender was fast: of more than the other run has, those of which nobody said anything.

@@ -12,13 +12,13 @@ from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.timeline import Clock, Timeline
 
-__all__ = ["CONTEXT", "FrameExcerpts", "wanted_of"]
+__all__ = ["CONTEXT", "ComparedFrames", "wanted_of"]
 
 CONTEXT = 3
 """Frames that are shown of each run before the first difference."""
 
 
-class FrameExcerpts:
+class ComparedFrames:
     """Frames of one capture, by connection (its `Connection.stream`) and number in it, from 0.
 
     lines: as in the timeline, with the columns before their continuation. objects: as `read --format ndjson`.
@@ -30,9 +30,9 @@ class FrameExcerpts:
         self.objects: dict[tuple[int, int], dict[str, Any]] = {}
 
     @staticmethod
-    def of(material: ReplayableCapture, wanted: dict[int, set[int]], as_data: bool) -> "FrameExcerpts":
+    def of(material: ReplayableCapture, wanted: dict[int, set[int]], as_data: bool) -> "ComparedFrames":
         """What is wanted of each connection. as_data: not as lines."""
-        excerpts = FrameExcerpts()
+        excerpts = ComparedFrames()
         if not wanted:
             return excerpts
         names = LinkNames()

@@ -10,7 +10,7 @@ from amqpscope.diff.transcript import Names
 from amqpscope.diff.values import HIDDEN, SET, Collector
 from amqpscope.report.amqp091.value_text import TEXT
 from dissectors.amqp091.arguments import Arguments
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import Table
 from dissectors.interface import Body, Frame
@@ -49,12 +49,12 @@ class CanonicalFrames091:
     def __init__(self, names: Names) -> None:
         self._names = names
 
-    def of(self, frame: Frame, message: Message | None = None) -> CanonicalFrame:
+    def of(self, frame: Frame, message: Amqp091Message | None = None) -> CanonicalFrame:
         """A method, with its message if it has one."""
         return self.method(frame.body, frame.name, message, frame)
 
     def method(
-        self, body: object, name: str, message: Message | None, frame: Frame | None = None
+        self, body: object, name: str, message: Amqp091Message | None, frame: Frame | None = None
     ) -> CanonicalFrame:
         """The same of a method whose frame is not at hand."""
         collected = Collector(TEXT, self._names)
@@ -89,7 +89,7 @@ class CanonicalFrames091:
             else:
                 collected.add(name, TEXT.field(body, field, value))
 
-    def _message(self, collected: Collector, message: Message) -> None:
+    def _message(self, collected: Collector, message: Amqp091Message) -> None:
         header = message.header
         if header is not None:
             properties: Arguments = header.properties()

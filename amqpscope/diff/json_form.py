@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from amqpscope.diff.comparison import Comparison, Difference, Judged, Meeting
-from amqpscope.diff.excerpts import CONTEXT, FrameExcerpts
-from amqpscope.diff.run import Run
+from amqpscope.diff.comparison import ComparedFinding, Comparison, Difference, Meeting
+from amqpscope.diff.excerpts import CONTEXT, ComparedFrames
+from amqpscope.diff.run import ComparedRun
 from amqpscope.diff.transcript import Transcript
 from amqpscope.diff.words import said, subject
 from amqpscope.report.findings import finding_object
@@ -14,7 +14,7 @@ __all__ = ["SCHEMA", "comparison_object"]
 SCHEMA = "amqpscope/diff/1"
 
 
-def comparison_object(comparison: Comparison, a: FrameExcerpts, b: FrameExcerpts) -> dict[str, Any]:
+def comparison_object(comparison: Comparison, a: ComparedFrames, b: ComparedFrames) -> dict[str, Any]:
     """All of it. scenes: frames as objects, of each run."""
     return {
         "schema": SCHEMA,
@@ -27,7 +27,7 @@ def comparison_object(comparison: Comparison, a: FrameExcerpts, b: FrameExcerpts
     }
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: ComparedRun) -> dict[str, Any]:
     return {
         "capture": run.name,
         "connections": len(run.stories),
@@ -38,7 +38,7 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _meeting(meeting: Meeting, a: FrameExcerpts, b: FrameExcerpts) -> dict[str, Any]:
+def _meeting(meeting: Meeting, a: ComparedFrames, b: ComparedFrames) -> dict[str, Any]:
     first = meeting.first
     return {
         "same": meeting.same,
@@ -77,7 +77,7 @@ def _story(transcript: Transcript | None) -> dict[str, Any] | None:
 
 
 def _difference(
-    difference: Difference, meeting: Meeting, a: FrameExcerpts, b: FrameExcerpts
+    difference: Difference, meeting: Meeting, a: ComparedFrames, b: ComparedFrames
 ) -> dict[str, Any]:
     return {
         "subject": subject(difference),
@@ -92,7 +92,7 @@ def _difference(
 
 
 def _said(
-    difference: Difference, transcript: Transcript | None, in_a: bool, excerpts: FrameExcerpts
+    difference: Difference, transcript: Transcript | None, in_a: bool, excerpts: ComparedFrames
 ) -> dict[str, Any] | None:
     form = difference.a if in_a else difference.b
     if form is None or transcript is None:
@@ -106,7 +106,7 @@ def _said(
 
 
 def _before(
-    transcript: Transcript | None, frame: int, with_it: bool, excerpts: FrameExcerpts
+    transcript: Transcript | None, frame: int, with_it: bool, excerpts: ComparedFrames
 ) -> list[dict[str, Any]]:
     if transcript is None:
         return []
@@ -116,7 +116,7 @@ def _before(
     return [one for one in found if one is not None]
 
 
-def _judged(judged: Judged, comparison: Comparison) -> dict[str, Any]:
+def _judged(judged: ComparedFinding, comparison: Comparison) -> dict[str, Any]:
     known, run = (judged.a, comparison.a) if judged.a is not None else (judged.b, comparison.b)
     assert known is not None
     return {

@@ -17,7 +17,7 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.policy import Rulings
 from amqpscope.report.links import LinkNames
 
-__all__ = ["Found", "Run"]
+__all__ = ["ComparedRun", "Found"]
 
 
 class Found:
@@ -29,7 +29,7 @@ class Found:
         self.counts = False
 
 
-class Run:
+class ComparedRun:
     """What a capture holds. stories: of its connections with AMQP, in the order in which they began.
 
     encrypted: connections of which nothing can be read. left_out: those beyond the bound. findings: by

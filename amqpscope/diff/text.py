@@ -15,10 +15,10 @@ Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in he
 `printable`, through which the entries of forms have gone.
 """
 
-from amqpscope.diff.comparison import Comparison, Difference, Judged, Meeting
-from amqpscope.diff.excerpts import CONTEXT, FrameExcerpts
+from amqpscope.diff.comparison import ComparedFinding, Comparison, Difference, Meeting
+from amqpscope.diff.excerpts import CONTEXT, ComparedFrames
 from amqpscope.diff.forms import CanonicalFrameTable
-from amqpscope.diff.run import Run
+from amqpscope.diff.run import ComparedRun
 from amqpscope.diff.transcript import Transcript
 from amqpscope.diff.words import subject, values
 from amqpscope.report.line import Line
@@ -39,7 +39,7 @@ _SHOWN_FINDINGS = 20
 
 
 def comparison_lines(
-    comparison: Comparison, a: FrameExcerpts, b: FrameExcerpts, whole: bool
+    comparison: Comparison, a: ComparedFrames, b: ComparedFrames, whole: bool
 ) -> list[tuple[Line, int]]:
     """All of it: lines, each with the columns before its continuation, -1 for one that may be cut.
 
@@ -61,7 +61,7 @@ def comparison_lines(
     return shown
 
 
-def _head(letter: str, run: Run, table: CanonicalFrameTable) -> Line:
+def _head(letter: str, run: ComparedRun, table: CanonicalFrameTable) -> Line:
     line: Line = [
         ("rule", f"{letter} "),
         ("name", printable(run.name)),
@@ -82,7 +82,7 @@ def _labelled(label: str, line: Line, style: str = "key") -> tuple[Line, int]:
 
 
 def _meeting(
-    meeting: Meeting, number: int, a: FrameExcerpts, b: FrameExcerpts, whole: bool
+    meeting: Meeting, number: int, a: ComparedFrames, b: ComparedFrames, whole: bool
 ) -> list[tuple[Line, int]]:
     shown: list[tuple[Line, int]] = [(_heading(meeting, number), 4)]
     for peer, field, said_a, said_b in meeting.who():
@@ -139,7 +139,7 @@ def _named(transcript: Transcript) -> str:
 
 
 def _difference(
-    label: str, difference: Difference, meeting: Meeting, a: FrameExcerpts, b: FrameExcerpts
+    label: str, difference: Difference, meeting: Meeting, a: ComparedFrames, b: ComparedFrames
 ) -> tuple[Line, int]:
     line: Line = [("name", f"{subject(difference)}: ")]
     for index, (field, one, other) in enumerate(values(difference)):
@@ -160,12 +160,12 @@ def _difference(
     return _labelled(label, [*line, ("", " "), ("dim", f"({noun} {' and '.join(packets)})")])
 
 
-def _packet(transcript: Transcript | None, frame: int, excerpts: FrameExcerpts) -> int:
+def _packet(transcript: Transcript | None, frame: int, excerpts: ComparedFrames) -> int:
     return 0 if transcript is None else excerpts.packets.get((int(transcript.connection.stream), frame), 0)
 
 
 def _around(
-    first: Difference, meeting: Meeting, a: FrameExcerpts, b: FrameExcerpts
+    first: Difference, meeting: Meeting, a: ComparedFrames, b: ComparedFrames
 ) -> list[tuple[Line, int]]:
     """The frames before the first difference in both runs, and those in which it stands."""
     shown: list[tuple[Line, int]] = []
@@ -210,7 +210,7 @@ def _findings(comparison: Comparison, whole: bool) -> list[tuple[Line, int]]:
     return shown
 
 
-def _finding(judged: Judged, label: str) -> tuple[Line, int]:
+def _finding(judged: ComparedFinding, label: str) -> tuple[Line, int]:
     known = judged.a or judged.b
     assert known is not None
     line = list(headline(known.first))

@@ -1,9 +1,9 @@
 """What is kept of a connection to be compared: who speaks, and what each peer says, strand by strand.
 
 Theory of operation. Two runs of one scenario say the same things, but how the two peers' frames interleave,
-and those of their sessions, links and channels, is a matter of time. So each of these is a `Part` of its own,
-with a `Strand` for each thing whose order one peer alone decides: what the client says on a link, the
-deliveries on it, what the receiver says of the first, the second, the third delivery. A disposition of a
+and those of their sessions, links and channels, is a matter of time. So each of these is a `TranscriptPart`
+of its own, with a `Strand` for each thing whose order one peer alone decides: what the client says on a link,
+the deliveries on it, what the receiver says of the first, the second, the third delivery. A disposition of a
 hundred deliveries, or an acknowledgement of all before, is so many sayings, each with its delivery.
 
 A peer that ends something may not have read what the other one still says there, nor wait for the answer.
@@ -35,14 +35,14 @@ __all__ = [
     "RETURNS",
     "SETTLEMENTS",
     "Names",
-    "Part",
     "Room",
     "Strand",
     "Transcript",
+    "TranscriptPart",
 ]
 
 DELIVERIES = "deliveries"
-"""The strand whose last sayings may be in flight when the receiver ends a part; see `Part.dropped_by`."""
+"""The strand whose last sayings may be in flight when a part is ended: see `TranscriptPart.dropped_by`."""
 
 OUTCOMES = "outcomes"
 SETTLEMENTS = "settlements"
@@ -116,7 +116,7 @@ class Names:
         return known
 
 
-class Part:
+class TranscriptPart:
     """A connection, session, link, channel or consumer. keys: what it is known by, the surest first.
 
     what: its kind. label: how it is called, printable. first: its first frame. dropped_by: the
@@ -149,7 +149,7 @@ class Part:
         self.broken_by = ""
         self.settled = False
         self.strands: dict[str, Strand] = {}
-        self.parts: list[Part] = []
+        self.parts: list[TranscriptPart] = []
 
 
 class Transcript(ABC):
@@ -162,7 +162,7 @@ class Transcript(ABC):
 
     def __init__(self, connection: Connection, room: Room, table: CanonicalFrameTable) -> None:
         self.connection = connection
-        self.part = Part("connection", "", 0)
+        self.part = TranscriptPart("connection", "", 0)
         self.who: dict[tuple[str, str], str] = {}
         self.frames = 0
         self.cut_at = 0
@@ -182,14 +182,14 @@ class Transcript(ABC):
     def finish(self) -> None:
         """No more comes: what its parts are known by is known now."""
 
-    def strand(self, part: Part, name: str, peer: str, answers: bool = False) -> Strand:
+    def strand(self, part: TranscriptPart, name: str, peer: str, answers: bool = False) -> Strand:
         """A strand of a part, made when it is needed."""
         found = part.strands.get(name)
         if found is None:
             found = part.strands[name] = Strand(peer, answers)
         return found
 
-    def say(self, part: Part, name: str, peer: str, form: CanonicalFrame, frame: int = -1) -> int:
+    def say(self, part: TranscriptPart, name: str, peer: str, form: CanonicalFrame, frame: int = -1) -> int:
         """One more saying of a strand; its place in it. frame: this one if not given."""
         strand = self.strand(part, name, peer)
         self._spend()
@@ -199,7 +199,7 @@ class Transcript(ABC):
         strand.frames.append(self.frames if frame < 0 else frame)
         return len(strand) - 1
 
-    def say_of(self, part: Part, name: str, peer: str, place: int, form: CanonicalFrame) -> None:
+    def say_of(self, part: TranscriptPart, name: str, peer: str, place: int, form: CanonicalFrame) -> None:
         """Something is said of a delivery, the `place`th: it joins what was said of it before."""
         strand = self.strand(part, name, peer, True)
         missing = place + 1 - len(strand)
@@ -217,11 +217,11 @@ class Transcript(ABC):
         if self.late:
             strand.be_late(place)
 
-    def amend(self, part: Part, name: str, place: int, form: CanonicalFrame) -> None:
+    def amend(self, part: TranscriptPart, name: str, place: int, form: CanonicalFrame) -> None:
         """A saying turns out to be another one."""
         part.strands[name].forms[place] = self._table.number(form)
 
-    def may_have(self, parts: list[Part]) -> bool:
+    def may_have(self, parts: list[TranscriptPart]) -> bool:
         """Whether one more part can be kept beside these."""
         if len(parts) < MAX_COMPARED_PARTS:
             self._spend(COMPARED_PART)

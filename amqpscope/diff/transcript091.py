@@ -21,9 +21,9 @@ from amqpscope.diff.transcript import (
     OUTCOMES,
     RETURNS,
     Names,
-    Part,
     Room,
     Transcript,
+    TranscriptPart,
 )
 from amqpscope.limits import MAX_COMPARED_UNSETTLED
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
@@ -32,7 +32,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Method
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicCancel,
@@ -73,7 +73,7 @@ _SUCCESS = 200
 class _Consumer:
     """A consumer: its part. cancelled: by the client."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: TranscriptPart) -> None:
         self.part = part
         self.cancelled = False
 
@@ -82,12 +82,12 @@ class _Channel:
     """A channel. unsettled: part, strand and place of each delivery, and where it ends in the stream, by tag.
     open: the method, by peer, whose content is to come, and its frame."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: TranscriptPart) -> None:
         self.part = part
         self.closed: set[str] = set()
         self.consumers: dict[str, _Consumer] = {}
         self.nameless: list[_Consumer] = []
-        self.unsettled: OrderedDict[int, tuple[Part, str, int, int]] = OrderedDict()
+        self.unsettled: OrderedDict[int, tuple[TranscriptPart, str, int, int]] = OrderedDict()
         self.gets: list[bool] = []
         self.got = 0
         self.declared: list[bool] = []
@@ -137,7 +137,7 @@ class Transcript091(Transcript):
                 self._method(channel, peer, record, body)
             else:
                 self.say(channel.part, peer, peer, self._forms.of(frame))
-        message = Message.of(record.message)
+        message = Amqp091Message.of(record.message)
         if message is not None and peer in channel.open:
             method, at = channel.open.pop(peer)
             self._content(channel, peer, method, message, at, int(frame.offset) + int(frame.size))
@@ -162,7 +162,7 @@ class Transcript091(Transcript):
         if channel is None:
             if record.frame.kind != "method" or not self.may_have(self.part.parts):
                 return None
-            part = Part("channel", str(len(self.part.parts) + 1), self.frames)
+            part = TranscriptPart("channel", str(len(self.part.parts) + 1), self.frames)
             self.part.parts.append(part)
             channel = self._channels[number, turn] = _Channel(part)
         return channel
@@ -246,7 +246,7 @@ class Transcript091(Transcript):
         if not self.may_have(channel.part.parts):
             return
         queue = self._names.of(body.queue or "")
-        part = Part("consumer", word(queue, _LABEL), self.frames)
+        part = TranscriptPart("consumer", word(queue, _LABEL), self.frames)
         part.marks.add(queue)
         channel.part.parts.append(part)
         part.settled = body.no_ack
@@ -267,7 +267,7 @@ class Transcript091(Transcript):
     # Content
 
     def _content(
-        self, channel: _Channel, peer: str, method: Method, message: Message, at: int, end: int
+        self, channel: _Channel, peer: str, method: Method, message: Amqp091Message, at: int, end: int
     ) -> None:
         """A message has come to its end, in the stream at `end`, or is given up."""
         form = self._forms.method(method, method.definition().name, message)
@@ -309,7 +309,7 @@ class Transcript091(Transcript):
             form = CanonicalFrame(method.definition().name, (Entry("complete", "false"),))
             self.say(channel.part, peer, peer, form, at)
 
-    def _await(self, channel: _Channel, tag: int, place: tuple[Part, str, int, int]) -> None:
+    def _await(self, channel: _Channel, tag: int, place: tuple[TranscriptPart, str, int, int]) -> None:
         channel.unsettled[tag] = place
         if len(channel.unsettled) > MAX_COMPARED_UNSETTLED:
             channel.unsettled.popitem(last=False)
@@ -343,7 +343,7 @@ class Transcript091(Transcript):
             self.say(channel.part, peer, peer, stray)
 
 
-def _broken(part: Part, peer: str, code: int) -> None:
+def _broken(part: TranscriptPart, peer: str, code: int) -> None:
     """A peer closes something, maybe for an error."""
     if code != _SUCCESS and not part.broken_by:
         part.broken_by = peer

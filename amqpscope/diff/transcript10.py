@@ -13,7 +13,15 @@ from collections import OrderedDict
 
 from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Entry
 from amqpscope.diff.forms10 import CanonicalFrames10
-from amqpscope.diff.transcript import DELIVERIES, OUTCOMES, SETTLEMENTS, Names, Part, Room, Transcript
+from amqpscope.diff.transcript import (
+    DELIVERIES,
+    OUTCOMES,
+    SETTLEMENTS,
+    Names,
+    Room,
+    Transcript,
+    TranscriptPart,
+)
 from amqpscope.limits import MAX_COMPARED_UNSETTLED
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.model.volatile import mask_numbers
@@ -48,7 +56,7 @@ _OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 class _Link:
     """A link: its part, and the delivery that is under way on it. sender: who sends messages on it."""
 
-    def __init__(self, part: Part, sender: str) -> None:
+    def __init__(self, part: TranscriptPart, sender: str) -> None:
         self.part = part
         self.sender = sender
         self.ended: set[str] = set()
@@ -68,7 +76,7 @@ class _Session:
     on of its sender and name, whosever attach of it was captured first.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: TranscriptPart) -> None:
         self.part = part
         self.attaches: dict[tuple[str, str, str], int] = {}
         self.names: dict[tuple[str, str, int], _Link] = {}
@@ -187,7 +195,7 @@ class Transcript10(Transcript):
         if session is None:
             if not self.may_have(self.part.parts):
                 return
-            part = Part("session", str(len(self.part.parts) + 1), self.frames)
+            part = TranscriptPart("session", str(len(self.part.parts) + 1), self.frames)
             part.keys = [begun[0]]
             self.part.parts.append(part)
             session = self._begun[begun, number] = _Session(part)
@@ -215,7 +223,7 @@ class Transcript10(Transcript):
         self.late = self.late or _OTHER[peer] in session.ended
         return session
 
-    def _stray(self, part: Part, peer: str, name: str, lacks: str) -> None:
+    def _stray(self, part: TranscriptPart, peer: str, name: str, lacks: str) -> None:
         """A frame about something that is not there. How many of them there are, is timing."""
         if (id(part), peer, name) in self._strays:
             return
@@ -236,7 +244,7 @@ class Transcript10(Transcript):
         if link is None:
             if not self.may_have(session.part.parts):
                 return
-            part = Part("link", word(name, _LABEL), self.frames)
+            part = TranscriptPart("link", word(name, _LABEL), self.frames)
             session.part.parts.append(part)
             link = session.names[sender, name, number] = _Link(part, sender)
             part.keys = [sender, mask_numbers(name)]
@@ -367,7 +375,7 @@ class Transcript10(Transcript):
 _UNFINISHED = CanonicalFrame("transfer", (Entry("complete", "false"),))
 
 
-def _broken(part: Part, peer: str, error: object) -> None:
+def _broken(part: TranscriptPart, peer: str, error: object) -> None:
     """A peer ends something, maybe with an error."""
     if error is not None and not part.broken_by:
         part.broken_by = peer

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
-from amqpscope.capture.source import Source
+from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
@@ -70,12 +70,12 @@ class Capture:
         self._spec = known(spec)
         self._via = via
         if isinstance(source, Sequence) and not isinstance(source, str):
-            self._sources = [Source(one) for one in source]
+            self._sources = [CaptureSource(one) for one in source]
             if not self._sources:
                 raise CaptureError("no files to read")
             self.name = name or together([one.name for one in self._sources])
         else:
-            self._sources = [Source(source, name)]
+            self._sources = [CaptureSource(source, name)]
             self._sources[0].open()
             self.name = self._sources[0].name
         self.notes: list[Note] = []

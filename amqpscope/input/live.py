@@ -1,7 +1,7 @@
 """Watching a capture while it is made: what a live source takes, judged as it comes.
 
     source = open_source(["lo"])
-    with Watch(source, judge=True) as watch:
+    with LiveWatch(source, judge=True) as watch:
         while not watch.over:
             batch = watch.step(0.5)
             for finding in batch.found:
@@ -33,7 +33,7 @@ from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import AUTO, under, valid
 
-__all__ = ["Batch", "Watch"]
+__all__ = ["Batch", "LiveWatch"]
 
 
 class Batch:
@@ -60,7 +60,7 @@ class Batch:
         self.dropped = 0
 
 
-class Watch:
+class LiveWatch:
     """What a source brings, step by step.
 
     judge: make findings. records: gather frame records. context: findings with the frames around them.
@@ -144,7 +144,7 @@ class Watch:
         """Close the source."""
         self.source.close()
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "LiveWatch":
         return self
 
     def __exit__(

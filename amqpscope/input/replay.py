@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.capture.source import Source
+from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import BLOCK, Capture, together
 from amqpscope.model.note import Note
@@ -67,7 +67,7 @@ class ReplayableCapture:
         if self._via:
             yield from self._through_tshark(tap)
             return
-        sources = [Source(self._file(path), _name(path)) for path in self._paths]
+        sources = [CaptureSource(self._file(path), _name(path)) for path in self._paths]
         try:
             if len(sources) > 1:
                 yield from _merged(sources, tap)
@@ -128,7 +128,7 @@ def _name(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
-def _merged(sources: list[Source], tap: SegmentProbe) -> Iterator[int]:
+def _merged(sources: list[CaptureSource], tap: SegmentProbe) -> Iterator[int]:
     """Their segments in the order of time."""
     merge = tap.merge = Merge(sources, tap)
     merge.begin()

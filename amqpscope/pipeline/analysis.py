@@ -12,9 +12,9 @@ import pyarrow as pa
 from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace, not_there
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import whole
-from amqpscope.pipeline.flow import BLOCKS, Piece
+from amqpscope.pipeline.flow import BLOCKS, FilePiece
 from amqpscope.pipeline.inputs import shown
-from amqpscope.pipeline.lake import Lake, Part
+from amqpscope.pipeline.lake import Lake, LakeFile
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.schemas import TABLES
@@ -24,12 +24,12 @@ from amqpscope.pipeline.tasks import (
     Analyse,
     Chain,
     Correlate,
-    Files,
     Index,
-    NonBlockingOutput,
     OneTable,
     Refer,
     SameVersion,
+    StagedFiles,
+    TaskOutput,
     carrying,
 )
 from amqpscope.rules import profiles
@@ -38,13 +38,13 @@ from amqpscope.rules.editions import FINAL, known
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Analysis", "Outcome", "analyse"]
+__all__ = ["Analysis", "AnalysisResult", "analyse"]
 
 
-class Outcome(NamedTuple):
+class AnalysisResult(NamedTuple):
     """What a run has written. counts: see `Rows`."""
 
-    parts: list[Part]
+    parts: list[LakeFile]
     counts: Counter[tuple[str, ...]]
 
 
@@ -89,7 +89,7 @@ class Analysis:
         profile: str = profiles.AUTO,
         spec: str = FINAL,
         allow_missing: bool = False,
-    ) -> Outcome:
+    ) -> AnalysisResult:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
         PipelineError, and nothing is replaced, if no source can be read, or any is missing; allow_missing:
@@ -108,7 +108,7 @@ class Analysis:
         self._lake = lake
         run, staging = lake.begin()
         try:
-            outlet = Files(staging, run, wanted, tally, profiles.valid(profile), known(spec))
+            outlet = StagedFiles(staging, run, wanted, tally, profiles.valid(profile), known(spec))
             report = self._run(outlet).collect()
         except BaseException as error:
             lake.abandon()
@@ -119,7 +119,7 @@ class Analysis:
             if row.kind == "count":
                 counts[tuple(json.loads(row.name))] += row.rows
             else:
-                parts.append(Part(row.kind, row.name, row.rows, row.octets))
+                parts.append(LakeFile(row.kind, row.name, row.rows, row.octets))
         gone = counts["missing",] - sum(not_there(file) for one in self.plan.sets for file in one.files)
         if not counts["file", "ok"] + counts["file", "partial"]:
             lake.abandon()
@@ -131,14 +131,14 @@ class Analysis:
                 "--allow-missing goes on without them"
             )
         lake.commit(run, parts, {"plan": self.plan.kind})
-        return Outcome(parts, counts)
+        return AnalysisResult(parts, counts)
 
     def clean_up(self) -> None:
         """After `write` has failed and the session was stopped: delete what its workers wrote even then."""
         if self._lake is not None:
             self._lake.abandon()
 
-    def _run(self, outlet: NonBlockingOutput) -> "DataFrame":
+    def _run(self, outlet: TaskOutput) -> "DataFrame":
         plan = self.plan
         if plan.kind == CHAIN:
             return self._each(len(plan.tasks), Chain(plan, outlet), outlet.schema)
@@ -155,23 +155,23 @@ class Analysis:
         by_set = analysed.repartition(plan.partitions, "set_number").sortWithinPartitions("set_number")
         return _by_workers(by_set, Correlate(plan.sets, outlet), outlet.schema)
 
-    def _pieces(self) -> list[list[Piece]]:
+    def _pieces(self) -> list[list[FilePiece]]:
         """The files and ranges of files for each task; large files are gone through for it, in parallel."""
         plan = self.plan
-        pieces: list[Piece] = []
+        pieces: list[FilePiece] = []
         large: list[tuple[int, int]] = []
         for set_number, one in enumerate(plan.sets):
             for position, file in enumerate(one.files):
                 if file.size > plan.split and not file.compression and file.trouble is None:
                     large.append((set_number, position))
                 else:
-                    pieces.append(Piece(set_number, position, 0, whole(file)))
+                    pieces.append(FilePiece(set_number, position, 0, whole(file)))
         if large:
             found = self._each(len(large), Index(plan.sets, large, plan.split), PIECES).collect()
             # Made by our own workers, of our own types.
             pieces += [pickle.loads(bytes(row.piece)) for row in found]  # noqa: S301
         pieces.sort(key=lambda piece: (piece.part.start - piece.part.end, piece[:3]))
-        tasks: list[list[Piece]] = []
+        tasks: list[list[FilePiece]] = []
         octets = TASK_OCTETS
         for piece in pieces:
             size = piece.part.end - piece.part.start

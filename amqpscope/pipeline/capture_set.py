@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 from amqpscope.capture.reader import for_magic
 from amqpscope.limits import MAX_MERGE_OPEN, MAX_TIME
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.inputs import FIRST_LOOK, LOOKERS, READ_ERRORS, Input, Times, find_inputs, open_file
+from amqpscope.pipeline.inputs import (
+    FIRST_LOOK,
+    LOOKERS,
+    READ_ERRORS,
+    CaptureFile,
+    Times,
+    find_inputs,
+    open_file,
+)
 from amqpscope.pipeline.packets import MAX_FILES
 
 __all__ = ["CaptureSet", "capture_sets", "fit_to_replace", "not_there"]
@@ -30,7 +38,7 @@ class CaptureSet(NamedTuple):
     """
 
     name: str
-    files: tuple[Input, ...]
+    files: tuple[CaptureFile, ...]
     by_time: bool = False
     too_many: bool = False
 
@@ -47,7 +55,7 @@ def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[Capt
     matches (or all of it) names the set; files in which it is not found are each a set of their own.
     """
     named = _naming(set_by)
-    sets: dict[str, list[Input]] = {}
+    sets: dict[str, list[CaptureFile]] = {}
     for file in find_inputs(sources):
         sets.setdefault(named(file), []).append(file)
     for name, files in sets.items():
@@ -61,7 +69,7 @@ def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[Capt
     return made
 
 
-def not_there(file: Input) -> bool:
+def not_there(file: CaptureFile) -> bool:
     """Whether there is no such file, by the first look."""
     return file.trouble is not None and file.trouble.reason == "missing"
 
@@ -98,7 +106,7 @@ def _naming(set_by: str) -> Any:
     except re.error as error:
         raise PipelineError(f"--set-by {set_by}: not a regular expression ({error})") from error
 
-    def by_pattern(file: Input) -> str:
+    def by_pattern(file: CaptureFile) -> str:
         match = pattern.search(file.capture)
         if match is None:
             return file.capture
@@ -107,7 +115,7 @@ def _naming(set_by: str) -> Any:
     return by_pattern
 
 
-def _last_time(file: Input) -> int:
+def _last_time(file: CaptureFile) -> int:
     """The time of the last TCP segment of a capture, or MAX_TIME if it is not to be seen in its last octets.
 
     The reader is given the file's beginning and its end, and finds the records in that as behind damage.
@@ -134,7 +142,7 @@ def _last_time(file: Input) -> int:
     return times.latest or MAX_TIME
 
 
-def _overlap(files: list[Input]) -> tuple[bool, bool]:
+def _overlap(files: list[CaptureFile]) -> tuple[bool, bool]:
     """Whether files, in order, may overlap in time; and whether more do at a time than can be open."""
     readable = [file for file in files if file.trouble is None and file.first_time]
     if len(readable) < 2:

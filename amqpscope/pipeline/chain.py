@@ -15,8 +15,8 @@ from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
-from amqpscope.pipeline.files import Fate, FileReader, file_row, whole
-from amqpscope.pipeline.inputs import Input
+from amqpscope.pipeline.files import FileReader, FileResult, file_row, whole
+from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.rows import Recorder, Rows
 
 __all__ = ["read_set", "table_for"]
@@ -87,7 +87,7 @@ _SEGMENTS_AT_ONCE = 1024
 class _Head(SegmentSink):
     """A file, and its segment that comes next. latest: time of the latest up to it."""
 
-    def __init__(self, file: Input, position: int) -> None:
+    def __init__(self, file: CaptureFile, position: int) -> None:
         super().__init__()
         self.latest = 0
         self._notes: list[Note] = []
@@ -108,7 +108,7 @@ class _Head(SegmentSink):
         self.latest = max(self.latest, self.next.time)
         return True
 
-    def fate(self) -> Fate:
+    def fate(self) -> FileResult:
         """What became of the file, at its end."""
         return self._reader.fate(self._notes)
 
@@ -119,6 +119,6 @@ class _Head(SegmentSink):
         self._notes.append(Note(code, packet, time, detail, None))
 
 
-def _add_row(one: CaptureSet, position: int, fate: Fate, rows: Rows) -> None:
+def _add_row(one: CaptureSet, position: int, fate: FileResult, rows: Rows) -> None:
     """The row of a file."""
     rows.add_file(file_row(one.name, one.files[position], position, [fate]))

@@ -10,13 +10,13 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wire import i64
 
-__all__ = ["MAX_UNSETTLED", "Delivery", "DeliveryLog", "give_out"]
+__all__ = ["MAX_UNSETTLED", "DeliveryLog", "DeliveryRow", "give_out"]
 
 MAX_UNSETTLED = 65_536
 """Unsettled deliveries followed of one connection: more than brokers and clients let run up."""
 
 
-class Delivery:
+class DeliveryRow:
     """One delivery.
 
     id, tag: by which it is settled, as far as the protocol has them. link, address: where it goes. transfers,
@@ -66,18 +66,18 @@ class Delivery:
 class DeliveryLog:
     """The deliveries of one connection under way."""
 
-    def take(self, record: FrameRecord, link: Link | None) -> list[Delivery]:
+    def take(self, record: FrameRecord, link: Link | None) -> list[DeliveryRow]:
         """The next frame of the connection, and its link. Gives the deliveries that are over by it."""
         return []
 
-    def finish(self) -> list[Delivery]:
+    def finish(self) -> list[DeliveryRow]:
         """The connection is over: those that nobody settled."""
         return []
 
 
-def give_out(deliveries: list[Delivery]) -> list[Delivery]:
+def give_out(deliveries: list[DeliveryRow]) -> list[DeliveryRow]:
     """Those of them that were not given out yet; now they are."""
-    given: list[Delivery] = []
+    given: list[DeliveryRow] = []
     for delivery in deliveries:
         if not delivery.over:
             delivery.over = True

@@ -12,11 +12,11 @@ from collections import OrderedDict
 from amqpscope.limits import MAX_LOGGED_CHANNELS, MAX_LOGGED_CONSUMERS
 from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
-from amqpscope.pipeline.deliveries import Delivery, DeliveryLog, give_out
+from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, give_out
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicCancel,
@@ -42,8 +42,8 @@ class _Channel:
     """What is known of a channel. Of what each direction sends: unsettled by tag, and what is being sent."""
 
     def __init__(self) -> None:
-        self.unsettled: list[OrderedDict[int, Delivery]] = [OrderedDict(), OrderedDict()]
-        self.sending: list[Delivery | None] = [None, None]
+        self.unsettled: list[OrderedDict[int, DeliveryRow]] = [OrderedDict(), OrderedDict()]
+        self.sending: list[DeliveryRow | None] = [None, None]
         # The number of the last message published in confirm mode; -1: none is counted.
         self.published: int = -1
         # How many holes the capture had when the channel was looked at last.
@@ -66,7 +66,7 @@ class Amqp091Log(DeliveryLog):
         # Stretches that were not captured, so far.
         self._holes: i64 = 0
 
-    def take(self, record: FrameRecord, link: Link | None) -> list[Delivery]:
+    def take(self, record: FrameRecord, link: Link | None) -> list[DeliveryRow]:
         frame = record.frame
         body = frame.body
         if frame.kind == "skipped":
@@ -99,14 +99,14 @@ class Amqp091Log(DeliveryLog):
             return self._method(record, known, side, body)
         return []
 
-    def finish(self) -> list[Delivery]:
-        left: list[Delivery] = []
+    def finish(self) -> list[DeliveryRow]:
+        left: list[DeliveryRow] = []
         for number in list(self._channels):
             left += self._drop(number)
         return left
 
-    def _method(self, record: FrameRecord, known: _Channel, side: int, body: Method) -> list[Delivery]:
-        ended: list[Delivery] = []
+    def _method(self, record: FrameRecord, known: _Channel, side: int, body: Method) -> list[DeliveryRow]:
+        ended: list[DeliveryRow] = []
         if known.sending[side] is not None:
             ended = self._sent(record, known, side)
         if isinstance(body, BasicPublish):
@@ -174,9 +174,9 @@ class Amqp091Log(DeliveryLog):
 
     def _begin(
         self, record: FrameRecord, known: _Channel, side: int, tag: int, free: bool, body: Method
-    ) -> list[Delivery]:
+    ) -> list[DeliveryRow]:
         """A delivery begins. tag: by which it is settled, -1 unknown. free: nobody has to settle it."""
-        delivery = Delivery(record, None)
+        delivery = DeliveryRow(record, None)
         exchange: str | None = None
         key: str | None = None
         if isinstance(body, BasicPublish):
@@ -196,7 +196,7 @@ class Amqp091Log(DeliveryLog):
             return []
         unsettled = known.unsettled[side]
         place = (int(record.frame.channel), side, tag)
-        over: list[Delivery] = []
+        over: list[DeliveryRow] = []
         again = unsettled.pop(tag, None)
         if again is not None:
             del self._order[place]
@@ -207,19 +207,19 @@ class Amqp091Log(DeliveryLog):
         self._order[place] = None
         return over
 
-    def _oldest(self) -> list[Delivery]:
+    def _oldest(self) -> list[DeliveryRow]:
         """Give up the oldest that is unsettled."""
         channel, side, tag = self._order.popitem(last=False)[0]
         return give_out([self._channels[channel].unsettled[side].pop(tag)])
 
-    def _sent(self, record: FrameRecord, known: _Channel, side: int) -> list[Delivery]:
+    def _sent(self, record: FrameRecord, known: _Channel, side: int) -> list[DeliveryRow]:
         """What was being sent is ended by this frame: it is there, or cut short."""
         delivery = known.sending[side]
         known.sending[side] = None
         if delivery is None:
             return []
         message: object = record.message
-        delivery.complete = isinstance(message, Message) and message.complete
+        delivery.complete = isinstance(message, Amqp091Message) and message.complete
         if not delivery.settled:
             return [] if delivery.id is not None else give_out([delivery])
         delivery.settle(record)
@@ -227,7 +227,7 @@ class Amqp091Log(DeliveryLog):
 
     def _settle(
         self, record: FrameRecord, known: _Channel, side: int, tag: int, multiple: bool, outcome: str
-    ) -> list[Delivery]:
+    ) -> list[DeliveryRow]:
         """A peer settles one delivery of the other's, or all up to it."""
         unsettled = known.unsettled[1 - side]
         tags = [tag]
@@ -238,7 +238,7 @@ class Amqp091Log(DeliveryLog):
                     break
                 tags.append(one)
         number = int(record.frame.channel)
-        settled: list[Delivery] = []
+        settled: list[DeliveryRow] = []
         for one in tags:
             delivery = unsettled.pop(one, None)
             if delivery is not None:
@@ -248,13 +248,13 @@ class Amqp091Log(DeliveryLog):
                 settled.append(delivery)
         return give_out(settled)
 
-    def _drop(self, number: int) -> list[Delivery]:
+    def _drop(self, number: int) -> list[DeliveryRow]:
         """A channel is over: what nobody settled, and what was being sent."""
         channel = self._channels.pop(number, None)
         if channel is None:
             return []
         self._known -= len(channel.no_ack) + len(channel.consumes) + len(channel.gets)
-        left: list[Delivery] = []
+        left: list[DeliveryRow] = []
         for side in (0, 1):
             for tag, delivery in channel.unsettled[side].items():
                 del self._order[number, side, tag]

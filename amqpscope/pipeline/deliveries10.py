@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
-from amqpscope.pipeline.deliveries import Delivery, DeliveryLog, give_out
+from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, give_out
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Accepted
@@ -27,12 +27,12 @@ class Amqp10Log(DeliveryLog):
         # By end of a session (direction and channel): the other end of it.
         self._other: dict[int, int] = {}
         # By end of a session, and then by handle: whose last transfer is awaited.
-        self._open: dict[int, dict[int, Delivery]] = {}
+        self._open: dict[int, dict[int, DeliveryRow]] = {}
         # By end of a session and delivery-id, in order of age; and their keys by end of a session.
-        self._unsettled: OrderedDict[int, Delivery] = OrderedDict()
+        self._unsettled: OrderedDict[int, DeliveryRow] = OrderedDict()
         self._keys: dict[int, dict[int, None]] = {}
 
-    def take(self, record: FrameRecord, link: Link | None) -> list[Delivery]:
+    def take(self, record: FrameRecord, link: Link | None) -> list[DeliveryRow]:
         body = record.frame.body
         if isinstance(body, Transfer):
             return self._transfer(record, body, link)
@@ -54,7 +54,7 @@ class Amqp10Log(DeliveryLog):
             return over
         return []
 
-    def finish(self) -> list[Delivery]:
+    def finish(self) -> list[DeliveryRow]:
         begun = [delivery for some in self._open.values() for delivery in some.values()]
         left = give_out([*self._unsettled.values(), *begun])
         self._unsettled.clear()
@@ -62,12 +62,12 @@ class Amqp10Log(DeliveryLog):
         self._open.clear()
         return left
 
-    def _wait(self, key: i64, delivery: Delivery) -> None:
+    def _wait(self, key: i64, delivery: DeliveryRow) -> None:
         """It waits for being settled."""
         self._unsettled[key] = delivery
         self._keys.setdefault(key >> 32, {})[key] = None
 
-    def _take(self, key: i64) -> Delivery | None:
+    def _take(self, key: i64) -> DeliveryRow | None:
         """What waited for being settled by this key, no longer."""
         delivery = self._unsettled.pop(key, None)
         if delivery is not None:
@@ -77,7 +77,7 @@ class Amqp10Log(DeliveryLog):
                 del self._keys[key >> 32]
         return delivery
 
-    def _transfer(self, record: FrameRecord, transfer: Transfer, link: Link | None) -> list[Delivery]:
+    def _transfer(self, record: FrameRecord, transfer: Transfer, link: Link | None) -> list[DeliveryRow]:
         handle = transfer.handle
         if handle is None:
             return []
@@ -85,7 +85,7 @@ class Amqp10Log(DeliveryLog):
         end = side << 32
         place = i64(handle)
         begun = self._open.get(side)
-        over: list[Delivery] = []
+        over: list[DeliveryRow] = []
         number = transfer.delivery_id
         delivery = None if begun is None else begun.get(place)
         if delivery is None or (number is not None and number != delivery.id):
@@ -93,7 +93,7 @@ class Amqp10Log(DeliveryLog):
                 return over
             if begun is not None and delivery is not None:
                 del begun[place]  # its last transfer did not come; it may yet be settled
-            delivery = Delivery(record, link)
+            delivery = DeliveryRow(record, link)
             delivery.id = number
             delivery.tag = transfer.delivery_tag
             if transfer.settled is not True or transfer.more is True:
@@ -134,8 +134,8 @@ class Amqp10Log(DeliveryLog):
             over += give_out([delivery])
         return over
 
-    def _disposition(self, record: FrameRecord, body: Disposition) -> list[Delivery]:
-        over: list[Delivery] = []
+    def _disposition(self, record: FrameRecord, body: Disposition) -> list[DeliveryRow]:
+        over: list[DeliveryRow] = []
         if body.first is None:
             return over
         end = _end(record.direction, record.frame.channel)
@@ -170,7 +170,7 @@ class Amqp10Log(DeliveryLog):
         return over
 
     def _outcome(
-        self, record: FrameRecord, body: Disposition, key: i64, delivery: Delivery, over: list[Delivery]
+        self, record: FrameRecord, body: Disposition, key: i64, delivery: DeliveryRow, over: list[DeliveryRow]
     ) -> None:
         """What a disposition says of one delivery; into `over`, if that settles it."""
         if body.state is not None:
@@ -182,9 +182,9 @@ class Amqp10Log(DeliveryLog):
                 delivery.over = True
                 over.append(delivery)
 
-    def _drop(self, end: i64) -> list[Delivery]:
+    def _drop(self, end: i64) -> list[DeliveryRow]:
         """A session is over, or another one: those of it that nobody settled."""
-        left: list[Delivery] = []
+        left: list[DeliveryRow] = []
         for key in self._keys.pop(end, {}):
             left.append(self._unsettled.pop(key))
         left += self._open.pop(end, {}).values()
@@ -196,7 +196,7 @@ def _end(direction: i64, channel: i64) -> i64:
     return (direction << 16) | channel
 
 
-def _state(delivery: Delivery, state: object) -> None:
+def _state(delivery: DeliveryRow, state: object) -> None:
     """What a transfer or disposition says has become of a delivery."""
     if isinstance(state, Accepted):
         delivery.outcome = "accepted"

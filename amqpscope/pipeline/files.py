@@ -15,10 +15,18 @@ from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.model.note import Note
-from amqpscope.pipeline.inputs import READ_ERRORS, Input, Times, Trouble, open_file, size_now, trouble_of
+from amqpscope.pipeline.inputs import (
+    READ_ERRORS,
+    CaptureFile,
+    Times,
+    Trouble,
+    open_file,
+    size_now,
+    trouble_of,
+)
 from amqpscope.pipeline.packets import first_number, split
 
-__all__ = ["BLOCK", "Fate", "FileReader", "Range", "file_row", "ranges", "whole"]
+__all__ = ["BLOCK", "FileReader", "FileResult", "Range", "file_row", "ranges", "whole"]
 
 BLOCK = 1024 * 1024
 """Octets read at a time: as many as `amqpscope.input.capture` does."""
@@ -46,7 +54,7 @@ class Range(NamedTuple):
     latest: int = 0
 
 
-class Fate(NamedTuple):
+class FileResult(NamedTuple):
     """What became of a file, or of a range of it."""
 
     trouble: Trouble | None
@@ -55,7 +63,7 @@ class Fate(NamedTuple):
     notes: list[tuple[str, int, str]]
 
 
-def whole(file: Input) -> Range:
+def whole(file: CaptureFile) -> Range:
     """All of a file."""
     return Range(0, file.size, None, True)
 
@@ -70,7 +78,7 @@ class FileReader:
 
     def __init__(
         self,
-        file: Input,
+        file: CaptureFile,
         position: int,
         part: Range,
         sink: SegmentSink,
@@ -161,16 +169,16 @@ class FileReader:
         if self._told is not None:
             self._told(reader)
 
-    def fate(self, notes: list[Note]) -> Fate:
+    def fate(self, notes: list[Note]) -> FileResult:
         """What became of it. notes: those about the file that its sink was given."""
         told = [(note.code, split(int(note.packet))[1], note.detail) for note in notes]
         reader = self.reader
         if reader is None:
-            return Fate(self._trouble, 0, 0, told)
-        return Fate(self._trouble, int(reader.decoder.packets), int(reader.decoder.tcp_segments), told)
+            return FileResult(self._trouble, 0, 0, told)
+        return FileResult(self._trouble, int(reader.decoder.packets), int(reader.decoder.tcp_segments), told)
 
 
-def file_row(capture_set: str, file: Input, position: int, fates: list[Fate]) -> tuple[Any, ...]:
+def file_row(capture_set: str, file: CaptureFile, position: int, fates: list[FileResult]) -> tuple[Any, ...]:
     """The row of a file in the table `files`. fates: of its ranges, which count from its beginning."""
     trouble = next((fate.trouble for fate in fates if fate.trouble is not None), None)
     notes = [note for fate in fates for note in fate.notes]
@@ -199,7 +207,7 @@ def file_row(capture_set: str, file: Input, position: int, fates: list[Fate]) ->
     )
 
 
-def ranges(file: Input, position: int, octets: int, by_time: bool = False) -> list[Range]:
+def ranges(file: CaptureFile, position: int, octets: int, by_time: bool = False) -> list[Range]:
     """A file as ranges of about so many octets, each with the state of the reader where it begins.
 
     A compressed file, or one that cannot be read to its end, is one range. by_time: with `Range.latest`.

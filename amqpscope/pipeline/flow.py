@@ -23,14 +23,14 @@ from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import table_for
-from amqpscope.pipeline.files import Fate, FileReader, Range, file_row
+from amqpscope.pipeline.files import FileReader, FileResult, Range, file_row
 from amqpscope.pipeline.inputs import Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
 from amqpscope.tracking.summaries import load_summary
 from amqpscope.tracking.summary import ConnectionSummary
 
-__all__ = ["BLOCKS", "Piece", "analyse", "blocks_of", "correlate", "refer"]
+__all__ = ["BLOCKS", "FilePiece", "analyse", "blocks_of", "correlate", "refer"]
 
 BLOCKS = pa.schema(
     [("capture_set", pa.int32()), ("pair", pa.binary()), ("packet", pa.int64()), ("segments", pa.binary())]
@@ -45,7 +45,7 @@ _LOST = b""
 _BATCH_OCTETS = 4 * 1024 * 1024
 
 
-class Piece(NamedTuple):
+class FilePiece(NamedTuple):
     """A range of a file. set_number, position, number: of the set, the file in it, the range."""
 
     set_number: int
@@ -54,7 +54,7 @@ class Piece(NamedTuple):
     part: Range
 
 
-def refer(piece: Piece, sets: list[CaptureSet], shuffle: str) -> Iterator[pa.RecordBatch]:
+def refer(piece: FilePiece, sets: list[CaptureSet], shuffle: str) -> Iterator[pa.RecordBatch]:
     """The blocks of a piece, and its fate. shuffle: one of `references.SHUFFLES`."""
     one = sets[piece.set_number]
     file = one.files[piece.position]
@@ -176,7 +176,7 @@ def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows
         for _, _, _, text in of_file:
             trouble, packets, segments, notes = json.loads(text)
             known.append(
-                Fate(
+                FileResult(
                     None if trouble is None else Trouble(*trouble),
                     packets,
                     segments,

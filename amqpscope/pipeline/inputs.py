@@ -31,7 +31,7 @@ __all__ = [
     "FIRST_LOOK",
     "LOOKERS",
     "READ_ERRORS",
-    "Input",
+    "CaptureFile",
     "Times",
     "Trouble",
     "damaged",
@@ -64,7 +64,7 @@ class Trouble(NamedTuple):
     detail: str
 
 
-class Input(NamedTuple):
+class CaptureFile(NamedTuple):
     """One input. capture: what it is called. path: where it is; absolute, or a URL.
 
     size: octets of the file when it was found; of one that grows no more are read. compression: gzip, zstd
@@ -90,12 +90,12 @@ _NO_CAPTURE = ("foreign", "empty", "missing", "corrupt", "truncated")
 """What a first look can say of something that is no capture; damaged from its beginning, if compressed."""
 
 
-def find_inputs(sources: Iterable[str]) -> list[Input]:
+def find_inputs(sources: Iterable[str]) -> list[CaptureFile]:
     """All inputs of these sources, each once and looked at, in the order in which they are found.
 
     Raises PipelineError for a source that cannot be one.
     """
-    found: dict[str, Input] = {}
+    found: dict[str, CaptureFile] = {}
     of_sources: list[list[str]] = []
     for source in sources:
         paths = []
@@ -145,7 +145,7 @@ def is_remote(path: str) -> bool:
     return "://" in path and not path.startswith("file://")
 
 
-def _find(source: str) -> Iterator[Input]:
+def _find(source: str) -> Iterator[CaptureFile]:
     if source == "-":
         raise PipelineError("- (standard input): the pipeline reads files, directories, patterns and URLs")
     if "://" in source:
@@ -155,7 +155,7 @@ def _find(source: str) -> Iterator[Input]:
     elif not os.path.lexists(source) and glob.has_magic(source):
         matches = sorted(glob.glob(source, recursive=True))
         if not matches:
-            yield Input(source, source, 0, trouble=Trouble("missing", "no file matches"))
+            yield CaptureFile(source, source, 0, trouble=Trouble("missing", "no file matches"))
         for match in matches:
             if not os.path.isdir(match):
                 yield _local(match)._replace(named=True)
@@ -163,7 +163,7 @@ def _find(source: str) -> Iterator[Input]:
         yield _local(source)._replace(named=True)
 
 
-def _find_below(directory: str) -> Iterator[Input]:
+def _find_below(directory: str) -> Iterator[CaptureFile]:
     troubles: list[OSError] = []
     empty = True
     for folder, folders, names in os.walk(directory, onerror=troubles.append):
@@ -177,9 +177,11 @@ def _find_below(directory: str) -> Iterator[Input]:
     for error in troubles:
         empty = False
         name = str(error.filename)
-        yield Input(name, os.path.abspath(name), 0, trouble=trouble_of(error))
+        yield CaptureFile(name, os.path.abspath(name), 0, trouble=trouble_of(error))
     if empty:
-        yield Input(directory, os.path.abspath(directory), 0, trouble=Trouble("missing", "no capture in it"))
+        yield CaptureFile(
+            directory, os.path.abspath(directory), 0, trouble=Trouble("missing", "no capture in it")
+        )
 
 
 def _is_lake(path: str) -> bool:
@@ -193,18 +195,18 @@ def _is_lake(path: str) -> bool:
 _MANIFEST_BEGINS = 256
 
 
-def _local(path: str) -> Input:
+def _local(path: str) -> CaptureFile:
     absolute = os.path.abspath(path)
     try:
         status = os.stat(path)
     except OSError as error:
-        return Input(path, absolute, 0, trouble=trouble_of(error))
+        return CaptureFile(path, absolute, 0, trouble=trouble_of(error))
     if not os.path.isfile(path):
-        return Input(path, absolute, 0, trouble=Trouble("foreign", "not a regular file"))
-    return Input(path, absolute, status.st_size)
+        return CaptureFile(path, absolute, 0, trouble=Trouble("foreign", "not a regular file"))
+    return CaptureFile(path, absolute, status.st_size)
 
 
-def _find_url(url: str) -> Iterator[Input]:
+def _find_url(url: str) -> Iterator[CaptureFile]:
     address, mark, options = url.partition("?")
     base, pattern = address.rstrip("/"), ""
     start = re.search(r"[*\[]", address)
@@ -218,7 +220,7 @@ def _find_url(url: str) -> Iterator[Input]:
         else:
             files = [information]
     except READ_ERRORS as error:
-        yield Input(shown(url), url, 0, trouble=trouble_of(error))
+        yield CaptureFile(shown(url), url, 0, trouble=trouble_of(error))
         return
     manifests = [str(file.path) for file in files if str(file.base_name) == LAKE_MANIFEST]
     start_of = {path: base + quote(path[len(inner) :]) + mark + options for path in manifests}
@@ -234,22 +236,22 @@ def _find_url(url: str) -> Iterator[Input]:
         found = True
         path = base + quote(below) + mark + options
         if file.type == fs.FileType.NotFound:
-            yield Input(name, path, 0, trouble=Trouble("missing", "No such file"), named=named)
+            yield CaptureFile(name, path, 0, trouble=Trouble("missing", "No such file"), named=named)
         else:
-            yield Input(name, path, int(file.size or 0), named=named)
+            yield CaptureFile(name, path, int(file.size or 0), named=named)
     if not found:
         what = "no file matches" if pattern else "no file in it"
-        yield Input(shown(url), url, 0, trouble=Trouble("missing", what))
+        yield CaptureFile(shown(url), url, 0, trouble=Trouble("missing", what))
 
 
-def open_file(file: Input) -> Any:
+def open_file(file: CaptureFile) -> Any:
     """The file as it is, to be read at any place. Raises OSError."""
     system, path = file_system(file.path)
     # A name on this machine need not be text.
     return system.open_input_file(path if path != file.path else os.fsencode(path))
 
 
-def size_now(file: Input) -> int:
+def size_now(file: CaptureFile) -> int:
     """How many octets it has at this moment. Raises OSError."""
     if "://" not in file.path:
         return os.stat(file.path).st_size
@@ -257,7 +259,7 @@ def size_now(file: Input) -> int:
     return int(system.get_file_info(path).size or 0)
 
 
-def _look(file: Input) -> Input:
+def _look(file: CaptureFile) -> CaptureFile:
     """Look at a file's first octets: whether it is a capture, and when it begins."""
     if file.trouble is not None:
         return file

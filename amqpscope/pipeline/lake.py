@@ -36,7 +36,7 @@ from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LAKE_SCHEMA", "Lake", "Part", "PartWriter", "table"]
+__all__ = ["LAKE_SCHEMA", "Lake", "LakeFile", "PartWriter", "table"]
 
 LAKE_SCHEMA = f"{LAKE}1"
 
@@ -51,7 +51,7 @@ _ATTEMPTS = 5
 _NULL = "__HIVE_DEFAULT_PARTITION__"  # what Spark and Hive call the directory of a null
 
 
-class Part(NamedTuple):
+class LakeFile(NamedTuple):
     """A file of a table, by its path below the lake."""
 
     table: str
@@ -70,7 +70,7 @@ class PartWriter:
         self._system, self._staging = file_system(staging)
         self._stem = stem
         self._open: dict[tuple[str, str], tuple[str, Any, Any, list[int]]] = {}
-        self._parts: list[Part] = []
+        self._parts: list[LakeFile] = []
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
         """One batch of a table."""
@@ -81,7 +81,7 @@ class PartWriter:
         for directory, rows in _by_partition(batch):
             self._write(name, directory, rows.select(table.stored.names))
 
-    def close(self) -> list[Part]:
+    def close(self) -> list[LakeFile]:
         """Finish all files; gives them."""
         for place in list(self._open):
             self._finish(place)
@@ -117,7 +117,7 @@ class PartWriter:
         writer.close()
         octets = stream.tell()
         stream.close()
-        self._parts.append(Part(place[0], path, rows[0], octets))
+        self._parts.append(LakeFile(place[0], path, rows[0], octets))
 
 
 def _by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
@@ -169,7 +169,7 @@ def _with_partition(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
 _ROWS_AT_ONCE = 4096
 
 
-def _tasks(parts: list[Part]) -> list[list[str]]:
+def _tasks(parts: list[LakeFile]) -> list[list[str]]:
     """The paths of parts, as many at a time as are worth a task."""
     tasks: list[list[str]] = []
     octets = _OCTETS_OF_A_TASK
@@ -253,7 +253,7 @@ class Lake:
         address, mark, options = self.path.partition("?")
         return f"{address.rstrip('/')}/{quote(path, safe='/=')}{mark}{options}"
 
-    def commit(self, run: str, parts: Iterable[Part], about: dict[str, Any]) -> None:
+    def commit(self, run: str, parts: Iterable[LakeFile], about: dict[str, Any]) -> None:
         """The files of a run take their places, and those of the run before go."""
         parts = sorted(parts)
         for part in parts:
@@ -324,7 +324,7 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
     if manifest is None:
         raise PipelineError(f"{at.name}: no lake (there is no {LAKE_MANIFEST})")
     schema = from_arrow_schema(TABLES[name].schema)
-    parts = [Part(**part) for part in manifest["parts"] if part["table"] == name]
+    parts = [LakeFile(**part) for part in manifest["parts"] if part["table"] == name]
     if not parts:
         return spark.createDataFrame([], schema)
     root = at.for_spark()

@@ -8,10 +8,10 @@ from amqpscope.pipeline.schemas import TABLES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["QUESTIONS", "Question", "ask", "views"]
+__all__ = ["QUESTIONS", "LakeQuestion", "ask", "views"]
 
 
-class Question(NamedTuple):
+class LakeQuestion(NamedTuple):
     """name: for JSON. title: for people."""
 
     name: str
@@ -20,20 +20,20 @@ class Question(NamedTuple):
 
 
 QUESTIONS = (
-    Question(
+    LakeQuestion(
         "files",
         "Files",
         "SELECT status, reason, count(*) AS files, sum(size) AS octets, sum(packets) AS packets "
         "FROM files GROUP BY status, reason ORDER BY status, reason",
     ),
-    Question(
+    LakeQuestion(
         "connections",
         "Connections",
         "SELECT protocol, count(*) AS connections, sum(client_frames + server_frames) AS frames, "
         "sum(client_messages + server_messages) AS messages, sum(client_missing + server_missing) AS missing "
         "FROM connections GROUP BY protocol ORDER BY connections DESC, protocol",
     ),
-    Question(
+    LakeQuestion(
         "rules",
         "Rules broken, by product and version of the peer at fault",
         "SELECT rule, severity, certainty, if(f.peer = 'client', client_product, server_product) AS product, "
@@ -41,7 +41,7 @@ QUESTIONS = (
         "FROM findings f JOIN connections c USING (capture_set, connection) "
         "GROUP BY ALL ORDER BY findings DESC, rule, certainty, product LIMIT 40",
     ),
-    Question(
+    LakeQuestion(
         "containers",
         "Findings, by container at fault",
         "SELECT if(f.peer = 'client', client_container, server_container) AS container, severity, "
@@ -49,7 +49,7 @@ QUESTIONS = (
         "FROM findings f JOIN connections c USING (capture_set, connection) "
         "GROUP BY ALL ORDER BY findings DESC, container, severity LIMIT 20",
     ),
-    Question(
+    LakeQuestion(
         "addresses",
         "Findings, by address of the link",
         "SELECT coalesce(if(f.link.sender = 'client', l.target, l.source), l.target, l.source) AS address, "
@@ -58,13 +58,13 @@ QUESTIONS = (
         "ON f.capture_set = l.capture_set AND f.connection = l.connection AND f.link.name = l.name "
         "AND f.link.sender = l.sender GROUP BY ALL ORDER BY findings DESC, address LIMIT 20",
     ),
-    Question(
+    LakeQuestion(
         "hours",
         "Findings, by hour (UTC)",
         "SELECT date_trunc('hour', time) AS hour, severity, count(*) AS findings FROM findings "
         "GROUP BY ALL ORDER BY hour, severity LIMIT 100",
     ),
-    Question(
+    LakeQuestion(
         "latency",
         "Settlement of deliveries: microseconds from the first transfer to settlement by the receiver",
         "SELECT address, sender, count(*) AS deliveries, count(settled_by) AS settled, "
@@ -74,7 +74,7 @@ QUESTIONS = (
         "FROM (SELECT address, sender, settled_by, if(settled_by <> sender, latency_ns, NULL) AS latency_ns "
         "FROM deliveries) GROUP BY ALL ORDER BY deliveries DESC, address, sender LIMIT 20",
     ),
-    Question(
+    LakeQuestion(
         "errors",
         "Errors that peers reported",
         "SELECT e.condition, e.`in`, e.peer, "
@@ -91,7 +91,7 @@ def views(spark: "SparkSession", lake: str) -> None:
         table(spark, lake, name).createOrReplaceTempView(name)
 
 
-def ask(spark: "SparkSession", question: Question) -> "DataFrame":
+def ask(spark: "SparkSession", question: LakeQuestion) -> "DataFrame":
     """The answer, of the tables that `views` made known."""
     frame: Any = spark.sql(question.sql)
     return frame

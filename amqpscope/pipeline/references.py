@@ -20,7 +20,7 @@ from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.limits import MAX_TIME
 from amqpscope.pipeline.capture_set import CaptureSet
-from amqpscope.pipeline.inputs import Input, is_remote, open_file
+from amqpscope.pipeline.inputs import CaptureFile, is_remote, open_file
 from amqpscope.pipeline.packets import split
 
 __all__ = [
@@ -61,7 +61,7 @@ OPEN_FILES = 16
 """Files held open by a task that fetches payload: a connection goes through them one after another."""
 
 
-def carries_payload(file: Input, shuffle: str) -> bool:
+def carries_payload(file: CaptureFile, shuffle: str) -> bool:
     """Whether the payload of a file goes through the shuffle. shuffle: one of SHUFFLES.
 
     It must if the file is compressed. By itself it does if the file is read over a network, where the pieces

@@ -19,12 +19,12 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.pipeline.deliveries import Delivery, DeliveryLog
+from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow
 from amqpscope.pipeline.deliveries091 import Amqp091Log
 from amqpscope.pipeline.deliveries10 import Amqp10Log
 from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
@@ -157,7 +157,7 @@ class _Followed:
     """What is put together from the frames of one connection."""
 
     def __init__(self, connection: Connection) -> None:
-        self.summary = ConnectionSummary(connection)
+        self.summary = ConnectionOverview(connection)
         self.log: DeliveryLog | None = None
 
 
@@ -304,7 +304,7 @@ class Recorder:
             len(fields) + (0 if message is None else len(message)),
         )
 
-    def _delivery(self, connection: Connection, delivery: Delivery) -> None:
+    def _delivery(self, connection: Connection, delivery: DeliveryRow) -> None:
         position, packet = split(delivery.packet)
         settled = delivery.settled_by
         self._rows.add(
@@ -439,7 +439,7 @@ class Recorder:
         self._links(connection, summary, partitions)
 
     def _links(
-        self, connection: Connection, summary: ConnectionSummary, partitions: tuple[date, str | None]
+        self, connection: Connection, summary: ConnectionOverview, partitions: tuple[date, str | None]
     ) -> None:
         """The links of a connection that is over."""
         for number, link in enumerate(summary.links.values()):

@@ -22,7 +22,7 @@ from amqpscope.pipeline.files import FileReader, whole
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
 from amqpscope.pipeline.rows import BATCH_ROWS, Rows
-from amqpscope.pipeline.schemas import SEGMENTS, TABLES, Table
+from amqpscope.pipeline.schemas import SEGMENTS, TABLES, TableSchema
 from dissectors.wire import u16
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
         )
 
 
-def _table(name: str) -> Table:
+def _table(name: str) -> TableSchema:
     if name == SEGMENTS.name:
         return SEGMENTS
     if name not in TABLES:

@@ -2,7 +2,7 @@
 
 Each is made on the driver and sent to the workers by pickle, so a worker needs amqpscope installed. What
 comes of the rows is the outlet's: one table of them (`OneTable`), or files of a lake and a report
-(`Files`).
+(`StagedFiles`).
 """
 
 import json
@@ -21,7 +21,7 @@ from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import ranges
-from amqpscope.pipeline.flow import BLOCKS, Piece
+from amqpscope.pipeline.flow import BLOCKS, FilePiece
 from amqpscope.pipeline.lake import PartWriter
 from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import Rows
@@ -35,12 +35,12 @@ __all__ = [
     "Analyse",
     "Chain",
     "Correlate",
-    "Files",
     "Index",
-    "NonBlockingOutput",
     "OneTable",
     "Refer",
     "SameVersion",
+    "StagedFiles",
+    "TaskOutput",
     "carrying",
 ]
 
@@ -55,7 +55,7 @@ PIECES = pa.schema([("piece", pa.binary())])
 Batches = Iterator[pa.RecordBatch]
 
 
-class NonBlockingOutput(ABC):
+class TaskOutput(ABC):
     """Where rows go. tables: those that are made. schema: of the batches it gives.
 
     profile: which products' habits are notes only.
@@ -71,7 +71,7 @@ class NonBlockingOutput(ABC):
         """The batches of a task as they come; `rows` has the last ones and the counts then."""
 
 
-class OneTable(NonBlockingOutput):
+class OneTable(TaskOutput):
     """Gives the rows of one table."""
 
     def __init__(self, table: str) -> None:
@@ -85,7 +85,7 @@ class OneTable(NonBlockingOutput):
             yield batch
 
 
-class Files(NonBlockingOutput):
+class StagedFiles(TaskOutput):
     """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts.
 
     profile, edition: what findings follow.
@@ -148,7 +148,7 @@ def _numbers(batches: Batches) -> Iterator[int]:
 class Chain:
     """Task n of the chain plan."""
 
-    def __init__(self, plan: Plan, outlet: NonBlockingOutput) -> None:
+    def __init__(self, plan: Plan, outlet: TaskOutput) -> None:
         self._plan = plan
         self._outlet = outlet
 
@@ -178,7 +178,7 @@ class Index:
             set_number, position = self._files[number]
             one = self._sets[set_number]
             cut = ranges(one.files[position], position, self._octets, one.by_time)
-            pieces = [Piece(set_number, position, which, part) for which, part in enumerate(cut)]
+            pieces = [FilePiece(set_number, position, which, part) for which, part in enumerate(cut)]
             yield pa.RecordBatch.from_arrays(
                 [pa.array([pickle.dumps(piece) for piece in pieces], pa.binary())], schema=PIECES
             )
@@ -187,7 +187,7 @@ class Index:
 class Refer:
     """The references of task n's pieces."""
 
-    def __init__(self, plan: Plan, tasks: list[list[Piece]]) -> None:
+    def __init__(self, plan: Plan, tasks: list[list[FilePiece]]) -> None:
         self._sets = list(plan.sets)
         self._shuffle = plan.shuffle
         self._tasks = tasks
@@ -218,7 +218,7 @@ def _carried(schema: pa.Schema, set_numbers: list[int], summaries: list[bytes | 
 class Analyse:
     """The rows of the connections whose blocks come, in order. With findings: `carrying` summaries."""
 
-    def __init__(self, sets: tuple[CaptureSet, ...], outlet: NonBlockingOutput) -> None:
+    def __init__(self, sets: tuple[CaptureSet, ...], outlet: TaskOutput) -> None:
         self._sets = list(sets)
         self._outlet = outlet
 
@@ -244,7 +244,7 @@ class Analyse:
 class Correlate:
     """What only several connections of a capture set tell. Takes what `carrying` says, by set number."""
 
-    def __init__(self, sets: tuple[CaptureSet, ...], outlet: NonBlockingOutput) -> None:
+    def __init__(self, sets: tuple[CaptureSet, ...], outlet: TaskOutput) -> None:
         self._sets = list(sets)
         self._outlet = outlet
 

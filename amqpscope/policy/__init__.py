@@ -9,19 +9,19 @@ for judged in run.captures:
 assert not run.fails
 """
 
-from amqpscope.policy.config_finding import Closing, ConfigFinding
-from amqpscope.policy.judging import Hearer, Judged, Outcome, Run, judge
+from amqpscope.policy.config_finding import ConfigFinding, RunConclusion
+from amqpscope.policy.judging import CaptureOutcome, CheckRun, Hearer, JudgedCapture, judge
 from amqpscope.policy.policy import Given, Policy, load_policy
 
 __all__ = [
-    "Closing",
+    "CaptureOutcome",
+    "CheckRun",
     "ConfigFinding",
     "Given",
     "Hearer",
-    "Judged",
-    "Outcome",
+    "JudgedCapture",
     "Policy",
-    "Run",
+    "RunConclusion",
     "judge",
     "load_policy",
 ]

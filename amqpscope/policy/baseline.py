@@ -19,7 +19,15 @@ from amqpscope.model.volatile import mask_numbers
 from amqpscope.policy.bounded_file import octets_of
 from amqpscope.policy.replacement import Replacement
 
-__all__ = ["SCHEMA", "Baseline", "Known", "known_object", "may_be_written", "read_baseline", "write_baseline"]
+__all__ = [
+    "SCHEMA",
+    "Baseline",
+    "BaselineEntry",
+    "known_object",
+    "may_be_written",
+    "read_baseline",
+    "write_baseline",
+]
 
 SCHEMA: Final = "amqpscope/baseline/1"
 
@@ -31,7 +39,7 @@ _MESSAGE: Final = 200
 """Characters of a message that an entry has."""
 
 
-class Known:
+class BaselineEntry:
     """An entry: what is known by a fingerprint. captures: how often it was in each, by its path."""
 
     def __init__(
@@ -54,7 +62,7 @@ class Baseline:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, BaselineEntry] = {}
 
     def add(self, fingerprint: str, finding: Finding) -> None:
         """One more finding. Raises ConfigurationError if there are too many of them."""
@@ -62,7 +70,7 @@ class Baseline:
         if one is None:
             if len(self.known) >= MAX_BASELINE:
                 raise ConfigurationError(f"{self.file}: more than {MAX_BASELINE} findings that differ")
-            one = self.known[fingerprint] = Known(
+            one = self.known[fingerprint] = BaselineEntry(
                 fingerprint, finding.rule, finding.peer, _message(finding), {}
             )
         capture = self.path(finding.connection.capture)
@@ -87,7 +95,7 @@ def _message(finding: Finding) -> str:
     return message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
 
 
-def known_object(known: Known) -> dict[str, Any]:
+def known_object(known: BaselineEntry) -> dict[str, Any]:
     """An entry as it stands in the file, and in reports."""
     return {
         "rule": known.rule,
@@ -159,7 +167,7 @@ def read_baseline(path: str) -> Baseline:
     return baseline
 
 
-def _known(one: Any) -> Known | None:
+def _known(one: Any) -> BaselineEntry | None:
     """An entry; None if it is none."""
     if not isinstance(one, dict):
         return None
@@ -168,7 +176,7 @@ def _known(one: Any) -> Known | None:
     if not _are(str, texts) or not isinstance(captures, dict) or not _are(int, captures.values()):
         return None
     fingerprint, rule, peer, message = texts
-    return Known(str(fingerprint), str(rule), str(peer), str(message), dict(captures))
+    return BaselineEntry(str(fingerprint), str(rule), str(peer), str(message), dict(captures))
 
 
 def _are(kind: type, values: Iterable[object]) -> bool:

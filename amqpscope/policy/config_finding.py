@@ -3,9 +3,9 @@
 import hashlib
 from typing import Any, Final, NamedTuple
 
-from amqpscope.policy.baseline import Known
+from amqpscope.policy.baseline import BaselineEntry
 
-__all__ = ["REMARKS", "Closing", "ConfigFinding"]
+__all__ = ["REMARKS", "ConfigFinding", "RunConclusion"]
 
 EXPIRED: Final = "config/ALLOW-EXPIRED"
 UNUSED: Final = "config/ALLOW-UNUSED"
@@ -64,7 +64,7 @@ class ConfigFinding:
         return hashlib.sha256(what.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-class Closing:
+class RunConclusion:
     """What is to be said when all captures were judged.
 
     remarks: about the configuration. baseline: which one holds, "" for none; fixed: what is in it and was not
@@ -74,4 +74,4 @@ class Closing:
     def __init__(self) -> None:
         self.remarks: list[ConfigFinding] = []
         self.baseline = ""
-        self.fixed: list[Known] = []
+        self.fixed: list[BaselineEntry] = []

@@ -18,11 +18,21 @@ from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
 from dissectors.protocols import PROTOCOLS
 
-__all__ = ["INTERRUPTED", "PARTIAL", "Hearer", "Judged", "Meter", "Outcome", "Readable", "Run", "judge"]
+__all__ = [
+    "INTERRUPTED",
+    "PARTIAL",
+    "CaptureOutcome",
+    "CheckRun",
+    "Hearer",
+    "JudgedCapture",
+    "Meter",
+    "Readable",
+    "judge",
+]
 
 
 INTERRUPTED: Final = "interrupted"
@@ -33,7 +43,7 @@ PARTIAL: Final = (INTERNAL, "capture/truncated", "capture/corrupt", "capture/com
 """Notes that say that the file is not all there, or not all of it could be made out."""
 
 
-class Outcome(enum.StrEnum):
+class CaptureOutcome(enum.StrEnum):
     """What became of a capture. failure: it, or one of its connections, could not be read to its end."""
 
     fine = "fine"
@@ -88,7 +98,7 @@ class _File:
         )
 
 
-class Judged:
+class JudgedCapture:
     """One capture, judged.
 
     findings: those to be shown, if they are gathered, in the order in which they were complete. ignored: how
@@ -98,7 +108,7 @@ class Judged:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.outcome = Outcome.fine
+        self.outcome = CaptureOutcome.fine
         self.findings: list[Finding] = []
         self.ignored = 0
         self.reason = ""
@@ -137,25 +147,25 @@ class Hearer:
     def fail(self, reason: str) -> None:
         """It cannot be read, or not to its end."""
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         """No capture follows; this is to be said of all."""
 
     def end(self) -> None:
         """Nothing follows."""
 
 
-class Run:
+class CheckRun:
     """Captures, judged under a policy. closing: what is to be said of all of them."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.captures: list[Judged] = []
-        self.closing = Closing()
+        self.captures: list[JudgedCapture] = []
+        self.closing = RunConclusion()
 
     @property
     def fails(self) -> bool:
         """Whether something counts, could not be read, or was not there to be checked."""
-        return any(one.outcome is not Outcome.fine for one in self.captures) or self.remarked
+        return any(one.outcome is not CaptureOutcome.fine for one in self.captures) or self.remarked
 
     @property
     def remarked(self) -> bool:
@@ -176,19 +186,19 @@ def judge(
     gather: bool = True,
     context: bool = False,
     meter: Callable[[Capture], AbstractContextManager[Meter]] | None = None,
-) -> Run:
+) -> CheckRun:
     """Judge captures, one after the other, each on its own.
 
     captures: paths, or what can be opened. hearer: is told meanwhile. gather: keep the findings; context:
     with the frames around them. meter: what is to be around the reading of a capture, and told of its
     blocks. What cannot be read is an outcome, no exception.
     """
-    run = Run(policy)
+    run = CheckRun(policy)
     rulings = Rulings(policy)
     listening = hearer or Hearer()
     for one in captures:
         source = _File(one) if isinstance(one, str | os.PathLike) else one
-        judged = Judged(source.name)
+        judged = JudgedCapture(source.name)
         run.captures.append(judged)
         listening.begin(source.name)
         try:
@@ -202,10 +212,10 @@ def judge(
             ) as capture:
                 _judge_one(capture, judged, rulings, listening, gather, meter or _unmeasured)
         except CaptureError as error:
-            judged.outcome = Outcome.failure
+            judged.outcome = CaptureOutcome.failure
             judged.reason = str(error)
             listening.fail(str(error))
-    run.closing = rulings.close(all(one.outcome is not Outcome.failure for one in run.captures))
+    run.closing = rulings.close(all(one.outcome is not CaptureOutcome.failure for one in run.captures))
     listening.conclude(run.closing)
     listening.end()
     return run
@@ -213,7 +223,7 @@ def judge(
 
 def _judge_one(
     capture: Capture,
-    judged: Judged,
+    judged: JudgedCapture,
     rulings: Rulings,
     hearer: Hearer,
     gather: bool,
@@ -251,12 +261,12 @@ def _judge_one(
         raise
     empty = not found and not any(capture.protocols.get(name) for name in PROTOCOLS)
     if capture.failed:
-        judged.outcome = Outcome.failure
+        judged.outcome = CaptureOutcome.failure
         judged.reason = _reason(capture.mishaps)
     elif failed:
-        judged.outcome = Outcome.findings
+        judged.outcome = CaptureOutcome.findings
     elif empty and not policy.terms.allow_empty:
-        judged.outcome = Outcome.empty
+        judged.outcome = CaptureOutcome.empty
     if not any(note.code in PARTIAL for note in capture.notes):
         rulings.ended(capture.name)
     if judged.reason:

@@ -11,7 +11,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.fingerprint import fingerprint
 from amqpscope.policy.allow_list import Allowance
 from amqpscope.policy.baseline import Baseline, read_baseline
-from amqpscope.policy.config_finding import EXPIRED, REMARKS, UNUSED, Closing, ConfigFinding
+from amqpscope.policy.config_finding import EXPIRED, REMARKS, UNUSED, ConfigFinding, RunConclusion
 from amqpscope.policy.configuration import Configuration, find_configuration, read_configuration
 from amqpscope.policy.selectors import Choice, Levels, selectors
 from amqpscope.policy.terms import COUNTING, Terms
@@ -158,10 +158,10 @@ class Rulings:
             finding.suppressed_by = BASELINE
             finding.reason = baseline.file
 
-    def close(self, whole: bool) -> Closing:
+    def close(self, whole: bool) -> RunConclusion:
         """What is to be said at the end. whole: no capture is missing among those that were judged."""
         whole = whole and self._ended.issuperset(self._captures)
-        closing = Closing()
+        closing = RunConclusion()
         configuration = self.policy.configuration
         lines: list[int] = []
         for one in configuration.allowances:

@@ -10,16 +10,16 @@ from rich.console import Console
 from amqpscope.input.capture import Capture, together
 from amqpscope.limits import MAX_TEST_FINDINGS
 from amqpscope.model.finding import Finding
-from amqpscope.policy import Outcome, Policy
+from amqpscope.policy import CaptureOutcome, Policy
 from amqpscope.policy import judge as judge_under
-from amqpscope.policy.config_finding import EXPIRED, Closing
+from amqpscope.policy.config_finding import EXPIRED, RunConclusion
 from amqpscope.policy.policy import ALLOW
 from amqpscope.report.line import Line
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import Tally, Verdicts, headline
-from amqpscope.report.writer import Writer
+from amqpscope.report.verdict import FindingCounts, Verdicts, headline
+from amqpscope.report.writer import FindingWriter
 
 __all__ = ["Judgement", "judge"]
 
@@ -61,7 +61,7 @@ def judge(
     told = Judgement()
     told.findings = report.findings
     told.expired = report.expired
-    told.failed = report.worst is not None or judged.outcome in (Outcome.failure, Outcome.empty)
+    told.failed = report.worst is not None or judged.outcome in (CaptureOutcome.failure, CaptureOutcome.empty)
     told.text = report.text(hint, isinstance(source, str))
     return told
 
@@ -88,7 +88,7 @@ class _Together:
         )
 
 
-class _Report(Writer):
+class _Report(FindingWriter):
     """Takes what is found in one capture, and puts it in words: in full what counts, the rest in numbers."""
 
     context = True
@@ -103,7 +103,7 @@ class _Report(Writer):
         self._nothing = self._reason = ""
         self._clock = Clock("r")
         self._counting = Verdicts(self._clock, _MOST)
-        self._others = Tally()
+        self._others = FindingCounts()
 
     def take(self, findings: list[Finding]) -> None:
         for finding in findings:
@@ -123,7 +123,7 @@ class _Report(Writer):
     def close(self, nothing: str, reason: str) -> None:
         self._nothing, self._reason = nothing, printable(reason)
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         expired = [remark for remark in closing.remarks if remark.rule == EXPIRED]
         self.expired = [printable(f"{remark.place}: {remark.message}") for remark in expired]
 

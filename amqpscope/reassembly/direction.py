@@ -20,7 +20,7 @@ from amqpscope.reassembly.stalls import RESENT, WINDOW, Stalls
 from amqpscope.reassembly.stream import StreamFacts
 from dissectors.wire import i64
 
-__all__ = ["CUT", "DATA", "FIN", "MARK", "UNKNOWN", "Direction", "Piece"]
+__all__ = ["CUT", "DATA", "FIN", "MARK", "UNKNOWN", "Direction", "WaitingOctets"]
 
 UNKNOWN: Final = -0x4000000000000000
 """Stands for an acknowledgement that a segment did not carry. Real offsets may be below 0, never here."""
@@ -32,7 +32,7 @@ FIN: Final = 2
 MARK: Final = 3  # nothing: the sequence number of an empty segment, which says that all before it was sent
 
 
-class Piece:
+class WaitingOctets:
     """Octets of a direction (or its end) that wait for their turn."""
 
     def __init__(self, kind: i64, offset: i64, end: i64, octets: bytes, provenance: Provenance) -> None:
@@ -51,7 +51,7 @@ class Piece:
         self.covered_time: i64 = 0
 
 
-_GONE = Piece(DATA, 0, 0, b"", Provenance(0, 0, UNKNOWN))
+_GONE = WaitingOctets(DATA, 0, 0, b"", Provenance(0, 0, UNKNOWN))
 """Stands where a piece was taken from the front of the list, so that its octets are free."""
 
 
@@ -92,7 +92,7 @@ class Direction:
         self.watched: bool = False  # this direction or the other one is stalled
         self.alone: bool = False  # the other side never shows: it is no longer waited for
         # What waits: waiting[head:], sorted by offset, without overlaps.
-        self.waiting: list[Piece] = []
+        self.waiting: list[WaitingOctets] = []
         self.head: i64 = 0
         self.covered: i64 = 0  # waiting[head:covered] have covered_at set
         self.waiting_octets: i64 = 0
@@ -201,7 +201,7 @@ class Direction:
 
     # -- what waits --------------------------------------------------------------------------------
 
-    def first(self) -> Piece | None:
+    def first(self) -> WaitingOctets | None:
         """The waiting piece with the lowest offset."""
         if self.head < len(self.waiting):
             return self.waiting[self.head]
@@ -225,7 +225,7 @@ class Direction:
                 low = middle + 1
         return low
 
-    def insert(self, at: i64, piece: Piece) -> None:
+    def insert(self, at: i64, piece: WaitingOctets) -> None:
         """Puts `piece` in at index `at`, which is where its offset belongs."""
         if at == len(self.waiting):
             self.waiting.append(piece)
@@ -420,7 +420,7 @@ class Direction:
         stalls, own.stalled_at, own.scale, own.watched = stalled
         own.stalls.restore(stalls)
         for kind, offset, upto, octets, packet, time, ack, came_at, covered_at, covered_time in pieces:
-            piece = Piece(kind, offset, upto, octets, Provenance(packet, time, ack))
+            piece = WaitingOctets(kind, offset, upto, octets, Provenance(packet, time, ack))
             piece.came_at = came_at
             piece.covered_at = covered_at
             piece.covered_time = covered_time

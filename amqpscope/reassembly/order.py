@@ -12,7 +12,7 @@ from amqpscope.limits import (
     REASSEMBLY_REORDER_SEGMENTS,
     REASSEMBLY_REORDER_TIME,
 )
-from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction, Piece
+from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction, WaitingOctets
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.sequence import SEQUENCE_MASK
 from amqpscope.reassembly.stream import StreamSink
@@ -66,7 +66,7 @@ class CausalOrder:
                     continue
                 upto = min(piece.offset, stop)
             octets = buf[offset + shift : upto + shift] if kind == DATA else b""
-            own.insert(at, Piece(kind, offset, upto, octets, provenance))
+            own.insert(at, WaitingOctets(kind, offset, upto, octets, provenance))
             self.waiting += 1
             at += 1
             offset = upto
@@ -75,7 +75,7 @@ class CausalOrder:
 
     def wait_end(self, own: Direction, kind: i64, offset: i64, provenance: Provenance) -> None:
         """Puts the end of a stream, or an empty segment's place in it, behind all that waits."""
-        own.insert(len(own.waiting), Piece(kind, offset, offset, b"", provenance))
+        own.insert(len(own.waiting), WaitingOctets(kind, offset, offset, b"", provenance))
         self.waiting += 1
 
     # -- passing on --------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class CausalOrder:
             piece = own.first()
         return moved
 
-    def _given_up(self, own: Direction, piece: Piece) -> bool:
+    def _given_up(self, own: Direction, piece: WaitingOctets) -> bool:
         """Whether the hole before the first piece will not be filled any more."""
         if piece.offset > own.high or self._may_be_fin(own, piece):
             return False
@@ -195,11 +195,11 @@ class CausalOrder:
             or own.time - piece.time >= REASSEMBLY_LAG_TIME
         )
 
-    def _may_be_fin(self, own: Direction, piece: Piece) -> bool:
+    def _may_be_fin(self, own: Direction, piece: WaitingOctets) -> bool:
         """Whether the hole before the first piece may be nothing but a FIN that was not captured."""
         return piece.kind == MARK and piece.offset == own.next + 1 and own.waiting_pieces() == 1
 
-    def _pass_on_piece(self, own: Direction, other: Direction, piece: Piece) -> None:
+    def _pass_on_piece(self, own: Direction, other: Direction, piece: WaitingOctets) -> None:
         """The first piece, which is in order, goes out."""
         own.pop()
         self.waiting -= 1

@@ -7,7 +7,7 @@ from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosis
 from amqpscope.tracking.amqp10.identity import Link
 
-__all__ = ["ConnectionSummary", "ErrorSummary", "LinkSummary"]
+__all__ = ["ConnectionOverview", "ErrorSummary", "LinkSummary"]
 
 
 class LinkSummary:
@@ -53,7 +53,7 @@ class ErrorSummary:
         self.count = 0
 
 
-class ConnectionSummary:
+class ConnectionOverview:
     """One connection, put together from its frames. What a peer said is by `client` and `server`.
 
     containers: what the peers call themselves. sessions: how many were begun, `session_word` being what the

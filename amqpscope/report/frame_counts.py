@@ -4,10 +4,10 @@ from amqpscope.model.records import Counter, FrameRecord
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["Census", "Tally"]
+__all__ = ["Census", "FrameCount"]
 
 
-class Tally:
+class FrameCount:
     """How many frames of one name there were."""
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Census(Counter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tallies: dict[str, Tally] = {}
+        self.tallies: dict[str, FrameCount] = {}
         self.frames: i64 = 0
         self.octets: i64 = 0
         self.problems: i64 = 0
@@ -34,7 +34,7 @@ class Census(Counter):
     def count(self, frame: Frame, by_client: bool) -> None:
         tally = self.tallies.get(frame.name)
         if tally is None:
-            tally = Tally()
+            tally = FrameCount()
             self.tallies[frame.name] = tally
         if by_client:
             tally.client += 1
@@ -74,6 +74,6 @@ _ORDER = (
 )
 
 
-def _order(item: tuple[str, Tally]) -> tuple[int, str]:
+def _order(item: tuple[str, FrameCount]) -> tuple[int, str]:
     name = item[0]
     return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)

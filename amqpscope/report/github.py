@@ -10,11 +10,11 @@ a line.
 from typing import TextIO
 
 from amqpscope.model.finding import Finding
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.terms import Terms
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, kind, remarks, short_message
-from amqpscope.report.writer import Writer
+from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.profiles import weight
 
 __all__ = ["GithubWriter"]
@@ -22,7 +22,7 @@ __all__ = ["GithubWriter"]
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-class GithubWriter(Writer):
+class GithubWriter(FindingWriter):
     """A command a finding, as they come, and a line a capture."""
 
     def __init__(self, out: TextIO, terms: Terms) -> None:
@@ -46,7 +46,7 @@ class GithubWriter(Writer):
             self._line(line)
         self._out.flush()
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         for remark in closing.remarks:
             self.name = remark.file
             self._command(

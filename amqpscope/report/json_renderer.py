@@ -10,7 +10,7 @@ from json.encoder import encode_basestring_ascii as quote
 
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import problem_path, size_of
 from amqpscope.tracking.amqp10.identity import Link
@@ -104,7 +104,7 @@ class JsonRenderer:
         """What is malformed in the message that this frame completes."""
         return _NO_PROBLEMS
 
-    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
+    def summarize(self, summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
         """Put into a connection's summary what a frame says."""
 
     def addresses(self, frame: Frame) -> list[str] | None:

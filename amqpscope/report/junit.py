@@ -25,13 +25,13 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.limits import MAX_CASE_FINDINGS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.terms import Terms
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, headline, kind, remarks
-from amqpscope.report.writer import Writer
+from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
 
 __all__ = ["JunitWriter"]
@@ -102,7 +102,7 @@ class _Suite:
             self.head.time = 0.0  # as for cases, which take none
 
 
-class JunitWriter(Writer):
+class JunitWriter(FindingWriter):
     """One `testsuites`, written at the end."""
 
     connections = True
@@ -174,7 +174,7 @@ class JunitWriter(Writer):
         suite.head.append(SystemOut("".join(f"{printable(line)}\n" for line in told)))
         self._suites.append(suite)
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         for file in dict.fromkeys(remark.file for remark in closing.remarks):
             self.name = file
             suite = _Suite(file)

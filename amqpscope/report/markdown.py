@@ -14,13 +14,13 @@ from typing import TextIO
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import fixed_lines
-from amqpscope.report.verdict import Tally, answer, kind, left_out, remarks, short_message
-from amqpscope.report.writer import Writer
+from amqpscope.report.verdict import FindingCounts, answer, kind, left_out, remarks, short_message
+from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
 
 __all__ = ["MarkdownWriter", "inline"]
@@ -39,7 +39,7 @@ _TICKS = re.compile("`+")
 _HEAD = "| finding | by | packet | what was seen |\n|---|---|---|---|\n"
 
 
-class MarkdownWriter(Writer):
+class MarkdownWriter(FindingWriter):
     """A section a capture, when it has ended. most: findings of one rule by one peer that are shown."""
 
     streaming = False
@@ -51,7 +51,7 @@ class MarkdownWriter(Writer):
         self._cases = Cases(most)
         # Over all captures.
         self._captures = 0
-        self._total = Tally()
+        self._total = FindingCounts()
 
     def begin(self, path: str) -> None:
         super().begin(path)
@@ -79,7 +79,7 @@ class MarkdownWriter(Writer):
         self._list(self.remarks())
         self._out.flush()
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         for file in dict.fromkeys(remark.file for remark in closing.remarks):
             self._out.write(f"### {inline(file)}\n\n")
             self._list(

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from amqpscope.input.capture import Capture
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
-from amqpscope.report.verdict import Tally
+from amqpscope.report.verdict import FindingCounts
 from dissectors.protocols import PROTOCOLS
 
 __all__ = ["nothing_to", "outcome"]
 
 
-def outcome(capture: Capture | None, tally: Tally, reason: str, others: Sequence[str] = ()) -> str:
+def outcome(capture: Capture | None, tally: FindingCounts, reason: str, others: Sequence[str] = ()) -> str:
     """`2 errors in 14 frames on 1 connection; 3 findings ignored`, the last being of `others`.
 
     capture: None if it could not be opened. reason: why it was not read to its end, or "". others: what

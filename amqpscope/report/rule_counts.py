@@ -7,7 +7,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import Suppressed
-from amqpscope.report.verdict import STYLES, Tally, kind
+from amqpscope.report.verdict import STYLES, FindingCounts, kind
 from amqpscope.rules.profiles import weight
 
 __all__ = ["RuleCounts"]
@@ -31,7 +31,7 @@ class RuleCounts:
     """Takes findings that are complete. There are no more lines than rules can be broken in ways."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self.tally = FindingCounts()
         self.set_aside = Suppressed()
         self._counts: dict[tuple[str, str, str], _Count] = {}
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from amqpscope.conformance.coverage import judged
-from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pair, Pairs
+from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs, Pair
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.ladder import ladder
@@ -61,7 +61,7 @@ _CONDITION = re.compile(r"amqp(?::[a-z-]+)+")
 _TOKEN = re.compile(f"({_LINK.pattern}|`[^`]+`|{_CONDITION.pattern}|{_ID.pattern})")
 
 
-def page_of_rule(row: Rule, pairs: Pairs, alone: bool = False) -> str:
+def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
     """The page of a rule, or of a guard. alone: without links, to stand anywhere."""
     guard = row.id in guards()
     row = row_shown(row, guard)
@@ -92,7 +92,7 @@ def page_of_rule(row: Rule, pairs: Pairs, alone: bool = False) -> str:
     return _page(blocks)
 
 
-def page_of_dialogue(pair: Pair, pairs: Pairs) -> str:
+def page_of_dialogue(pair: Pair, pairs: CapturePairs) -> str:
     """The page of a dialogue whose folder bears no rule's id: a further one of its first rule."""
     spec = shown_in(pair.rules[0])
     links = [_id(rule, pair.folder, False) for rule in pair.rules]
@@ -146,7 +146,7 @@ def _sources(row: Rule) -> str:
 
 
 def _drawn(
-    pairs: Pairs, folder: str, which: str, what: str, alone: bool, where: str = "", spec: str = "final"
+    pairs: CapturePairs, folder: str, which: str, what: str, alone: bool, where: str = "", spec: str = "final"
 ) -> list[str]:
     """A capture as a ladder, under a heading. where: its folder, as seen from the page."""
     name = f"{folder}/{which}.pcap"

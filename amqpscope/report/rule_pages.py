@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from amqpscope.conformance.coverage import CHECKED, UNDECIDABLE, status
-from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, Pairs
+from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark
@@ -54,7 +54,7 @@ from the dialogues in `tests/scenarios/`, the same octets on every run. Do not e
 dialogue and write them again. A test compares."""
 
 
-def pages(pairs: Pairs) -> Iterator[tuple[str, str]]:
+def pages(pairs: CapturePairs) -> Iterator[tuple[str, str]]:
     """Each page: its path, and its text."""
     yield PAGE, MARK + _first_page()
     yield f"capture/{PAGE}", MARK + _notes()
@@ -68,7 +68,7 @@ def pages(pairs: Pairs) -> Iterator[tuple[str, str]]:
             yield f"{pair.folder}/{PAGE}", MARK + page_of_dialogue(pair, pairs)
 
 
-def captures_of(pairs: Pairs) -> Iterator[tuple[str, str, str]]:
+def captures_of(pairs: CapturePairs) -> Iterator[tuple[str, str, str]]:
     """The captures that pages name: their paths, and the folder and name by which `pairs` has them."""
     for folder in pairs.pairs:
         for which in (VIOLATING, CLEAN, CUT):

@@ -27,14 +27,14 @@ from amqpscope import __version__
 from amqpscope.model.finding import Finding
 from amqpscope.model.fingerprint import fingerprint
 from amqpscope.model.note import Note
-from amqpscope.policy.config_finding import REMARKS, Closing
+from amqpscope.policy.config_finding import REMARKS, RunConclusion
 from amqpscope.policy.terms import Terms
 from amqpscope.report.findings import decided_object
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import justification
 from amqpscope.report.verdict import answer, remarks, short_message
-from amqpscope.report.writer import Writer
+from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.profiles import weight
@@ -53,7 +53,7 @@ _TOLD = ("rule", "message", "capture", "packets", "fingerprint", "suppressed")
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 
 
-class SarifWriter(Writer):
+class SarifWriter(FindingWriter):
     """One log with one run."""
 
     def __init__(self, out: TextIO, terms: Terms) -> None:
@@ -142,7 +142,7 @@ class SarifWriter(Writer):
             ]
         return result
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         self._fingerprints = {}
         for remark in closing.remarks:
             self.name = remark.file

@@ -8,7 +8,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.note import Note
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import Connection, FrameRecord, endpoint
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.diagnoses import misdirected
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.json_renderers import FORMS
@@ -18,7 +18,7 @@ from amqpscope.tracking.amqp10.identity import Link
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.foreign import NAMES
 
-__all__ = ["Summary", "add_frame", "connection_object", "protocol_name", "summary_json"]
+__all__ = ["CaptureSummary", "add_frame", "connection_object", "protocol_name", "summary_json"]
 
 _PROTOCOLS = {**NAMES, "unknown": "not AMQP", "": "no data"}
 
@@ -33,7 +33,7 @@ def protocol_name(protocol: str) -> str:
     return _PROTOCOLS.get(protocol, protocol)
 
 
-def add_frame(summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
+def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
     """Take one frame of a connection, and the link it speaks of."""
     frame = record.frame
     if not summary.first_time:
@@ -46,22 +46,22 @@ def add_frame(summary: ConnectionSummary, record: FrameRecord, link: Link | None
     summary.diagnosis.see(record)
 
 
-class Summary:
+class CaptureSummary:
     """Gathers what the frames of a capture say, connection by connection, until it is taken."""
 
     def __init__(self) -> None:
         self._names = LinkNames()
-        self.connections: dict[Connection, ConnectionSummary] = {}
+        self.connections: dict[Connection, ConnectionOverview] = {}
 
     def add(self, record: FrameRecord) -> None:
         """Take one frame record."""
         summary = self.connections.get(record.connection)
         if summary is None:
-            summary = ConnectionSummary(record.connection)
+            summary = ConnectionOverview(record.connection)
             self.connections[record.connection] = summary
         add_frame(summary, record, self._names.of(record))
 
-    def take(self, connection: Connection) -> ConnectionSummary | None:
+    def take(self, connection: Connection) -> ConnectionOverview | None:
         """What the frames of a connection said, None if it had none. It is over: nothing is kept of it."""
         self._names.forget(connection)
         return self.connections.pop(connection, None)
@@ -72,7 +72,7 @@ def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
     return _TCP_ENDS[analysis.tcp.facts(direction).ended]
 
 
-def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -> list[Diagnosed]:
+def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> list[Diagnosed]:
     """What there is to be said of a connection beside what its peers say themselves."""
     found = [] if summary is None else summary.diagnosis.told()
     side = analysis.second if analysis.connection.client == 1 else analysis.first
@@ -86,7 +86,7 @@ def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -
     return found
 
 
-def connection_object(analysis: ConnectionAnalysis, summary: ConnectionSummary | None) -> dict[str, Any]:
+def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> dict[str, Any]:
     """One connection as an object for JSON."""
     connection = analysis.connection
     client = max(int(connection.client), 0)

@@ -7,7 +7,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, endpoint
 from amqpscope.reassembly.stream import StreamFacts
-from amqpscope.report.connection_summary import ConnectionSummary, ErrorSummary, LinkSummary
+from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, LinkSummary
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
@@ -35,7 +35,7 @@ def count(number: int, noun: str) -> str:
 
 
 def connection_lines(
-    analysis: ConnectionAnalysis, known: ConnectionSummary | None, width: int | None
+    analysis: ConnectionAnalysis, known: ConnectionOverview | None, width: int | None
 ) -> list[Line]:
     """All that is shown of one connection. known: None if no frame of it is. width: columns, None for any."""
     lines = [_title(analysis, known)]
@@ -64,7 +64,7 @@ def connection_lines(
     return lines
 
 
-def _title(analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> Line:
+def _title(analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> Line:
     connection = analysis.connection
     seen = [fact for fact in (analysis.tcp.facts(0), analysis.tcp.facts(1)) if fact.segments]
     start = min([int(fact.first_time) for fact in seen], default=0)
@@ -83,7 +83,7 @@ def _title(analysis: ConnectionAnalysis, known: ConnectionSummary | None) -> Lin
     ]
 
 
-def _peer(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: str, direction: int) -> Line:
+def _peer(analysis: ConnectionAnalysis, known: ConnectionOverview | None, peer: str, direction: int) -> Line:
     line: Line = [(peer, f"{_INDENT}{peer}  {endpoint(*analysis.connection.end(direction))}")]
     if known is not None and known.containers[peer]:
         line.append(("", f"  {text_word(known.containers[peer], _NAME)}"))
@@ -92,7 +92,7 @@ def _peer(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: s
     return line
 
 
-def _numbers(analysis: ConnectionAnalysis, known: ConnectionSummary | None, client: int) -> list[Line]:
+def _numbers(analysis: ConnectionAnalysis, known: ConnectionOverview | None, client: int) -> list[Line]:
     """A small table, a row a peer."""
     heads = ["frames", "messages", "octets", "missing", "resent", "twice"]
     rows: list[tuple[str, list[str], Line]] = []
@@ -130,7 +130,7 @@ def _stalls(fact: StreamFacts, peer: str) -> list[Line]:
     return [[(peer, f"{_INDENT}{peer}"), ("", f" could not write {text}")] for text in told]
 
 
-def _ended(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: str, direction: int) -> Line:
+def _ended(analysis: ConnectionAnalysis, known: ConnectionOverview | None, peer: str, direction: int) -> Line:
     """How a peer ended: by close, FIN, RST, or not before the capture did."""
     tcp = tcp_end(analysis, direction)
     if known is None:
@@ -142,7 +142,7 @@ def _ended(analysis: ConnectionAnalysis, known: ConnectionSummary | None, peer: 
     return [*close, ("error" if tcp == "RST" else "", tcp)]
 
 
-def _links(known: ConnectionSummary, width: int | None) -> list[Line]:
+def _links(known: ConnectionOverview, width: int | None) -> list[Line]:
     """Sessions and links: who sends on a link, from where to where, how much, how it ended."""
     head = f"{_INDENT}{count(known.sessions, known.session_word)}"
     if known.session_word == "session":

@@ -4,7 +4,7 @@ allowed: amqp10/L-CREDIT by the client (3, first in packet 17): the legacy scann
 """
 
 from amqpscope.model.finding import Finding
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.report.summary_text import count
 
 __all__ = ["Suppressed", "excuse", "fixed_lines", "justification"]
@@ -28,7 +28,7 @@ def justification(finding: Finding) -> str:
     return f"{_WORDS[finding.suppressed_by]}{between}{finding.reason}"
 
 
-def fixed_lines(closing: Closing) -> list[str]:
+def fixed_lines(closing: RunConclusion) -> list[str]:
     """What is in the baseline and is not found any more, a line each."""
     return [
         f"fixed: {known.rule} by the {known.peer}, {known.message} (in {closing.baseline}, of "

@@ -9,7 +9,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable, quoted, word
 from amqpscope.report.secrets import hides_octets, is_secret_key, size_of
-from dissectors.interface import Body, Field
+from dissectors.interface import Body, BodyField
 from dissectors.values import Moment, Pairs, Raw
 
 __all__ = ["BRIEF", "ValueText", "first", "hidden_text", "items_text", "octets_text", "text_word"]
@@ -103,15 +103,15 @@ class ValueText:
         """Some of `count` items."""
         return "[" + items_text([self.value(item, most) for item in first(items, most)], count) + "]"
 
-    def field(self, owner: Body, field: Field, value: object, most: int = BRIEF) -> str:
+    def field(self, owner: Body, field: BodyField, value: object, most: int = BRIEF) -> str:
         """A field's value: as its type asks for it, hidden if it is a secret."""
         return hidden_text(value) if self.hides(owner, field, value) else self.value(value, most)
 
-    def means_nothing(self, field: Field, value: object) -> bool:
+    def means_nothing(self, field: BodyField, value: object) -> bool:
         """Whether this value of a field of a nested body is not worth showing."""
         return False
 
-    def hides(self, owner: Body, field: Field, value: object) -> bool:
+    def hides(self, owner: Body, field: BodyField, value: object) -> bool:
         """Whether a field's value is never shown."""
         return field.secret
 
@@ -125,7 +125,7 @@ class ValueText:
         text = self.value(value, most)
         return f"{text} ({name})" if name else text
 
-    def typed_field(self, owner: Body, field: Field, value: object, most: int) -> Line:
+    def typed_field(self, owner: Body, field: BodyField, value: object, most: int) -> Line:
         """A field's value, which is no body and no pairs, with its type."""
         return [("", self.field(owner, field, value, most)), ("dim", f" ({field.type})")]
 

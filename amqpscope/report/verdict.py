@@ -32,7 +32,7 @@ from amqpscope.rules.profiles import habit_of, profile, weight
 
 __all__ = [
     "STYLES",
-    "Tally",
+    "FindingCounts",
     "Verdicts",
     "answer",
     "headline",
@@ -100,7 +100,7 @@ def why_possible(finding: Finding) -> str:
     return reason.format(peer=finding.peer, other=_other(finding))
 
 
-class Tally:
+class FindingCounts:
     """Findings counted by severity and certainty."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Tally:
         what = kind(finding)
         self.counts[what] = self.counts.get(what, 0) + 1
 
-    def merge(self, other: "Tally") -> None:
+    def merge(self, other: "FindingCounts") -> None:
         """Those of another capture, too."""
         for kind, number in other.counts.items():
             self.counts[kind] = self.counts.get(kind, 0) + number
@@ -131,7 +131,7 @@ class Verdicts:
     """
 
     def __init__(self, clock: Clock, most: int) -> None:
-        self.tally = Tally()
+        self.tally = FindingCounts()
         self._clock = clock
         self._cases = Cases(most)
 

@@ -6,18 +6,18 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
-from amqpscope.policy.config_finding import Closing
+from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import Hearer
 from amqpscope.report.notes import note_lines
 from amqpscope.report.outcome import nothing_to, outcome
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import Suppressed
-from amqpscope.report.verdict import Tally
+from amqpscope.report.verdict import FindingCounts
 
-__all__ = ["Writer", "Writers"]
+__all__ = ["FindingWriter", "Writers"]
 
 
-class Writer(Hearer):
+class FindingWriter(Hearer):
     """Writes the findings of several captures in one form.
 
     streaming: writes while reading. Of the capture that is being read: name; capture, None while it is not
@@ -32,7 +32,7 @@ class Writer(Hearer):
     def __init__(self) -> None:
         self.name = ""
         self.capture: Capture | None = None
-        self.tally = Tally()
+        self.tally = FindingCounts()
         self.set_aside = Suppressed()
         self.ignored = 0
 
@@ -62,7 +62,7 @@ class Writer(Hearer):
     def begin(self, path: str) -> None:
         self.name = path
         self.capture = None
-        self.tally = Tally()
+        self.tally = FindingCounts()
         self.set_aside = Suppressed()
         self.ignored = 0
 
@@ -96,9 +96,9 @@ class Writers(Hearer):
     """
 
     def __init__(
-        self, first: Writer, others: Sequence[Hearer], gone: Callable[[], None] | None = None
+        self, first: FindingWriter, others: Sequence[Hearer], gone: Callable[[], None] | None = None
     ) -> None:
-        self._first: Writer | None = first
+        self._first: FindingWriter | None = first
         self._others = list(others)
         self._gone = gone
         self.context = first.context or any(writer.context for writer in others)
@@ -128,7 +128,7 @@ class Writers(Hearer):
     def fail(self, reason: str) -> None:
         self._each(lambda hearer: hearer.fail(reason))
 
-    def conclude(self, closing: Closing) -> None:
+    def conclude(self, closing: RunConclusion) -> None:
         self._each(lambda hearer: hearer.conclude(closing))
 
     def end(self) -> None:

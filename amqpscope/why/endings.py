@@ -36,7 +36,7 @@ from amqpscope.rules.catalogue import rule
 from amqpscope.rules.profiles import weight
 from amqpscope.why.frame_ref import Position
 
-__all__ = ["Ended", "Ending", "Following", "Step", "StreamEnd", "Thing", "Tracing", "endings_of"]
+__all__ = ["CauseStep", "Ended", "Ending", "Following", "StreamEnd", "Thing", "Tracing", "endings_of"]
 
 _NEWEST = 64
 """Frames of a peer that are remembered, to tell the last that had reached the other one."""
@@ -76,7 +76,7 @@ _ON_IT = 16
 _SECOND = 1_000_000_000
 
 
-class Step(NamedTuple):
+class CauseStep(NamedTuple):
     """One step back from an end.
 
     what: in a few words. mark: the frame, if it is one. finding: if it is one. packet: of something known
@@ -109,7 +109,7 @@ class Ended(NamedTuple):
     quiet: Position | None
     before: Position | None
     told: "Ended | None"
-    cause: Step | None
+    cause: CauseStep | None
 
 
 class Thing:
@@ -144,7 +144,7 @@ class Ending(NamedTuple):
     peer: str
     mark: Position | None
     condition: str
-    steps: list[Step]
+    steps: list[CauseStep]
 
     @property
     def itself(self) -> bool:
@@ -228,7 +228,9 @@ class Following(ABC):
         if told is not None and record.acknowledged >= told.mark.end:
             del self.told[other]
 
-    def end(self, thing: Thing, how: str, condition: str, record: FrameRecord, cause: Step | None) -> None:
+    def end(
+        self, thing: Thing, how: str, condition: str, record: FrameRecord, cause: CauseStep | None
+    ) -> None:
         """Something ends, if it has not already."""
         peer = record.peer
         other = SERVER if peer == CLIENT else CLIENT
@@ -403,7 +405,7 @@ class Tracing:
             return Ending(thing.name, what, whole.peer, None, "", [])
         name = "the connection" if around is self._following.whole else around.name
         what = f"ended with {name}"
-        step = Step(f"{name} {around.ended.how}", around.ended.mark, None, 0, True)
+        step = CauseStep(f"{name} {around.ended.how}", around.ended.mark, None, 0, True)
         steps = [step, *self._causes(around.ended, around is self._following.whole)]
         return Ending(thing.name, what, around.ended.peer, None, "", steps)
 
@@ -418,37 +420,41 @@ class Tracing:
         how = f"was ended by the {peer} without a close, with {reason.upper()} in packet {packet}"
         return [Ending("connection", how, peer, None, "", self._silent(peer, time, packet))]
 
-    def _causes(self, ended: Ended, whole: bool) -> list[Step]:
+    def _causes(self, ended: Ended, whole: bool) -> list[CauseStep]:
         """From an end back to the first cause. whole: it is the end of the connection."""
         steps = self._cause(ended, whole)
         told = ended.told
         if told is not None:
-            steps.append(Step(f"the {told.peer} had told of an error before", told.mark, None, 0, False))
+            steps.append(CauseStep(f"the {told.peer} had told of an error before", told.mark, None, 0, False))
             if len(steps) < _MOST_STEPS:
                 steps += self._causes(told, told is self._following.whole.ended)
         return steps or self._before(ended)
 
-    def _before(self, ended: Ended) -> list[Step]:
+    def _before(self, ended: Ended) -> list[CauseStep]:
         """What came just before an end that nothing is a cause of."""
         if ended.condition in _OWN and ended.quiet is not None:
             return [_nothing_said(ended.mark.time, ended.quiet)]
         if ended.condition in _OWN:
             what = f"an operator's decision, or a shutdown: the error of the {ended.peer} blames nobody"
-            return [Step(what, None, None, 0, False)]
+            return [CauseStep(what, None, None, 0, False)]
         if ended.condition == _STOLEN:
-            return [Step("the link was attached again elsewhere, as the error says", None, None, 0, False)]
+            return [
+                CauseStep("the link was attached again elsewhere, as the error says", None, None, 0, False)
+            ]
         if ended.reached is not None and ended.condition:
             other = SERVER if ended.peer == CLIENT else CLIENT
-            return [Step(f"the last of the {other} that had reached it", ended.reached, None, 0, False)]
+            return [CauseStep(f"the last of the {other} that had reached it", ended.reached, None, 0, False)]
         return []
 
-    def _cause(self, ended: Ended, whole: bool) -> list[Step]:
+    def _cause(self, ended: Ended, whole: bool) -> list[CauseStep]:
         """What an end answers."""
         if ended.condition:
             for one in self._diagnosed:
                 if one.code == "diag/closed" and one.packet == ended.mark.packet and one.cause:
                     return [
-                        Step(one.text, self._named(ended, one), self._at(ended, one), one.cause, one.sure)
+                        CauseStep(
+                            one.text, self._named(ended, one), self._at(ended, one), one.cause, one.sure
+                        )
                     ]
             found = self._found(ended)
             if found is not None:
@@ -456,7 +462,7 @@ class Tracing:
                 what = "found before it"
                 if due:
                     what = "this is due for it" if _due(finding, ended) else "brokers answer it so"
-                return [Step(what, None, finding, int(finding.packet), due)]
+                return [CauseStep(what, None, finding, int(finding.packet), due)]
         if ended.cause is not None:
             return [ended.cause]
         if whole and ended.condition and ended.condition in _OF_SILENCE:
@@ -474,7 +480,7 @@ class Tracing:
                 return finding
         return None
 
-    def _silence(self, peer: str, time: int, packet: int) -> list[Step]:
+    def _silence(self, peer: str, time: int, packet: int) -> list[CauseStep]:
         """A peer had waited for the other one for longer than was agreed, at `time` (ns), before a packet."""
         name, patience = self._following.patience(peer)
         other = SERVER if peer == CLIENT else CLIENT
@@ -482,10 +488,10 @@ class Tracing:
         if not patience or silence <= patience:
             return []
         waited = f"{silence / _SECOND:.3f} s of silence of the {other}"
-        step = Step(f"{waited}, {name} allows {patience / _SECOND:g} s", last, None, 0, True)
+        step = CauseStep(f"{waited}, {name} allows {patience / _SECOND:g} s", last, None, 0, True)
         return [step, *self._stalled(other, time - silence, time)]
 
-    def _stalled(self, peer: str, since: int, time: int) -> list[Step]:
+    def _stalled(self, peer: str, since: int, time: int) -> list[CauseStep]:
         """That a silent peer could not write for half of a time (ns) or more, and why."""
         stalls = self._following.stalls.get(peer)
         if stalls is None or stalls.free(since, time) > (time - since) // 2:
@@ -493,7 +499,7 @@ class Tracing:
         within = [one for one in stalls.times if one.since < time and not 0 <= one.until <= since]
         return [self._kept(peer, "", max(within, key=lambda one: one.cause == WINDOW), True)]
 
-    def _stuck(self, peer: str, time: int) -> list[Step]:
+    def _stuck(self, peer: str, time: int) -> list[CauseStep]:
         """That a peer could not write when it ended its stream at `time` (ns), and why."""
         stalls = self._following.stalls.get(peer)
         last = None if stalls is None else stalls.last(time)
@@ -501,14 +507,14 @@ class Tracing:
             return []
         return [self._kept(peer, f" for {(time - last.since) / _SECOND:.3f} s", last, False)]
 
-    def _kept(self, peer: str, how_long: str, stall: Stall, sure: bool) -> Step:
+    def _kept(self, peer: str, how_long: str, stall: Stall, sure: bool) -> CauseStep:
         """What kept a peer from writing."""
         other = SERVER if peer == CLIENT else CLIENT
         why = "its octets were sent again and not acknowledged"
         if stall.cause == WINDOW:
             why = f"the TCP window of the {other} left no room"
         packet = int(stall.packet)
-        return Step(
+        return CauseStep(
             f"the {peer} could not write{how_long}: {why} (from packet {packet})", None, None, packet, sure
         )
 
@@ -530,7 +536,7 @@ class Tracing:
                 best = (finding, due)
         return best
 
-    def _silent(self, peer: str, time: int, packet: int) -> list[Step]:
+    def _silent(self, peer: str, time: int, packet: int) -> list[CauseStep]:
         """What is known of a stream that ends without a close, at `time` (ns) with a packet."""
         following = self._following
         other = SERVER if peer == CLIENT else CLIENT
@@ -541,7 +547,7 @@ class Tracing:
             and told.mark.packet < packet
             and following.may_answer(following.whole, told, time)
         ):
-            steps.append(Step(f"the {other} had told of an error before", told.mark, None, 0, False))
+            steps.append(CauseStep(f"the {other} had told of an error before", told.mark, None, 0, False))
             return steps + self._causes(told, told is following.whole.ended)
         steps += self._stuck(peer, time)
         if steps:
@@ -552,16 +558,16 @@ class Tracing:
             return [_nothing_said(time, quiet), *stalled]
         silence, last = following.silence(other, time, packet)
         if last is None:
-            return [Step(f"nothing of the {other} was captured before", None, None, 0, False)]
+            return [CauseStep(f"nothing of the {other} was captured before", None, None, 0, False)]
         if silence > _JUST_BEFORE:
             what = f"the {other} had said nothing for {silence / _SECOND:.3f} s"
-            return [Step(what, last, None, 0, False), *self._stalled(other, time - silence, time)]
-        return [Step(f"the last that was captured of the {other} before", last, None, 0, False)]
+            return [CauseStep(what, last, None, 0, False), *self._stalled(other, time - silence, time)]
+        return [CauseStep(f"the last that was captured of the {other} before", last, None, 0, False)]
 
 
-def _nothing_said(time: int, last: Position) -> Step:
+def _nothing_said(time: int, last: Position) -> CauseStep:
     """Nobody had said anything about something for a long time, up to `time` (ns)."""
-    return Step(f"nothing was said for {(time - last.time) / _SECOND:.3f} s", last, None, 0, False)
+    return CauseStep(f"nothing was said for {(time - last.time) / _SECOND:.3f} s", last, None, 0, False)
 
 
 def _due(finding: Finding, ended: Ended) -> bool:

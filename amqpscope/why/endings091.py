@@ -1,7 +1,7 @@
 """What begins and ends on an AMQP 0-9-1 connection: channels, and the consumers on them."""
 
 from amqpscope.model.records import SERVER, Connection, FrameRecord
-from amqpscope.why.endings import Following, Step, Thing
+from amqpscope.why.endings import CauseStep, Following, Thing
 from amqpscope.why.frame_ref import Position
 from amqpscope.why.grounds import name_text
 from amqpscope.why.remembered import Recent
@@ -49,9 +49,9 @@ class Following091(Following):
         self._channels: dict[int, Thing] = {}
         self._consumers: dict[int, Recent[str, Thing]] = {}
         self._heartbeat = 0
-        self._login: Step | None = None
+        self._login: CauseStep | None = None
         # The queue that was deleted last.
-        self._deleted: tuple[str, Step] | None = None
+        self._deleted: tuple[str, CauseStep] | None = None
 
     def patience(self, peer: str) -> tuple[str, int]:
         return "the heartbeat", self._heartbeat * _MISSED * 1_000_000_000
@@ -97,9 +97,9 @@ class Following091(Following):
         elif isinstance(body, QueueDelete):
             self._deleted = (body.queue or "", self.step("its queue is deleted", record, sure=False))
 
-    def step(self, what: str, record: FrameRecord, sure: bool = True) -> Step:
+    def step(self, what: str, record: FrameRecord, sure: bool = True) -> CauseStep:
         """A frame as a cause."""
-        return Step(what, Position.of(record), None, 0, sure)
+        return CauseStep(what, Position.of(record), None, 0, sure)
 
 
 def _condition(code: int) -> str:

@@ -2,7 +2,7 @@
 
 from amqpscope.limits import REFUSAL_TIME
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.why.endings import Following, Step, Thing
+from amqpscope.why.endings import CauseStep, Following, Thing
 from amqpscope.why.frame_ref import Position
 from amqpscope.why.grounds import name_text
 from amqpscope.why.remembered import Recent
@@ -72,7 +72,7 @@ class Following10(Following):
                 if body.code == _AUTH
                 else "the login, for an error of the server's"
             )
-            cause = Step(what, self.last_mark.get(CLIENT), None, 0, True)
+            cause = CauseStep(what, self.last_mark.get(CLIENT), None, 0, True)
             how = f"was refused by the {peer} at the login"
             self.end(self.whole, how, f"sasl-code {body.code}", record, cause)
         elif isinstance(body, Begin):
@@ -139,7 +139,7 @@ class Following10(Following):
             sure = answered is None or answered[1]
             soon = answered is not None and int(record.time) - answered[0].time <= REFUSAL_TIME
             if sure or (soon and _condition(body.error) not in _LATER):
-                cause = Step("the link is refused: the attach that asks for it", asked[1], None, 0, sure)
+                cause = CauseStep("the link is refused: the attach that asks for it", asked[1], None, 0, sure)
         self._used.discard(link)
         how = f"was {'closed' if body.closed else 'detached'} by the {peer}{_with(body.error)}"
         self.end(link, how, _condition(body.error), record, cause)

@@ -15,8 +15,8 @@ from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import heading
 from amqpscope.report.verdict import headline
-from amqpscope.why.endings import Ending, Following, Step
-from amqpscope.why.excerpts import FrameExcerpts, Wanted
+from amqpscope.why.endings import CauseStep, Ending, Following
+from amqpscope.why.excerpts import ExplainedFrames, Wanted
 
 __all__ = ["endings_lines", "wanted_of"]
 
@@ -46,7 +46,7 @@ def wanted_of(found: list[tuple[Following, list[Ending]]]) -> dict[int, Wanted]:
 
 
 def endings_lines(
-    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, FrameExcerpts], more: int
+    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, ExplainedFrames], more: int
 ) -> Iterator[tuple[Line, int]]:
     """All of it: lines, each with the columns before its continuation, -1 for one that may be cut.
 
@@ -82,7 +82,7 @@ def _listed(endings: list[Ending]) -> list[Ending]:
     return [ending for ending in endings if id(ending) in chosen]
 
 
-def _ending(ending: Ending, excerpts: FrameExcerpts, told: set[tuple[int, int]]) -> list[tuple[Line, int]]:
+def _ending(ending: Ending, excerpts: ExplainedFrames, told: set[tuple[int, int]]) -> list[tuple[Line, int]]:
     """told: the frames whose causes are told already, as of a session that ended with the connection."""
     condition = f": {cut(printable(ending.condition[: 2 * _LONGEST]), _LONGEST)}" if ending.condition else ""
     style = "error" if condition else ""
@@ -101,7 +101,7 @@ def _ending(ending: Ending, excerpts: FrameExcerpts, told: set[tuple[int, int]])
     return shown
 
 
-def _step(step: Step, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
+def _step(step: CauseStep, excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
     label = "because" if step.sure else "perhaps"
     line: Line = [("key", f"  {label:<{_LABEL}}"), ("", printable(step.what))]
     finding = step.finding

@@ -17,13 +17,13 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.why.frame_ref import Position
 
-__all__ = ["FrameExcerpts", "Wanted"]
+__all__ = ["ExplainedFrames", "Wanted"]
 
 _FRAMES_OF_A_PACKET = 3
 """Frames that are shown of a packet that is named as a whole."""
 
 
-class FrameExcerpts:
+class ExplainedFrames:
     """Frames of one connection: as lines of the timeline, and as the objects of `read --format ndjson`.
 
     packets: of those that were asked for as a whole, the places of their first frames.
@@ -61,9 +61,9 @@ class FrameExcerpts:
         return None
 
     @staticmethod
-    def nothing() -> "FrameExcerpts":
+    def nothing() -> "ExplainedFrames":
         """No frames."""
-        return FrameExcerpts(Clock("r"))
+        return ExplainedFrames(Clock("r"))
 
     @staticmethod
     def of(
@@ -72,19 +72,19 @@ class FrameExcerpts:
         marks: Iterable[Position],
         packets: set[int],
         as_data: bool,
-    ) -> "FrameExcerpts":
+    ) -> "ExplainedFrames":
         """These frames, and the first ones of these packets, of a connection. as_data: not as lines."""
         stream = int(connection.stream)
         wanted = {stream: Wanted({mark.place for mark in marks}, packets)}
-        return FrameExcerpts.of_several(material, wanted, as_data)[stream]
+        return ExplainedFrames.of_several(material, wanted, as_data)[stream]
 
     @staticmethod
     def of_several(
         material: ReplayableCapture, wanted: dict[int, "Wanted"], as_data: bool
-    ) -> dict[int, "FrameExcerpts"]:
+    ) -> dict[int, "ExplainedFrames"]:
         """What is wanted of each of some connections, by `Connection.stream`."""
         clock = Clock("r")
-        found = {stream: FrameExcerpts(clock) for stream in wanted}
+        found = {stream: ExplainedFrames(clock) for stream in wanted}
         names = LinkNames()
         timeline = Timeline(clock, 0, names)
         form = FrameForm(material.name, False, names)

@@ -13,10 +13,10 @@ __all__ = [
     "LIMITS",
     "NAMED",
     "SETS_UP",
+    "FrameQuestion",
     "Ground",
     "Knew",
     "Position",
-    "Question",
     "Sequel",
 ]
 
@@ -102,7 +102,7 @@ class Sequel(NamedTuple):
     mark: Position
 
 
-class Question(NamedTuple):
+class FrameQuestion(NamedTuple):
     """One frame that is asked about, and all that there is to say of it.
 
     subject: the name of the link, or the tag of the consumer, that it is about, "" if none.

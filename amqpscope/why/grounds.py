@@ -14,7 +14,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.printable import in_quotes
 from amqpscope.why.frame_ref import Ground, Position
-from amqpscope.why.watch import Watch
+from amqpscope.why.watch import AnswerWatch
 
 __all__ = ["Grounds", "add_known", "name_text"]
 
@@ -53,5 +53,5 @@ class Grounds(ABC):
         """The next frame of the connection."""
 
     @abstractmethod
-    def watch(self, record: FrameRecord) -> Watch:
+    def watch(self, record: FrameRecord) -> AnswerWatch:
         """What looks for the frames that answer this one, which is not taken yet."""

@@ -13,7 +13,7 @@ from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.remembered import Portion, Recent
-from amqpscope.why.watch import Watch
+from amqpscope.why.watch import AnswerWatch
 from amqpscope.why.watch091 import NEXT_STEPS, RESPONSES, Watch091
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
@@ -388,7 +388,7 @@ class Grounds091(Grounds):
                 if field.name == kind and isinstance(value, str) and value:
                     self._entities.put((kind, value), (name, mark))
 
-    def watch(self, record: FrameRecord) -> Watch:
+    def watch(self, record: FrameRecord) -> AnswerWatch:
         channel = self._channels.get(int(record.frame.channel))
         number = 0
         body = record.frame.body

@@ -13,7 +13,7 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.remembered import Portion, Recent
-from amqpscope.why.watch import Watch
+from amqpscope.why.watch import AnswerWatch
 from amqpscope.why.watch10 import Watch10, among
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
@@ -417,7 +417,7 @@ class Grounds10(Grounds):
             return None
         return self._ways[1 - int(direction)].channels.get(half.partner)
 
-    def watch(self, record: FrameRecord) -> Watch:
+    def watch(self, record: FrameRecord) -> AnswerWatch:
         half = self._ways[int(record.direction)].channels.get(int(record.frame.channel))
         link = None
         body = record.frame.body

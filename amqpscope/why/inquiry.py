@@ -4,7 +4,7 @@ Theory of operation. First the packet is found as TCP sees it (`segment`), which
 Then the capture is read with all its rules, as `check` does, and the frames of the connections between those
 two are replayed once more to endpoints of our own: these can be asked at any frame what they could and must
 have known, before it is applied. Beside them stand the `Grounds`, which know where each of the things was
-said that matter to a frame. Behind the frame its `Watch` looks for answers until the capture ends.
+said that matter to a frame. Behind the frame its `AnswerWatch` looks for answers until the capture ends.
 
 A frame belongs to a packet if any octet of it lies there: so a packet in the middle of a long frame is
 explained by that frame, and a packet without any by the state in which it finds the two peers.
@@ -22,12 +22,12 @@ from amqpscope.rules.amqp10.judge import Judge as Judge10
 from amqpscope.rules.judges import new_judge
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.snapshot import ConnectionSnapshot
-from amqpscope.why.frame_ref import Ground, Knew, Position, Question, Sequel
+from amqpscope.why.frame_ref import FrameQuestion, Ground, Knew, Position, Sequel
 from amqpscope.why.grounds import Grounds
 from amqpscope.why.grounds091 import Grounds091
 from amqpscope.why.grounds10 import Grounds10
 from amqpscope.why.segment import AskedSegment, segment_of
-from amqpscope.why.watch import Watch
+from amqpscope.why.watch import AnswerWatch
 
 __all__ = ["Answer", "inquire"]
 
@@ -52,9 +52,9 @@ class Answer:
         self.connection: Connection | None = None
         self.peer = ""
         self.before: ConnectionSnapshot | None = None
-        self.questions: list[Question] = []
+        self.questions: list[FrameQuestion] = []
         self.more = 0
-        self.ended: Question | None = None
+        self.ended: FrameQuestion | None = None
         self.findings: list[Finding] = []
         self.named_by: list[Finding] = []
         self.earlier: Position | None = None
@@ -92,7 +92,7 @@ class _Asked:
         knew: Knew,
         other_knew: Knew,
         grounds: list[Ground],
-        watch: Watch,
+        watch: AnswerWatch,
     ) -> None:
         self.mark = Position.of(record)
         self.subject = subject
@@ -110,7 +110,7 @@ class Replay:
 
     def __init__(self, connection: Connection, packet: int, direction: int, segment: AskedSegment) -> None:
         self.connection = connection
-        self.ended: Question | None = None
+        self.ended: FrameQuestion | None = None
         self.before: ConnectionSnapshot | None = None
         self.asked: list[_Asked] = []
         self.more = 0
@@ -175,7 +175,7 @@ class Replay:
         knowledge = judge.client.knowledge, judge.server.knowledge
         own, other = knowledge if by_client else knowledge[::-1]
         mark = Position(direction, -1, -1, self._packet, 0, "end of stream", -1)
-        self.ended = Question(
+        self.ended = FrameQuestion(
             mark,
             "",
             self._packet,
@@ -345,7 +345,7 @@ def _conclude(answer: Answer, replay: Replay, findings: list[Finding]) -> None:
             if sequel is not None and all(sequel.mark != one.mark for one in sequels):
                 sequels.append(sequel)
         answer.questions.append(
-            Question(
+            FrameQuestion(
                 asked.mark,
                 asked.subject,
                 asked.last_packet,

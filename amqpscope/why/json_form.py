@@ -4,9 +4,9 @@ from typing import Any
 
 from amqpscope.report.findings import finding_object
 from amqpscope.report.moment import iso
-from amqpscope.why.endings import Ending, Following, Step
-from amqpscope.why.excerpts import FrameExcerpts
-from amqpscope.why.frame_ref import Ground, Knew, Position, Question
+from amqpscope.why.endings import CauseStep, Ending, Following
+from amqpscope.why.excerpts import ExplainedFrames
+from amqpscope.why.frame_ref import FrameQuestion, Ground, Knew, Position
 from amqpscope.why.inquiry import Answer
 from amqpscope.why.state import state_object
 from amqpscope.why.text import concern_of, knowledge_of, weighed
@@ -16,7 +16,7 @@ __all__ = ["SCHEMA", "answer_object", "endings_object"]
 SCHEMA = "amqpscope/why/1"
 
 
-def answer_object(answer: Answer, excerpts: FrameExcerpts) -> dict[str, Any]:
+def answer_object(answer: Answer, excerpts: ExplainedFrames) -> dict[str, Any]:
     """All of an answer."""
     segment = answer.segment
     connection = answer.connection
@@ -50,7 +50,7 @@ def answer_object(answer: Answer, excerpts: FrameExcerpts) -> dict[str, Any]:
     return found
 
 
-def _frame(mark: Position | None, excerpts: FrameExcerpts) -> dict[str, Any] | None:
+def _frame(mark: Position | None, excerpts: ExplainedFrames) -> dict[str, Any] | None:
     return None if mark is None else excerpts.frame(mark.place)
 
 
@@ -69,7 +69,7 @@ def _knew(knew: Knew) -> dict[str, Any]:
     }
 
 
-def _question(question: Question, capture: str, excerpts: FrameExcerpts) -> dict[str, Any]:
+def _question(question: FrameQuestion, capture: str, excerpts: ExplainedFrames) -> dict[str, Any]:
     return {
         "frame": _frame(question.mark, excerpts),
         "knew": {knew.peer: _knew(knew) for knew in (question.knew, question.other_knew)},
@@ -82,7 +82,7 @@ def _question(question: Question, capture: str, excerpts: FrameExcerpts) -> dict
     }
 
 
-def _ground(ground: Ground, question: Question, excerpts: FrameExcerpts) -> dict[str, Any]:
+def _ground(ground: Ground, question: FrameQuestion, excerpts: ExplainedFrames) -> dict[str, Any]:
     mark = ground.mark
     return {
         "effect": ground.effect,
@@ -94,7 +94,7 @@ def _ground(ground: Ground, question: Question, excerpts: FrameExcerpts) -> dict
 
 
 def endings_object(
-    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, FrameExcerpts], more: int
+    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, ExplainedFrames], more: int
 ) -> dict[str, Any]:
     """Why things ended, of each connection. more: connections beyond these."""
     told: dict[str, Any] = {
@@ -117,7 +117,7 @@ def endings_object(
     return told
 
 
-def _ending(ending: Ending, capture: str, excerpts: FrameExcerpts) -> dict[str, Any]:
+def _ending(ending: Ending, capture: str, excerpts: ExplainedFrames) -> dict[str, Any]:
     return {
         "thing": ending.thing,
         "what": ending.what,
@@ -129,7 +129,7 @@ def _ending(ending: Ending, capture: str, excerpts: FrameExcerpts) -> dict[str, 
     }
 
 
-def _step(step: Step, capture: str, excerpts: FrameExcerpts) -> dict[str, Any]:
+def _step(step: CauseStep, capture: str, excerpts: ExplainedFrames) -> dict[str, Any]:
     finding = step.finding
     place = None if step.mark is None else step.mark.place
     if finding is not None:

@@ -25,7 +25,7 @@ from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer as reaction
 from amqpscope.report.verdict import headline, why_possible
 from amqpscope.rules.catalogue import rule
-from amqpscope.why.excerpts import FrameExcerpts
+from amqpscope.why.excerpts import ExplainedFrames
 from amqpscope.why.frame_ref import (
     BELONGS,
     FORBIDS,
@@ -34,10 +34,10 @@ from amqpscope.why.frame_ref import (
     LIMITS,
     NAMED,
     SETS_UP,
+    FrameQuestion,
     Ground,
     Knew,
     Position,
-    Question,
 )
 from amqpscope.why.inquiry import Answer
 from amqpscope.why.state import Concern, state_lines
@@ -78,7 +78,7 @@ def concern_of(answer: Answer) -> Concern:
     return Concern(channels or None, answer.peer == CLIENT, subjects)
 
 
-def answer_lines(answer: Answer, excerpts: FrameExcerpts, only: int) -> list[tuple[Line, int]]:
+def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[tuple[Line, int]]:
     """All of an answer: lines, each with the columns before its continuation, -1 for one that may be cut.
 
     only: the frame to explain, counted from 1; 0: the first few.
@@ -127,7 +127,7 @@ def answer_lines(answer: Answer, excerpts: FrameExcerpts, only: int) -> list[tup
 _LISTED = 20
 
 
-def _head(answer: Answer, excerpts: FrameExcerpts) -> Line:
+def _head(answer: Answer, excerpts: ExplainedFrames) -> Line:
     segment = answer.segment
     what = [count(segment.octets, "octet")] if segment.octets else ["no payload"]
     what += [flag for flag in segment.flags if flag != "ACK" or not segment.octets]
@@ -156,7 +156,7 @@ def _explained(answer: Answer, only: int) -> list[int]:
     return sorted(kinds.values())[:_EXPLAINED]
 
 
-def _question(question: Question, answer: Answer, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
+def _question(question: FrameQuestion, answer: Answer, excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
     mark: Line = [("problem", "» ")]
     shown = [excerpts.line(question.mark.place, mark)]
     if question is answer.ended:
@@ -187,7 +187,7 @@ def _question(question: Question, answer: Answer, excerpts: FrameExcerpts) -> li
     return shown
 
 
-def weighed(question: Question) -> list[Ground]:
+def weighed(question: FrameQuestion) -> list[Ground]:
     """The grounds of a frame, what says most first: what its findings name, then by their effect."""
     return sorted(
         question.grounds,
@@ -195,7 +195,7 @@ def weighed(question: Question) -> list[Ground]:
     )
 
 
-def is_decisive(ground: Ground, question: Question) -> bool:
+def is_decisive(ground: Ground, question: FrameQuestion) -> bool:
     """Whether findings rest on an earlier frame: they name it, or the value that it sets."""
     for finding in question.findings:
         if ground.mark is not None and ground.mark.packet in finding.others:
@@ -229,7 +229,7 @@ def _value(value: object) -> str:
     return cut(printable(str(value)[:_LONGEST]), _LONGEST)
 
 
-def _named_by(finding: Finding, told: set[int], excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
+def _named_by(finding: Finding, told: set[int], excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
     """The packets that a finding names, but for those that are told already."""
     shown: list[tuple[Line, int]] = []
     for packet in finding.others:
@@ -244,7 +244,7 @@ def _labelled(label: str, text: str) -> tuple[Line, int]:
     return ([("key", f"     {label:<{_LABEL}}"), ("", text)], 5 + _LABEL)
 
 
-def _ground(ground: Ground, question: Question, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
+def _ground(ground: Ground, question: FrameQuestion, excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
     if ground.mark is None:
         return [([(_STYLES[ground.effect], f"  {ground.effect:<{_EFFECT}}"), ("", ground.what)], 2 + _EFFECT)]
     known = knowledge_of(ground.mark, question)
@@ -261,7 +261,7 @@ def _ground(ground: Ground, question: Question, excerpts: FrameExcerpts) -> list
     return [(line, 2 + _EFFECT), excerpts.line(ground.mark.place, _BELOW)]
 
 
-def knowledge_of(mark: Position, question: Question) -> str:
+def knowledge_of(mark: Position, question: FrameQuestion) -> str:
     """Whether the sender of the frame in question had read an earlier one; "" if that is its own."""
     if mark.direction == question.mark.direction:
         return ""
@@ -273,7 +273,7 @@ def knowledge_of(mark: Position, question: Question) -> str:
     return "had not arrived"
 
 
-def _knew(question: Question) -> list[tuple[Line, int]]:
+def _knew(question: FrameQuestion) -> list[tuple[Line, int]]:
     shown: list[tuple[Line, int]] = [([("rule", "  what they knew")], 4)]
     for knew in (question.knew, question.other_knew):
         shown.append(([(knew.peer, f"    {knew.peer:<7}"), ("", knowledge(knew))], 11))
@@ -308,7 +308,7 @@ def _named(mark: Position) -> str:
     return f"{printable(mark.name)} in packet {mark.packet}"
 
 
-def _between(answer: Answer, excerpts: FrameExcerpts) -> list[tuple[Line, int]]:
+def _between(answer: Answer, excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
     """A packet in which no frame is."""
     text = "No frame begins in this packet, and none goes on in it."
     if not answer.segment.octets:

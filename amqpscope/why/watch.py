@@ -5,10 +5,10 @@ from abc import ABC, abstractmethod
 from amqpscope.model.records import FrameRecord
 from amqpscope.why.frame_ref import Position, Sequel
 
-__all__ = ["Watch"]
+__all__ = ["AnswerWatch"]
 
 
-class Watch(ABC):
+class AnswerWatch(ABC):
     """Looks, behind one frame, for those that answer it."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """AMQP 0-9-1: which later methods answer one, or come of it."""
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.why.watch import Watch
+from amqpscope.why.watch import AnswerWatch
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -38,7 +38,7 @@ RESPONSES: dict[str, tuple[str, ...]] = {method.name: method.responses for metho
 """The methods that answer each."""
 
 
-class Watch091(Watch):
+class Watch091(AnswerWatch):
     """Looks for what answers a method. number: of a message published, 0 without confirms."""
 
     def __init__(self, record: FrameRecord, number: int) -> None:

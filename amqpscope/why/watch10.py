@@ -1,7 +1,7 @@
 """AMQP 1.0: which later performatives answer one, or come of it."""
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.why.watch import Watch
+from amqpscope.why.watch import AnswerWatch
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -18,7 +18,7 @@ from dissectors.amqp10.performatives import (
 __all__ = ["Watch10", "among"]
 
 
-class Watch10(Watch):
+class Watch10(AnswerWatch):
     """Looks for what answers a performative, from either peer.
 
     partner: the channel of the session's other half, None while it is not known. name, receiver: of the link

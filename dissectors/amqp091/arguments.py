@@ -16,10 +16,18 @@ from dissectors.interface import Body, Problem
 from dissectors.limits import MAX_PROBLEMS
 from dissectors.wire import i64, u16, u32, u64
 
-__all__ = ["ArgumentReader", "Arguments", "ArgumentsType", "Field", "Method", "MethodType", "UnknownMethod"]
+__all__ = [
+    "ArgumentField",
+    "ArgumentReader",
+    "Arguments",
+    "ArgumentsType",
+    "Method",
+    "MethodType",
+    "UnknownMethod",
+]
 
 
-class Field(interface.Field):
+class ArgumentField(interface.BodyField):
     """One field of a method or property list, in the words of the specification's XML.
 
     domain: its domain, or its type where it has none. reserved: has to be zero or empty. extension: what else
@@ -44,10 +52,10 @@ class Field(interface.Field):
 class ArgumentsType:
     """What a list of arguments is called, and its fields."""
 
-    def __init__(self, name: str, class_id: i64, fields: tuple[Field, ...]) -> None:
+    def __init__(self, name: str, class_id: i64, fields: tuple[ArgumentField, ...]) -> None:
         self.name: str = name
         self.class_id: i64 = class_id
-        self.fields: tuple[Field, ...] = fields
+        self.fields: tuple[ArgumentField, ...] = fields
         self.size: i64 = len(fields)
 
 
@@ -64,7 +72,7 @@ class MethodType(ArgumentsType):
         name: str,
         class_id: i64,
         method_id: i64,
-        fields: tuple[Field, ...],
+        fields: tuple[ArgumentField, ...],
         from_client: bool = False,
         from_server: bool = False,
         content: bool = False,
@@ -107,9 +115,9 @@ class Arguments(Body):
         """Whether the field with this number was there."""
         return index < self.present
 
-    def fields(self) -> list[tuple[Field, object]]:
+    def fields(self) -> list[tuple[ArgumentField, object]]:
         """The fields that are present, with what was sent."""
-        shown: list[tuple[Field, object]] = []
+        shown: list[tuple[ArgumentField, object]] = []
         values = self.values()
         for index, field in enumerate(self.definition().fields):
             if not self.has(index):
@@ -165,7 +173,7 @@ class UnknownMethod(Method):
         self.class_id: i64 = class_id
         self.method_id: i64 = method_id
 
-    def fields(self) -> list[tuple[Field, object]]:
+    def fields(self) -> list[tuple[ArgumentField, object]]:
         return [(_CLASS_ID, int(self.class_id)), (_METHOD_ID, int(self.method_id))]
 
     def __eq__(self, other: object) -> bool:
@@ -184,8 +192,8 @@ class UnknownMethod(Method):
 
 _UNDEFINED: Final = MethodType("undecodable", -1, -1, ())
 
-_CLASS_ID: Final = Field("class-id", "class-id", "short")
-_METHOD_ID: Final = Field("method-id", "method-id", "short")
+_CLASS_ID: Final = ArgumentField("class-id", "class-id", "short")
+_METHOD_ID: Final = ArgumentField("method-id", "method-id", "short")
 
 
 class ArgumentReader:

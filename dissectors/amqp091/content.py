@@ -6,7 +6,7 @@ rules ask of every message are kept; `properties()` decodes the others for who w
 
 from typing import Final
 
-from dissectors.amqp091.arguments import ArgumentReader, Field
+from dissectors.amqp091.arguments import ArgumentField, ArgumentReader
 from dissectors.amqp091.methods import (
     HAS_CONTENT_ENCODING,
     HAS_CONTENT_TYPE,
@@ -73,7 +73,7 @@ class ContentHeader(Body):
     def title(self) -> str:
         return "content-header"
 
-    def fields(self) -> list[tuple[Field, object]]:
+    def fields(self) -> list[tuple[ArgumentField, object]]:
         return [
             (_CLASS_ID, int(self.class_id)),
             (_WEIGHT, int(self.weight)),
@@ -208,7 +208,7 @@ def _report(
 _NOBODY: Final = BasicProperties()
 
 # The words of section 4.2.6.1, and what follows them.
-_CLASS_ID: Final = Field("class-id", "class-id", "short")
-_WEIGHT: Final = Field("weight", "short", "short")
-_BODY_SIZE: Final = Field("body-size", "longlong", "longlong")
-_PROPERTIES: Final = Field("properties", "properties", "properties")
+_CLASS_ID: Final = ArgumentField("class-id", "class-id", "short")
+_WEIGHT: Final = ArgumentField("weight", "short", "short")
+_BODY_SIZE: Final = ArgumentField("body-size", "longlong", "longlong")
+_PROPERTIES: Final = ArgumentField("properties", "properties", "properties")

@@ -36,7 +36,7 @@ from dissectors.limits import GUESSED_OCTETS, MAX_CREDIBLE_FRAME, MAX_WRONG_FRAM
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDecoder
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["FrameDecoder", "credible_frame"]
+__all__ = ["Amqp091FrameDecoder", "credible_frame"]
 
 METHOD: Final = 1
 HEADER: Final = 2
@@ -139,7 +139,7 @@ def _printed_heartbeat(buf: bytes, at: i64) -> bool:
     return buf[at] == HEARTBEAT and buf[at + 3] == FRAME_END and u16(buf, at + 1) == 0
 
 
-class FrameDecoder(StreamDecoder):
+class Amqp091FrameDecoder(StreamDecoder):
     """Decodes one direction of an AMQP 0-9-1 connection into `frames`.
 
     midstream: the octets fed first need not begin at a frame boundary. dialect: that of the field tables; it
@@ -401,8 +401,8 @@ class FrameDecoder(StreamDecoder):
         return (self.opened, self.reader.dialect, self.wants_frames)
 
     @staticmethod
-    def load(state: tuple[object, ...]) -> "FrameDecoder":
+    def load(state: tuple[object, ...]) -> "Amqp091FrameDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
-        decoder = FrameDecoder()
+        decoder = Amqp091FrameDecoder()
         decoder.opened, decoder.reader.dialect, decoder.wants_frames = decoder.restore(state)
         return decoder

@@ -19,7 +19,7 @@ from dissectors.interface import Assembled, Assembler, Frame, Problem
 from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
 from dissectors.wire import i64
 
-__all__ = ["Message", "MessageAssembler"]
+__all__ = ["Amqp091Message", "Amqp091MessageAssembler"]
 
 _DUMP_VERSION: Final = 2
 
@@ -33,7 +33,7 @@ _AROUND: Final = 8
 _SMALL_PART: Final = 2048
 
 
-class Message(Assembled):
+class Amqp091Message(Assembled):
     """A message, as far as it was captured.
 
     channel; offset: stream offset of its method's frame, or of its header's where no method stands before it.
@@ -59,9 +59,9 @@ class Message(Assembled):
         self.headed: bool = False
 
     @staticmethod
-    def of(assembled: Assembled | None) -> "Message | None":
+    def of(assembled: Assembled | None) -> "Amqp091Message | None":
         """What was put together, if it is a message of AMQP 0-9-1."""
-        return assembled if isinstance(assembled, Message) else None
+        return assembled if isinstance(assembled, Amqp091Message) else None
 
     @property
     def complete(self) -> bool:
@@ -88,8 +88,8 @@ class Message(Assembled):
         elif payload:
             self.parts.append(payload)
 
-    def shortened(self, most: i64) -> "Message":
-        copy = Message(self.channel, self.offset, self.method)
+    def shortened(self, most: i64) -> "Amqp091Message":
+        copy = Amqp091Message(self.channel, self.offset, self.method)
         copy.header = self.header
         copy.announced = self.announced
         copy.seen = self.seen
@@ -104,7 +104,7 @@ class Message(Assembled):
         return f"<Message {name} channel={self.channel} {self.seen} of {self.body_size} octets>"
 
 
-class MessageAssembler(Assembler):
+class Amqp091MessageAssembler(Assembler):
     """Takes the frames of one direction in order, gives back the messages that they end.
 
     keeping: keep the bodies; else they are only counted.
@@ -113,7 +113,7 @@ class MessageAssembler(Assembler):
     def __init__(self, keeping: bool = False) -> None:
         super().__init__()
         self.keeping: bool = keeping
-        self._open: dict[int, Message] = {}
+        self._open: dict[int, Amqp091Message] = {}
         self._kept: i64 = 0
         # Channels on which it is not known what has to come, until the next method: all but `_sure`, or some.
         self._gap: bool = False
@@ -126,7 +126,7 @@ class MessageAssembler(Assembler):
         """The frames before the first one were not captured."""
         self._gap = True
 
-    def under_way(self, channel: i64) -> Message | None:
+    def under_way(self, channel: i64) -> Amqp091Message | None:
         """The message that is not ended yet on a channel."""
         return self._open.get(int(channel))
 
@@ -158,7 +158,7 @@ class MessageAssembler(Assembler):
         size = message.seen + frame.declared_size - _AROUND
         return "F-BODY-OVERRUN" if message.announced >= 0 and size > message.announced else ""
 
-    def take(self, frame: Frame) -> Message | None:
+    def take(self, frame: Frame) -> Amqp091Message | None:
         kind = frame.kind
         if kind == "heartbeat" or kind == "header":
             return None
@@ -208,16 +208,16 @@ class MessageAssembler(Assembler):
         left = message.body_size - int(message.seen)
         return f"{frame.name} where {left} octets of the body of {begun} are due"
 
-    def finish(self) -> list[Message]:
+    def finish(self) -> list[Amqp091Message]:
         """The stream ended: the messages that were not."""
         left = list(self._open.values())
         self._open = {}
         self._kept = 0
         return left
 
-    def _method(self, frame: Frame) -> Message | None:
+    def _method(self, frame: Frame) -> Amqp091Message | None:
         channel = int(frame.channel)
-        ended: Message | None = None
+        ended: Amqp091Message | None = None
         if self._open:
             ended = self._close(channel)
         if self._unsure:
@@ -229,7 +229,7 @@ class MessageAssembler(Assembler):
         method = frame.body
         if isinstance(method, Method):
             if method.definition().content:
-                self._begin(channel, Message(channel, frame.offset, method))
+                self._begin(channel, Amqp091Message(channel, frame.offset, method))
             if frame.problems and any(problem.code in _MISREAD for problem in frame.problems):
                 # Another one may have been meant, with content or without.
                 self._unsure.add(channel)
@@ -238,14 +238,14 @@ class MessageAssembler(Assembler):
             self._unsure.add(channel)
         return ended
 
-    def _header(self, frame: Frame) -> Message | None:
+    def _header(self, frame: Frame) -> Amqp091Message | None:
         channel = int(frame.channel)
         message = self._open.get(channel)
-        ended: Message | None = None
+        ended: Amqp091Message | None = None
         if message is None or message.headed:
             # The method before it is not there.
             ended = self._close(channel)
-            message = Message(channel, frame.offset, None)
+            message = Amqp091Message(channel, frame.offset, None)
             self._begin(channel, message)
             self._unsure.add(channel)
         message.headed = True
@@ -263,7 +263,7 @@ class MessageAssembler(Assembler):
             message.whole = False
         return ended
 
-    def _body(self, frame: Frame) -> Message | None:
+    def _body(self, frame: Frame) -> Amqp091Message | None:
         channel = int(frame.channel)
         message = self._open.get(channel)
         if message is None or not message.headed:
@@ -288,14 +288,14 @@ class MessageAssembler(Assembler):
             return self._close(channel)
         return None
 
-    def _begin(self, channel: int, message: Message) -> None:
+    def _begin(self, channel: int, message: Amqp091Message) -> None:
         if len(self._open) >= MAX_OPEN_DELIVERIES:
             oldest = next(iter(self._open))
             self._close(oldest)
             self._unsure.add(oldest)
         self._open[channel] = message
 
-    def _close(self, channel: int) -> Message | None:
+    def _close(self, channel: int) -> Amqp091Message | None:
         message = self._open.pop(channel, None)
         if message is not None:
             self._kept -= message.kept
@@ -317,11 +317,11 @@ class MessageAssembler(Assembler):
         return (_DUMP_VERSION, self.keeping, self._gap, sets, messages)
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "MessageAssembler":
+    def load(state: tuple[Any, ...]) -> "Amqp091MessageAssembler":
         """An assembler that goes on where `dump` left off. Raises ValueError on another version's state."""
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a message assembler in version {state[:1]}, not {_DUMP_VERSION}")
-        assembler = MessageAssembler(state[1])
+        assembler = Amqp091MessageAssembler(state[1])
         assembler._gap = state[2]
         sure, unsure, empty = state[3]
         assembler._sure = set(sure)
@@ -334,7 +334,7 @@ class MessageAssembler(Assembler):
         return assembler
 
 
-def _dump_message(message: Message) -> tuple[object, ...]:
+def _dump_message(message: Amqp091Message) -> tuple[object, ...]:
     method = None if message.method is None else dump_method(message.method)
     header: tuple[object, ...] | None = None
     if message.header is not None:
@@ -354,10 +354,10 @@ def _dump_message(message: Message) -> tuple[object, ...]:
     )
 
 
-def _load_message(saved: tuple[Any, ...]) -> Message:
+def _load_message(saved: tuple[Any, ...]) -> Amqp091Message:
     channel, offset, method_state, header_state, seen, frames, whole, headed, body = saved
     method = None if method_state is None else load_method(method_state)
-    message = Message(channel, offset, method)
+    message = Amqp091Message(channel, offset, method)
     if header_state is not None:
         class_id, weight, body_size, flags, octets, delivery_mode, priority, timestamp, sound = header_state
         header = ContentHeader(class_id, weight, body_size, flags, octets)

@@ -28,10 +28,11 @@ import struct
 from typing import Final
 
 from dissectors.amqp091.values import (
+    Amqp091Float,
+    Amqp091Timestamp,
     ByteArray,
     Decimal,
     FieldArray,
-    Float,
     LongInt,
     LongLongInt,
     LongLongUint,
@@ -43,7 +44,6 @@ from dissectors.amqp091.values import (
     ShortString,
     ShortUint,
     Table,
-    Timestamp,
 )
 from dissectors.interface import Problem
 from dissectors.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_VALUES
@@ -469,12 +469,12 @@ class TableReader:
         if tag == 0x49:
             return LongInt(_signed32(u32(buf, at)))
         if tag == 0x66:
-            return Float(struct.unpack_from(">f", buf, at)[0])
+            return Amqp091Float(struct.unpack_from(">f", buf, at)[0])
         if tag == 0x64:
             double: float = struct.unpack_from(">d", buf, at)[0]
             return double
         if tag == 0x54:
-            return Timestamp(u64(buf, at))
+            return Amqp091Timestamp(u64(buf, at))
         if tag == 0x44:
             wide = u32(buf, at + 1)
             return Decimal.of(buf[at], wide if self.dialect == PRINTED else _signed32(wide))

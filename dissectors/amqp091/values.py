@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from dissectors.values import Moment, Pairs, Raw
 
 __all__ = [
+    "Amqp091Float",
+    "Amqp091Timestamp",
     "ByteArray",
     "Decimal",
     "FieldArray",
-    "Float",
     "LongInt",
     "LongLongInt",
     "LongLongUint",
@@ -30,7 +31,6 @@ __all__ = [
     "ShortString",
     "ShortUint",
     "Table",
-    "Timestamp",
 ]
 
 _EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - only added to and printed
@@ -68,7 +68,7 @@ class LongLongUint(int):
     """64 bits unsigned, tag l as printed."""
 
 
-class Float(float):
+class Amqp091Float(float):
     """IEEE 754 binary32, tag f (a `double`, tag d, is a plain Python float)."""
 
 
@@ -92,7 +92,7 @@ class ByteArray(bytes):
     """Any octets, tag x of RabbitMQ."""
 
 
-class Timestamp(Moment):
+class Amqp091Timestamp(Moment):
     """Seconds since 1970-01-01T00:00Z, 64 bits, tag T and the property `timestamp`."""
 
     def iso(self) -> str:

@@ -23,7 +23,7 @@ from dissectors.wire import i64, u16, u32, u64
 __all__ = ["NOT_BROKEN", "Composite", "CompositeType", "Field", "Reader", "TypeTable"]
 
 
-class Field(interface.Field):
+class Field(interface.BodyField):
     """One field of a composite's definition, in the words of the specification's XML.
 
     choices: the values of a closed enumeration with their names, or empty.

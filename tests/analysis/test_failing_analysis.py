@@ -19,7 +19,7 @@ from support.tcp_writer import Capture as Tap
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_view import LiveView
 from amqpscope.input.capture import Capture, check
-from amqpscope.input.live import Batch, Watch
+from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.policy import Given, Policy, load_policy
 from amqpscope.pytest_plugin.judgement import judge as judge_test
 from amqpscope.report.rule_counts import RuleCounts
@@ -157,7 +157,9 @@ def test_sniff(poisoned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A watch goes on, and says at its end what happened."""
     source = Lots([Lot([packet]) for packet in packets_of(poisoned.read_bytes())])
     audience = Heard()
-    run = LiveSession(Watch(source), audience, None, Stop(0, 0, frozenset(), False), Policy(None, Given()))
+    run = LiveSession(
+        LiveWatch(source), audience, None, Stop(0, 0, frozenset(), False), Policy(None, Given())
+    )
     run.run()
     assert run.status() == 2
     assert FAILED in capsys.readouterr().err

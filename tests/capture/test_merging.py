@@ -30,7 +30,7 @@ from support.capture_files import (
 )
 
 from amqpscope.capture.merging import Merge
-from amqpscope.capture.source import Source
+from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.limits import MAX_MERGE_OPEN
 
@@ -38,10 +38,10 @@ ARP = ethernet(bytes(46), 0x0806)
 
 
 def merged(files: list[bytes]) -> Recorder:
-    return merge([Source(io.BytesIO(octets), f"file {number}") for number, octets in enumerate(files)])
+    return merge([CaptureSource(io.BytesIO(octets), f"file {number}") for number, octets in enumerate(files)])
 
 
-def merge(sources: list[Source]) -> Recorder:
+def merge(sources: list[CaptureSource]) -> Recorder:
     sink = Recorder()
     one = Merge(sources, sink)
     one.begin()
@@ -145,7 +145,7 @@ def test_packets_that_were_lost() -> None:
     third = section() + interface() + statistics(time_option(3, (START + 8 * SECOND) // 1000))
     sink = Recorder()
     files = [first, second, third]
-    one = Merge([Source(io.BytesIO(octets), f"file {n}") for n, octets in enumerate(files)], sink)
+    one = Merge([CaptureSource(io.BytesIO(octets), f"file {n}") for n, octets in enumerate(files)], sink)
     one.begin()
     while one.advance():
         pass
@@ -193,7 +193,7 @@ def test_a_rotated_set_of_any_number_of_files(many: int, tmp_path: Path) -> None
         moved = number * 7 % many if many % 7 else number
         times = [START + (moved * 10 + n) * SECOND for n in (0, 5, 3)]
         path.write_bytes(pcap([Record(time, packet(seq=moved * 3 + n)) for n, time in enumerate(times)]))
-        sources.append(Source(path))
+        sources.append(CaptureSource(path))
     before = open_files()
     sink = Recorder()
     one = Merge(sources, sink)
@@ -212,8 +212,8 @@ def test_too_many_files_at_the_same_time(tmp_path: Path) -> None:
     for path in paths:
         path.write_bytes(pcap([Record(START, packet()), Record(START + 60 * SECOND, packet())]))
     with pytest.raises(CaptureError, match=f"more than {MAX_MERGE_OPEN} files that overlap in time"):
-        merge([Source(path) for path in paths])
-    assert len(merge([Source(path) for path in paths[1:]]).segments) == 2 * MAX_MERGE_OPEN
+        merge([CaptureSource(path) for path in paths])
+    assert len(merge([CaptureSource(path) for path in paths[1:]]).segments) == 2 * MAX_MERGE_OPEN
 
 
 def test_a_damaged_compressed_file_is_told(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_damaged_compressed_file_is_told(tmp_path: Path) -> None:
         others = [tmp_path / f"{number}" for number in range(times)]
         for number, other in enumerate(others):
             other.write_bytes(pcap([Record(START + SECOND * (1 + number), packet(seq=2))]))
-        sink = merge([Source(path), *[Source(other) for other in others]])
+        sink = merge([CaptureSource(path), *[CaptureSource(other) for other in others]])
         assert [s.seq for s in sink.segments] == [1, *[2] * times]
         assert [(n.code, n.packet) for n in sink.notes] == [("capture/truncated", 1)]
         assert f"{path}: the gzip data are cut short" in sink.notes[0].detail

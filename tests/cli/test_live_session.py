@@ -11,7 +11,7 @@ from support.lots import Lot, Lots, packets_of
 
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_view import LiveView
-from amqpscope.input.live import Batch, Watch
+from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.policy import Given, Policy
 from amqpscope.report.rule_counts import RuleCounts
 
@@ -56,7 +56,7 @@ def session(
     given = given or Given()
     stop = Stop(duration, packets, rules, False)
     given.allow_empty = allow_empty
-    return LiveSession(Watch(source), seen, None, stop, Policy(None, given)), seen
+    return LiveSession(LiveWatch(source), seen, None, stop, Policy(None, given)), seen
 
 
 def test_the_end_of_a_pipe_ends_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scenarios import write_captures
 from scenarios.pairs import scenarios
 
-from amqpscope.conformance.pairs import CLEAN, CUT, VIOLATING, Pairs, Verdict
+from amqpscope.conformance.pairs import CLEAN, CUT, VIOLATING, CapturePairs, Verdict
 from amqpscope.errors import CaptureError
 from amqpscope.rules.catalogue import catalogue
 
@@ -51,7 +51,7 @@ def test_they_are_small() -> None:
 
 
 def test_the_table_says_what_the_dialogues_announce() -> None:
-    pairs = Pairs()
+    pairs = CapturePairs()
     told = 0
     dialogues: Counter[str] = Counter()
     for scenario in scenarios():
@@ -86,7 +86,7 @@ def test_the_table_says_what_the_dialogues_announce() -> None:
 
 
 def test_each_rule_finds_its_own_captures() -> None:
-    pairs = Pairs()
+    pairs = CapturePairs()
     for pair in pairs.pairs.values():
         for rule in pair.rules:
             assert rule in catalogue()
@@ -101,7 +101,7 @@ def test_what_is_only_possible_of_the_cut_one(tmp_path: Path) -> None:
         "amqp10/L-CREDIT\tamqp10/L-CREDIT\tclient\t5\tpossible\tpossible\t3",
     ]
     (tmp_path / "expected.tsv").write_text("\n".join([HEAD, *rows]))
-    (pair,) = Pairs(tmp_path).of("amqp10/L-CREDIT")
+    (pair,) = CapturePairs(tmp_path).of("amqp10/L-CREDIT")
     assert [(verdict.packet, verdict.certain) for verdict in pair.violating] == [(4, True), (5, False)]
     assert [(verdict.packet, verdict.certain) for verdict in pair.cut] == [(2, False), (3, False)]
 
@@ -109,7 +109,7 @@ def test_what_is_only_possible_of_the_cut_one(tmp_path: Path) -> None:
 def test_a_capture_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     (tmp_path / "expected.tsv").write_text(HEAD + "\n")
     with pytest.raises(CaptureError, match=r"amqp10/L-CREDIT/clean\.pcap: No such file"):
-        Pairs(tmp_path).octets("amqp10/L-CREDIT", CLEAN)
+        CapturePairs(tmp_path).octets("amqp10/L-CREDIT", CLEAN)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_a_capture_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> No
 def test_a_table_with_nonsense_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "expected.tsv").write_text(f"{HEAD}\n{line}\n")
     with pytest.raises(CaptureError, match="line 2 is not understood"):
-        Pairs(tmp_path)
+        CapturePairs(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"rule\tpeer\n", b"\xff\xfe"])
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "expected.tsv").write_bytes(content)
     with pytest.raises(CaptureError, match=r"expected\.tsv"):
-        Pairs(tmp_path)
+        CapturePairs(tmp_path)

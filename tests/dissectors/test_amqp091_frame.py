@@ -7,9 +7,9 @@ from support import amqp091_encode as amqp
 from support.decoded import frame_state, problems
 
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.frame import FrameDecoder, credible_frame
+from dissectors.amqp091.frame import Amqp091FrameDecoder, credible_frame
 from dissectors.amqp091.tables import PRINTED, RABBITMQ
-from dissectors.amqp091.values import Table, Timestamp
+from dissectors.amqp091.values import Amqp091Timestamp, Table
 from dissectors.interface import Frame
 from dissectors.limits import GUESSED_OCTETS, MAX_KEPT_FRAME
 from dissectors.protocol_header import ProtocolHeader
@@ -23,7 +23,7 @@ OPENING = amqp.header() + amqp.say("connection.start-ok", 0, mechanism="PLAIN", 
 
 def decode(*pieces: bytes | int, midstream: bool = False, reason: str = "fin") -> list[Frame]:
     """The frames of a direction; an int is a hole of so many octets."""
-    decoder = FrameDecoder(midstream)
+    decoder = Amqp091FrameDecoder(midstream)
     for piece in pieces:
         if isinstance(piece, int):
             decoder.gap(piece)
@@ -130,7 +130,7 @@ def test_all_properties() -> None:
         read = getattr(properties, name)
         assert read == value if name != "headers" else read.read() == Table([("h", 1)])
     assert [field.name.replace("-", "_") for field, _ in properties.fields()] == list(ALL)
-    assert Timestamp(properties.timestamp).iso() == "2023-11-14T22:19:44Z"
+    assert Amqp091Timestamp(properties.timestamp).iso() == "2023-11-14T22:19:44Z"
 
 
 @pytest.mark.parametrize("name", list(ALL))
@@ -394,7 +394,7 @@ def test_frames_inside_a_body_are_its_content() -> None:
 
 
 def test_large_frames_are_kept_in_part() -> None:
-    decoder = FrameDecoder()
+    decoder = Amqp091FrameDecoder()
     size = MAX_KEPT_FRAME + 100_000
     decoder.feed(amqp.frame(amqp.BODY, 1, b"", size=size)[:7], 0, 7)
     block = b"x" * 100_000
@@ -404,7 +404,7 @@ def test_large_frames_are_kept_in_part() -> None:
     decoder.feed(b"\xce" + ACK, 0, 1 + len(ACK))
     assert told(decoder.frames) == ["body limit", "basic.ack"]
     assert (decoder.frames[0].size, decoder.frames[0].missing) == (size + 8, size + 8 - MAX_KEPT_FRAME)
-    decoder = FrameDecoder()
+    decoder = Amqp091FrameDecoder()
     decoder.feed(amqp.frame(amqp.BODY, 1, b"x", size=size)[:8], 0, 8)
     decoder.gap(size - 1)
     decoder.feed(b"\0" + ACK, 0, 1 + len(ACK))
@@ -416,7 +416,7 @@ def test_the_dialect_of_tables_is_told() -> None:
     printed = amqp.frame(
         amqp.METHOD, 1, amqp.method("queue.declare", amqp.PRINTED, arguments={"k": ("s", "text")})
     )
-    decoder = FrameDecoder()
+    decoder = Amqp091FrameDecoder()
     for dialect, wanted in (
         (None, [[], []]),
         (RABBITMQ, [[], ["T-LENGTH-BOUNDS"]]),
@@ -428,9 +428,9 @@ def test_the_dialect_of_tables_is_told() -> None:
         found = [[problem.code for problem in frame.problems] for frame in decoder.frames]
         assert found == wanted
         decoder.frames.clear()
-        decoder = FrameDecoder.load(decoder.dump())
+        decoder = Amqp091FrameDecoder.load(decoder.dump())
 
 
 def test_a_state_of_another_version_is_refused() -> None:
     with pytest.raises(ValueError):
-        FrameDecoder.load((99,))
+        Amqp091FrameDecoder.load((99,))

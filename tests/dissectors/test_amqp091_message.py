@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support import amqp091_encode as amqp
 
 from dissectors.amqp091 import message as module
-from dissectors.amqp091.frame import FrameDecoder
-from dissectors.amqp091.message import Message, MessageAssembler
+from dissectors.amqp091.frame import Amqp091FrameDecoder
+from dissectors.amqp091.message import Amqp091Message, Amqp091MessageAssembler
 from dissectors.limits import MAX_OPEN_DELIVERIES
 
 PUBLISH = amqp.say("basic.publish", 1, routing_key="k")
@@ -25,13 +25,13 @@ CLOSE = amqp.say("channel.close", 1, reply_code=200)
 
 def assemble(
     *pieces: bytes | int, midstream: bool = False, keeping: bool = True, dumping: bool = False
-) -> tuple[list[Message], list[str], list[Message]]:
+) -> tuple[list[Amqp091Message], list[str], list[Amqp091Message]]:
     """The messages ended, the rules broken, the messages left at the end; an int is a hole."""
-    decoder = FrameDecoder(midstream)
-    assembler = MessageAssembler(keeping)
+    decoder = Amqp091FrameDecoder(midstream)
+    assembler = Amqp091MessageAssembler(keeping)
     if midstream:
         assembler.joined_midstream()
-    ended: list[Message] = []
+    ended: list[Amqp091Message] = []
     faults: list[str] = []
     for piece in pieces:
         if isinstance(piece, int):
@@ -45,12 +45,12 @@ def assemble(
             if message is not None:
                 ended.append(message)
             if dumping:
-                assembler = MessageAssembler.load(assembler.dump())
+                assembler = Amqp091MessageAssembler.load(assembler.dump())
         decoder.frames.clear()
     return ended, faults, assembler.finish()
 
 
-def said(messages: list[Message]) -> list[tuple[Any, ...]]:
+def said(messages: list[Amqp091Message]) -> list[tuple[Any, ...]]:
     return [
         (
             int(message.channel),
@@ -82,7 +82,7 @@ def test_a_message(method: bytes, dumping: bool) -> None:
     (message,) = ended
     assert (message.complete, message.body, int(message.seen), message.announced) == (True, b"a body", 6, 6)
     assert (int(message.frames), int(message.channel), int(message.offset)) == (3, 1, 0)
-    decoder = FrameDecoder()
+    decoder = Amqp091FrameDecoder()
     decoder.feed(method, 0, len(method))
     assert message.method == decoder.frames[0].body
     assert message.header is not None
@@ -277,4 +277,4 @@ def test_any_sequence(frames: list[bytes], midstream: bool) -> None:
 
 def test_a_state_of_another_version_is_refused() -> None:
     with pytest.raises(ValueError):
-        MessageAssembler.load((99,))
+        Amqp091MessageAssembler.load((99,))

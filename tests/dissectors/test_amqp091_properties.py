@@ -8,7 +8,7 @@ from support import amqp091_encode as amqp
 from support import strategies
 from support.decoded import frame_state
 
-from dissectors.amqp091.frame import FrameDecoder
+from dissectors.amqp091.frame import Amqp091FrameDecoder
 from dissectors.interface import Frame
 
 # Frames of every kind, right and wrong.
@@ -85,7 +85,7 @@ STREAM = st.lists(
 def decode(
     stream: list[tuple[bytes, int]], chunks: list[list[bytes]], midstream: bool, dumping: bool = False
 ) -> tuple[list[Frame], int]:
-    decoder = FrameDecoder(midstream)
+    decoder = Amqp091FrameDecoder(midstream)
     frames: list[Frame] = []
     size = 0
     for (octets, hole), pieces in zip(stream, chunks, strict=True):
@@ -93,14 +93,14 @@ def decode(
             decoder.feed(piece, 0, len(piece))
             if dumping:
                 frames += decoder.frames
-                decoder = FrameDecoder.load(decoder.dump())
+                decoder = Amqp091FrameDecoder.load(decoder.dump())
         size += len(octets)
         if hole:
             decoder.gap(hole)
             size += hole
             if dumping:
                 frames += decoder.frames
-                decoder = FrameDecoder.load(decoder.dump())
+                decoder = Amqp091FrameDecoder.load(decoder.dump())
     decoder.end("fin")
     return frames + decoder.frames, size
 

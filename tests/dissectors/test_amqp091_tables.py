@@ -13,10 +13,11 @@ from support.decoded import problems
 
 from dissectors.amqp091.tables import EITHER, PRINTED, RABBITMQ, FieldTable, sound_table
 from dissectors.amqp091.values import (
+    Amqp091Float,
+    Amqp091Timestamp,
     ByteArray,
     Decimal,
     FieldArray,
-    Float,
     LongInt,
     LongLongInt,
     LongLongUint,
@@ -28,7 +29,6 @@ from dissectors.amqp091.values import (
     ShortString,
     ShortUint,
     Table,
-    Timestamp,
 )
 from dissectors.limits import MAX_DEPTH, MAX_PROBLEMS
 
@@ -51,7 +51,7 @@ VALUES: list[tuple[str, object, object]] = [
     ("69 ffffffff", LongUint(2**32 - 1), BOTH),
     ("6c ffffffffffffffff", LongLongInt(-1), LongLongUint(2**64 - 1)),
     ("4c 8000000000000000", LongLongInt(-(2**63)), BOTH),
-    ("66 3fc00000", Float(1.5), BOTH),
+    ("66 3fc00000", Amqp091Float(1.5), BOTH),
     ("64 3ff8000000000000", 1.5, BOTH),
     ("44 02 00003039", Decimal("123.45"), BOTH),
     ("44 00 ffffffff", Decimal("-1"), Decimal("4294967295")),
@@ -59,8 +59,8 @@ VALUES: list[tuple[str, object, object]] = [
     ("53 00000000", "", BOTH),
     ("53 00000003 c3a478", "äx", BOTH),
     ("53 00000002 ff00", b"\xff\0", BOTH),
-    ("54 000000006553f280", Timestamp(1700000384), BOTH),
-    ("54 ffffffffffffffff", Timestamp(2**64 - 1), BOTH),
+    ("54 000000006553f280", Amqp091Timestamp(1700000384), BOTH),
+    ("54 ffffffffffffffff", Amqp091Timestamp(2**64 - 1), BOTH),
     ("56", None, BOTH),
     ("78 00000002 6869", ByteArray(b"hi"), WRONG),
     ("41 00000000", FieldArray([]), BOTH),
@@ -100,8 +100,8 @@ def test_a_decimal_keeps_its_places() -> None:
 
 
 def test_times() -> None:
-    assert Timestamp(1700000384).iso() == "2023-11-14T22:19:44Z"
-    assert Timestamp(2**64 - 1).iso() == "18446744073709551615s"
+    assert Amqp091Timestamp(1700000384).iso() == "2023-11-14T22:19:44Z"
+    assert Amqp091Timestamp(2**64 - 1).iso() == "18446744073709551615s"
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ _CLASS: dict[str, type] = {
     "I": LongInt,
     "i": LongUint,
     "L": LongLongInt,
-    "T": Timestamp,
-    "f": Float,
+    "T": Amqp091Timestamp,
+    "f": Amqp091Float,
     "d": float,
     "D": Decimal,
     "x": ByteArray,

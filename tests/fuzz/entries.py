@@ -32,7 +32,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
-from amqpscope.capture.source import Source
+from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
@@ -44,7 +44,7 @@ from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.findings import finding_json
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
-from amqpscope.report.summary import Summary, connection_object, summary_json
+from amqpscope.report.summary import CaptureSummary, connection_object, summary_json
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.verdict import Verdicts
@@ -97,7 +97,7 @@ def captures(octets: bytes) -> None:
 
 def _content(octets: bytes, piece: int) -> tuple[bytes, str]:
     """What a file's octets are when they are decompressed, read in such pieces; and the damage met."""
-    source = Source(io.BytesIO(octets), "file")
+    source = CaptureSource(io.BytesIO(octets), "file")
     parts: list[bytes] = []
     size = 0
     try:
@@ -411,7 +411,7 @@ def _judged(octets: bytes, frame_of: Callable[[Program, int], bytes]) -> None:
     second, _, _, _ = _converse(octets, 1 + chance % 24, frame_of)
     assert second == first
     _show(frames)
-    summary = Summary()
+    summary = CaptureSummary()
     for record in frames:
         summary.add(record)
     clock = Clock("r")
@@ -539,7 +539,7 @@ def _converse(
 def _about_message(message: Assembled | None) -> tuple[Any, ...] | None:
     if isinstance(message, Message):
         return (message.octets, message.complete, int(message.size))
-    if isinstance(message, message091.Message):
+    if isinstance(message, message091.Amqp091Message):
         return (message.body, message.complete, int(message.seen))
     return None
 
@@ -602,7 +602,7 @@ def frames091(octets: bytes) -> None:
     if octets[0] & 1:
         # Nobody is accused for what was read in the middle of a stream.
         assert not [problem for one in whole for problem in one.problems if problem.code.isupper()]
-    assembler, other = message091.MessageAssembler(True), message091.MessageAssembler(True)
+    assembler, other = message091.Amqp091MessageAssembler(True), message091.Amqp091MessageAssembler(True)
     records: list[FrameRecord] = []
     for one in whole:
         _sound(one.problems, int(one.size))
@@ -617,7 +617,7 @@ def frames091(octets: bytes) -> None:
         if ended is not None and again is not None:
             assert (ended.complete, ended.body) == (again.complete, again.body)
             assert not ended.complete or len(ended.body) == ended.announced
-        other = message091.MessageAssembler.load(other.dump())
+        other = message091.Amqp091MessageAssembler.load(other.dump())
     _show(records)
 
 
@@ -626,7 +626,7 @@ _HOLE = 20
 
 
 def _frames091(form: int, stream: bytes, hole: int, cuts: list[int]) -> list[Frame]:
-    decoder = frame091.FrameDecoder(form & 1 == 1, min(form >> 1 & 3, 2))
+    decoder = frame091.Amqp091FrameDecoder(form & 1 == 1, min(form >> 1 & 3, 2))
     frames: list[Frame] = []
     for begin, end in pairwise(sorted({0, *cuts, hole, len(stream)})):
         if begin == hole and hole:
@@ -637,7 +637,7 @@ def _frames091(form: int, stream: bytes, hole: int, cuts: list[int]) -> list[Fra
         decoder.frames = []
         if cuts:
             state = decoder.dump()
-            decoder = frame091.FrameDecoder.load(state)
+            decoder = frame091.Amqp091FrameDecoder.load(state)
             assert decoder.dump() == state
     decoder.end("fin")
     return frames + decoder.frames

@@ -13,7 +13,7 @@ from support.thorough import thorough
 import amqpscope
 from amqpscope.model.records import FrameRecord
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import FieldArray, Table
 
@@ -104,7 +104,7 @@ def test_messages_are_put_together() -> None:
                     if len(open_contents[said.channel]) == left[said.channel]:
                         bodies.append(open_contents[said.channel])
         messages = [record.message for record in read(captured(conversation, Tap()))]
-        assembled = [one.body for one in messages if isinstance(one, Message) and one.complete]
+        assembled = [one.body for one in messages if isinstance(one, Amqp091Message) and one.complete]
         assert sorted(assembled) == sorted(bodies), conversation.seed
         count += len(assembled)
     assert count > 500

@@ -9,7 +9,7 @@ from support.lots import Lot, Lots, packets_of
 
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.input.capture import check, read
-from amqpscope.input.live import Batch, Watch
+from amqpscope.input.live import Batch, LiveWatch
 
 RULES = Path(__file__).parents[2] / "captures" / "rules"
 BROKEN = RULES / "amqp10" / "L-CREDIT" / "violating.pcap"
@@ -19,7 +19,7 @@ SECOND = 1_000_000_000
 
 def steps(source: LiveSource) -> list[Batch]:
     """All that a source brings, to its end."""
-    with Watch(source) as watch:
+    with LiveWatch(source) as watch:
         batches = []
         while not watch.over:
             batches.append(watch.step(1.0))
@@ -65,7 +65,7 @@ def test_the_losses_of_a_second_are_one_note(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("amqpscope.input.live.time.monotonic_ns", lambda: clock[0])
     lots = [Lot(packets_of(BROKEN.read_bytes())[:1])]
     lots += [Lot(lost=1) for _ in range(1000)]
-    watch = Watch(Lots(lots))
+    watch = LiveWatch(Lots(lots))
     notes = []
     while not watch.over:
         clock[0] += SECOND // 100
@@ -83,7 +83,7 @@ def test_a_silence_is_told_once_while_it_lasts(monkeypatch: pytest.MonkeyPatch) 
     after = [Lot([packet]) for packet in packets[finding.packet - 1 :]]
     clock = [1000 * SECOND]
     monkeypatch.setattr("amqpscope.input.live.time.monotonic_ns", lambda: clock[0])
-    watch = Watch(Lots([*before, *[Lot()] * 5, *after]))
+    watch = LiveWatch(Lots([*before, *[Lot()] * 5, *after]))
     told = []
     for _ in before:
         told += watch.step(0).overdue
@@ -106,7 +106,7 @@ def test_what_happens_to_interfaces_is_passed_on() -> None:
 def test_the_end_completes_what_is_open() -> None:
     packets = packets_of(BROKEN.read_bytes())
     whole = next(one for one in check(BROKEN))
-    watch = Watch(Lots([Lot(packets[: whole.packet])], ends=False))
+    watch = LiveWatch(Lots([Lot(packets[: whole.packet])], ends=False))
     first = watch.step(0)
     assert ([one.rule for one in first.found], first.complete) == ([whole.rule], [])
     assert not watch.over

@@ -17,10 +17,10 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
-from amqpscope.pipeline.deliveries import Delivery
+from amqpscope.pipeline.deliveries import DeliveryRow
 from amqpscope.pipeline.deliveries091 import Amqp091Log
 from amqpscope.pipeline.rows import Rows
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import BasicReturn
 
 C, S = 0, 1
@@ -62,10 +62,10 @@ def spoken(*turns: Said) -> list[FrameRecord]:
     return ordered
 
 
-def log(*turns: Said) -> list[Delivery]:
+def log(*turns: Said) -> list[DeliveryRow]:
     """All deliveries, in the order in which they are over."""
     kept = Amqp091Log()
-    found: list[Delivery] = []
+    found: list[DeliveryRow] = []
     for record in spoken(*turns):
         found += kept.take(record, None)
     return found + kept.finish()
@@ -196,7 +196,7 @@ def test_messages_cut_short() -> None:
 
 def test_after_lost_octets_no_confirm_belongs_to_a_message() -> None:
     kept = Amqp091Log()
-    found: list[Delivery] = []
+    found: list[DeliveryRow] = []
     said_first = spoken(said(C, "confirm.select"), publish())
     skipped = spoken((C, b"garbage" * 9))
     assert skipped[0].frame.kind == "skipped"
@@ -267,11 +267,11 @@ def test_every_message_of_real_traffic_is_in_one_delivery(path: Path) -> None:
     assert len(found) == len(sent)
     assert sorted(row["packet"] for row in found) == sorted(int(record.packet) for record in sent)
     bodies = {id(record) for record in frames if record.frame.kind == "body"}
-    messages = [record for record in frames if isinstance(record.message, Message)]
+    messages = [record for record in frames if isinstance(record.message, Amqp091Message)]
     returned = sum(
         int(record.message.frames)
         for record in messages
-        if isinstance(record.message, Message) and isinstance(record.message.method, BasicReturn)
+        if isinstance(record.message, Amqp091Message) and isinstance(record.message.method, BasicReturn)
     )
     assert sum(row["transfers"] for row in found) == len(bodies) - returned
     for row in found:

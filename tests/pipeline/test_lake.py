@@ -12,7 +12,7 @@ from support.lakes import CAPTURES, contents, in_spark, written
 
 from amqpscope.pipeline import PipelineError, analyse, tasks
 from amqpscope.pipeline import lake as lakes
-from amqpscope.pipeline.lake import Lake, Part, PartWriter
+from amqpscope.pipeline.lake import Lake, LakeFile, PartWriter
 from amqpscope.pipeline.schemas import TABLES
 
 SOURCES = sorted(CAPTURES.glob("rhea-*.pcap"))
@@ -64,7 +64,7 @@ def test_some_tables(spark: Any, tmp_path: Path, plan: str) -> None:
         analysis.write(str(tmp_path / "lake"), ["fingers"])
 
 
-class Breaks(tasks.Files):
+class Breaks(tasks.StagedFiles):
     """Writes some, then fails."""
 
     def take(self, made: Any, rows: Any) -> Any:
@@ -149,7 +149,7 @@ def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({part.path for part in made}) == len(made)
     assert all(pq.ParquetFile(tmp_path / part.path).metadata.num_rows == part.rows for part in made)
     assert any("protocol=__HIVE_DEFAULT_PARTITION__" in part.path for part in made)
-    assert isinstance(made[0], Part)
+    assert isinstance(made[0], LakeFile)
 
 
 def test_workers_are_told_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from amqpscope.pipeline import files as pipeline_files
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.files import ranges
-from amqpscope.pipeline.flow import Piece, blocks_of
+from amqpscope.pipeline.flow import FilePiece, blocks_of
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.rows import Rows
 from amqpscope.report.findings import finding_object
@@ -116,7 +116,7 @@ def flowing(one: CaptureSet, split: int) -> dict[str, list[dict[str, Any]]]:
     blocks = []
     for position, file in enumerate(one.files):
         for number, part in enumerate(ranges(file, position, split, one.by_time)):
-            blocks += blocks_of(flow.refer(Piece(0, position, number, part), [one], references.AUTO))
+            blocks += blocks_of(flow.refer(FilePiece(0, position, number, part), [one], references.AUTO))
     blocks.sort(key=lambda block: block[:3])
     rows = Rows()
     summaries: list[tuple[int, bytes]] = []

@@ -8,7 +8,7 @@ import pytest
 
 from amqpscope.pipeline import PipelineError
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
-from amqpscope.pipeline.inputs import Input, Trouble
+from amqpscope.pipeline.inputs import CaptureFile, Trouble
 from amqpscope.pipeline.planner import make_plan
 
 GIB = 1 << 30
@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 def sets(*sizes: int) -> list[CaptureSet]:
     return [
-        CaptureSet(f"set {number}", (Input(f"file {number}", f"/{number}", size),))
+        CaptureSet(f"set {number}", (CaptureFile(f"file {number}", f"/{number}", size),))
         for number, size in enumerate(sizes)
     ]
 
@@ -48,8 +48,8 @@ def test_every_set_is_in_one_task() -> None:
 
 
 def test_explained() -> None:
-    broken = CaptureSet("broken", (Input("x", "/x", 5, trouble=Trouble("empty", "it is")),))
-    packed = CaptureSet("packed", (Input("x.gz", "/x.gz", GIB, "gzip"),))
+    broken = CaptureSet("broken", (CaptureFile("x", "/x", 5, trouble=Trouble("empty", "it is")),))
+    packed = CaptureSet("packed", (CaptureFile("x.gz", "/x.gz", GIB, "gzip"),))
     text = "\n".join(make_plan([*sets(GIB), packed, broken], 4, "flow", 1 << 20).explain())
     assert "flow plan: as asked for" in text
     assert "1 input that cannot be read" in text

@@ -13,7 +13,7 @@ from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.rows import Rows
 from dissectors.amqp091.arguments import Method
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp10.sasl import SaslInit
 
 
@@ -49,7 +49,7 @@ def said(path: Path) -> tuple[list[bytes], list[bytes]]:
                 secrets.append(bytes(body.initial_response or b"").rpartition(b"\0")[2])
             elif isinstance(body, Method):
                 secrets += secrets_of(body)
-            message = Message.of(record.message)
+            message = Amqp091Message.of(record.message)
             if message is not None:
                 # What stands in a routing key, too, is stored with that.
                 if message.body not in bytes(str(message.method), "utf-8"):

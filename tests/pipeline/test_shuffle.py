@@ -11,8 +11,8 @@ from support.lakes import CAPTURES, rotated, written
 from amqpscope.pipeline import PipelineError, flow
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.files import whole
-from amqpscope.pipeline.flow import Piece
-from amqpscope.pipeline.inputs import Input
+from amqpscope.pipeline.flow import FilePiece
+from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.references import carries_payload
 from amqpscope.pipeline.rows import Rows
@@ -46,7 +46,7 @@ def test_what_is_shuffled(tmp_path: Path, shuffle: str) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes((CAPTURES / "rabbitmq-large.pcap").read_bytes())
     sets = capture_sets([str(path)])
-    piece = Piece(0, 0, 0, whole(sets[0].files[0]))
+    piece = FilePiece(0, 0, 0, whole(sets[0].files[0]))
     blocks = list(flow.blocks_of(flow.refer(piece, sets, shuffle)))
     octets = sum(len(segments) for _, _, _, segments in blocks)
     frames = tables(sets, blocks)
@@ -72,7 +72,7 @@ def test_what_is_shuffled(tmp_path: Path, shuffle: str) -> None:
 )
 def test_which(path: str, compression: str, carried: list[bool]) -> None:
     """For auto, references and payload."""
-    file = Input(path, path, 1 << 30, compression)
+    file = CaptureFile(path, path, 1 << 30, compression)
     assert [carries_payload(file, shuffle) for shuffle in ("auto", "references", "payload")] == carried
     plan = make_plan([CaptureSet("set", (file,))], 4, "flow")
     told = any("with the payload of 1 file" in line for line in plan.explain())

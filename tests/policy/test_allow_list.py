@@ -12,7 +12,7 @@ from amqpscope.errors import ConfigurationError
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRef
-from amqpscope.policy import Policy, Run, judge
+from amqpscope.policy import CheckRun, Policy, judge
 from amqpscope.policy.allow_list import SCOPES, Allowance
 from amqpscope.policy.configuration import read_configuration
 
@@ -102,7 +102,7 @@ def test_it_holds_through_its_last_day() -> None:
     assert not Allowance(1, [], frozenset(), "why", {}, None, "").expired(datetime.date.max)
 
 
-def run(folder: Path, text: str, *captures: str, today: datetime.date = DAY) -> Run:
+def run(folder: Path, text: str, *captures: str, today: datetime.date = DAY) -> CheckRun:
     (folder / "x.toml").write_text(text)
     return judge(captures, Policy(read_configuration("x.toml"), None, today))
 

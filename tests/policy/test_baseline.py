@@ -16,7 +16,7 @@ from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
 from amqpscope.model.fingerprint import fingerprint
 from amqpscope.model.records import Connection, FrameRef
-from amqpscope.policy import Given, Policy, Run, judge
+from amqpscope.policy import CheckRun, Given, Policy, judge
 from amqpscope.policy.baseline import SCHEMA, Baseline, known_object, read_baseline, write_baseline
 
 
@@ -42,7 +42,7 @@ def written(*captures: str, file: str = "ci/known.json") -> dict[str, Any]:
     return whole
 
 
-def against(*captures: str, file: str = "ci/known.json") -> Run:
+def against(*captures: str, file: str = "ci/known.json") -> CheckRun:
     given = Given()
     given.baseline = file
     return judge(captures, Policy(None, given))

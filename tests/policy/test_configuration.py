@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amqpscope.cli.reports import Format
+from amqpscope.cli.reports import ReportFormat
 from amqpscope.errors import ConfigurationError, FilterError
 from amqpscope.limits import MAX_CONFIGURATION
 from amqpscope.policy.configuration import FORMATS, KEYS, find_configuration, read_configuration
@@ -110,7 +110,7 @@ def test_every_key(folder: Path) -> None:
 
 
 def test_forms_are_those_of_check() -> None:
-    assert list(FORMATS) == [form.value for form in Format]
+    assert list(FORMATS) == [form.value for form in ReportFormat]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.scripted import SCRIPTED
 
-from amqpscope.policy import Given, Hearer, Outcome, Policy, judge, load_policy
+from amqpscope.policy import CaptureOutcome, Given, Hearer, Policy, judge, load_policy
 from amqpscope.rules.profiles import weight
 
 
@@ -26,11 +26,11 @@ def test_what_becomes_of_captures(folder: Path) -> None:
     run = judge([*names, folder / "no-close.pcap"], load_policy())
     assert [one.name for one in run.captures] == [*names, str(folder / "no-close.pcap")]
     assert [one.outcome for one in run.captures] == [
-        Outcome.fine,
-        Outcome.findings,
-        Outcome.failure,
-        Outcome.failure,
-        Outcome.fine,
+        CaptureOutcome.fine,
+        CaptureOutcome.findings,
+        CaptureOutcome.failure,
+        CaptureOutcome.failure,
+        CaptureOutcome.fine,
     ]
     assert run.captures[3].reason == "missing.pcap: No such file or directory"
     assert [len(one.findings) for one in run.captures] == [0, 2, 0, 0, 1]

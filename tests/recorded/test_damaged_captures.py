@@ -25,7 +25,7 @@ from support.commands import amqpscope
 from support.damage import DAMAGES, FORMS, Damaged, Packet, forms_for, packets_in, written
 from support.thorough import thorough
 
-from amqpscope.capture.source import Source
+from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -104,7 +104,7 @@ class Told:
 def segments(octets: bytes) -> list[Segment]:
     """What the segments are, without the packets and times they have; none if it cannot be read at all."""
     recorder = Recorder()
-    source = Source(io.BytesIO(octets), "file")
+    source = CaptureSource(io.BytesIO(octets), "file")
     try:
         reader = source.start(recorder)
     except CaptureError:

@@ -13,14 +13,14 @@ from support.dialogue091 import Dialogue091
 from support.tcp_writer import Capture
 
 from amqpscope.input.capture import Capture as Reading
-from amqpscope.report.summary import Summary
+from amqpscope.report.summary import CaptureSummary
 
 SECOND = 1_000_000_000
 
 
 def told(d: Dialogue091) -> dict[str, list[tuple[int, str]]]:
     """The diagnoses by code, each with its packet and its sentence."""
-    gathered = Summary()
+    gathered = CaptureSummary()
     found: dict[str, list[tuple[int, str]]] = {}
     with Reading(io.BytesIO(d.pcap()), name="dialogue") as capture:
         for record in capture:

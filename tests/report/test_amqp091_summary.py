@@ -6,8 +6,8 @@ from support import amqp091_encode as amqp
 from support.told import records
 
 from amqpscope.model.records import CLIENT, SERVER
-from amqpscope.report.connection_summary import ConnectionSummary
-from amqpscope.report.summary import Summary
+from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.summary import CaptureSummary
 
 START = amqp.say(
     "connection.start",
@@ -24,8 +24,8 @@ START_OK = amqp.header() + amqp.say(
 TUNE = amqp.say("connection.tune", 0)
 
 
-def summed_up(client: bytes, server: bytes = b"") -> ConnectionSummary:
-    gathered = Summary()
+def summed_up(client: bytes, server: bytes = b"") -> ConnectionOverview:
+    gathered = CaptureSummary()
     found = records(client, server)
     for number, record in enumerate(found, 1):
         record.packet = number

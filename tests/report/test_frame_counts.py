@@ -10,7 +10,7 @@ from support.talk import Talk
 from support.tcp_writer import Capture
 
 import amqpscope
-from amqpscope.report.frame_counts import Census, Tally
+from amqpscope.report.frame_counts import Census, FrameCount
 
 
 def count(capture: Capture) -> Census:
@@ -70,7 +70,7 @@ def test_an_order_of_a_conversation() -> None:
         ("header", 4, 0),
         ("sasl-init", 0, 6),
     ):
-        census.tallies[name] = Tally()
+        census.tallies[name] = FrameCount()
         census.tallies[name].client = client
         census.tallies[name].server = server
     assert census.rows() == [

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from support.commands import unprintable
 from support.reports import commands, junit_suites, markdown_blocks, sarif_run, sarif_text
 
-from amqpscope.cli.verdicts import JsonWriter, TextWriter
+from amqpscope.cli.verdicts import FindingsJsonWriter, TextWriter
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRef
-from amqpscope.policy.baseline import Known
-from amqpscope.policy.config_finding import Closing, ConfigFinding
+from amqpscope.policy.baseline import BaselineEntry
+from amqpscope.policy.config_finding import ConfigFinding, RunConclusion
 from amqpscope.policy.terms import Terms
 from amqpscope.report.github import GithubWriter
 from amqpscope.report.junit import JunitWriter
 from amqpscope.report.markdown import MarkdownWriter, inline
 from amqpscope.report.printable import printable
 from amqpscope.report.sarif import SarifWriter
-from amqpscope.report.writer import Writer
+from amqpscope.report.writer import FindingWriter
 
 NASTY = [
     "]]>",
@@ -85,7 +85,7 @@ def finding(text: str, certain: bool, instance: int = 0) -> Finding:
     return found
 
 
-def written(make: Callable[[io.StringIO], Writer], text: str, certain: bool) -> str:
+def written(make: Callable[[io.StringIO], FindingWriter], text: str, certain: bool) -> str:
     """A report of one finding, in a capture of this name, which could not be read further for this reason."""
     out = io.StringIO()
     writer = make(out)
@@ -176,7 +176,7 @@ def in_code(text: str) -> str:
     return printable(text).replace("|", "\\x7c") or '""'
 
 
-def concluded(make: Callable[[io.StringIO], Writer], text: str) -> str:
+def concluded(make: Callable[[io.StringIO], FindingWriter], text: str) -> str:
     """A report of one finding that is allowed for this reason, and of an entry in a file of this name."""
     out = io.StringIO()
     writer = make(out)
@@ -185,11 +185,11 @@ def concluded(make: Callable[[io.StringIO], Writer], text: str) -> str:
     allowed.suppressed_by, allowed.reason = "allow", text
     writer.take([allowed])
     writer.fail("no more")
-    closing = Closing()
+    closing = RunConclusion()
     evidence = {"entry": 1, "rules": text, "reason": text}
     closing.remarks.append(ConfigFinding("config/ALLOW-EXPIRED", f"before {text}", text, 3, evidence, True))
     closing.baseline = text
-    closing.fixed.append(Known("0" * 16, text, "client", text, {text: 1}))
+    closing.fixed.append(BaselineEntry("0" * 16, text, "client", text, {text: 1}))
     writer.conclude(closing)
     writer.end()
     return out.getvalue()
@@ -227,8 +227,8 @@ def test_what_a_configuration_says_breaks_no_form(text: str) -> None:
 def test_nor_text_and_json(text: str) -> None:
     written = concluded(lambda out: TextWriter(out, 3), text)
     assert unprintable(written) == []
-    whole = json.loads(concluded(lambda out: JsonWriter(out, whole=True), text))
-    lines = concluded(lambda out: JsonWriter(out, whole=False), text).splitlines()
+    whole = json.loads(concluded(lambda out: FindingsJsonWriter(out, whole=True), text))
+    lines = concluded(lambda out: FindingsJsonWriter(out, whole=False), text).splitlines()
     text = json.loads(json.dumps(text))  # two halves of a pair are one character there
     (allowed, remark) = whole["findings"]
     assert allowed["suppressed"] == {"by": "allow", "reason": text}

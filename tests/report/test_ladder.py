@@ -15,7 +15,7 @@ from support.tcp_writer import Capture
 from support.thorough import share
 
 from amqpscope.conformance.coverage import judged
-from amqpscope.conformance.pairs import CLEAN, VIOLATING, Pairs
+from amqpscope.conformance.pairs import CLEAN, VIOLATING, CapturePairs
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRef
@@ -136,7 +136,7 @@ def test_each_connection_has_a_ladder() -> None:
 
 @pytest.mark.parametrize("width", [WIDTH, 40, 57, 100])
 def test_every_ladder_of_the_rules_keeps_its_width(width: int) -> None:
-    pairs = Pairs()
+    pairs = CapturePairs()
     for pair in share(list(pairs.pairs.values()), 6, f"{width} columns"):
         for which in (VIOLATING, CLEAN):
             for row in drawn(pairs.octets(pair.folder, which), width):
@@ -144,7 +144,7 @@ def test_every_ladder_of_the_rules_keeps_its_width(width: int) -> None:
 
 
 def test_every_pair_is_marked_where_it_is_broken_and_nowhere_else() -> None:
-    pairs = Pairs()
+    pairs = CapturePairs()
     for pair in share(list(pairs.pairs.values()), 3, "marked"):
         rows = drawn(pairs.octets(pair.folder, VIOLATING), spec=shown_in(pair.rules[0]))
         marked = [int(row.split("│")[0].split()[0]) for row in rows if "══" in row]
@@ -227,7 +227,7 @@ def test_octets_that_are_no_frame_have_a_line_of_their_own() -> None:
 
 
 def test_packets_rise_downwards_also_where_something_is_known_only_later() -> None:
-    rows = drawn(Pairs().octets("amqp10/C-HDR-FORM", VIOLATING))
+    rows = drawn(CapturePairs().octets("amqp10/C-HDR-FORM", VIOLATING))
     packets = [int(row[:3]) for row in rows[1:] if row[:3].strip()]
     assert packets == sorted(packets) and len(packets) > 2
 

@@ -15,7 +15,7 @@ from support.thorough import share
 
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.conformance.coverage import judged
-from amqpscope.conformance.pairs import Pairs
+from amqpscope.conformance.pairs import CapturePairs
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, note_named
 from amqpscope.report.ladder import ladder
@@ -29,7 +29,7 @@ from amqpscope.rules.registry import checked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "captures" / "rules"
-PAIRS = Pairs()
+PAIRS = CapturePairs()
 PAGES = {path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.md")}
 SOME = dict(share(sorted(PAGES.items()), 3, "pages")) | {
     path: text for path, text in PAGES.items() if path.count("/") < 2

@@ -13,7 +13,7 @@ import amqpscope
 from amqpscope.model.finding import Finding
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import Tally, Verdicts, why_possible
+from amqpscope.report.verdict import FindingCounts, Verdicts, why_possible
 from amqpscope.rules.amqp10 import ending
 from amqpscope.rules.catalogue import catalogue
 from amqpscope.rules.explanation import explanation
@@ -72,7 +72,7 @@ def test_each_peer_and_connection_has_its_own() -> None:
 
 def test_the_tally_counts_by_severity_and_certainty() -> None:
     finding = found(overrun(1))[0]
-    tally = Tally()
+    tally = FindingCounts()
     assert tally.text() == ""
     tally.add(finding)
     assert tally.text() == "1 error"
@@ -82,7 +82,7 @@ def test_the_tally_counts_by_severity_and_certainty() -> None:
     assert tally.text() == "1 error, 2 possible errors"
     finding.certain = True
     finding.rule = "amqp10/T-COMP-EXTRA"
-    other = Tally()
+    other = FindingCounts()
     other.add(finding)
     tally.merge(other)
     assert tally.text() == "1 error, 2 possible errors, 1 warning"

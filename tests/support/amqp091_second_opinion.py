@@ -28,7 +28,7 @@ from amqpscope.reassembly.stream import StreamSink
 from dissectors.amqp091 import values
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.frame import FrameDecoder
+from dissectors.amqp091.frame import Amqp091FrameDecoder
 from dissectors.amqp091.tables import FieldTable
 from dissectors.interface import Frame
 
@@ -53,7 +53,7 @@ class _Streams(StreamSink):
     """The two directions of a connection, each with a decoder."""
 
     def __init__(self) -> None:
-        self.decoders = (FrameDecoder(), FrameDecoder())
+        self.decoders = (Amqp091FrameDecoder(), Amqp091FrameDecoder())
         self.begun = [False, False]
 
     def data(
@@ -157,13 +157,13 @@ _TYPES: dict[type, str] = {
     values.LongInt: "integer",
     values.LongUint: "unsigned integer",
     values.LongLongInt: "long int",
-    values.Float: "float",
+    values.Amqp091Float: "float",
     float: "double",
     values.Decimal: "decimal",
     str: "string",
     bytes: "string",
     values.ByteArray: "byte array",
-    values.Timestamp: "timestamp",
+    values.Amqp091Timestamp: "timestamp",
     type(None): "void",
     values.Table: "field table",
     values.FieldArray: "array",
@@ -186,7 +186,7 @@ def _text(item: Any) -> str:
         return ""
     if isinstance(item, bool):
         return "true" if item else "false"
-    if isinstance(item, values.Timestamp):
+    if isinstance(item, values.Amqp091Timestamp):
         moment = datetime.datetime.fromtimestamp(int(item), datetime.UTC)
         return f"{moment:%b} {moment.day:2}, {moment:%Y %H:%M:%S}.000000000 UTC"
     if isinstance(item, values.Decimal | float):

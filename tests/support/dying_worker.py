@@ -21,7 +21,7 @@ def _parent(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-class Dies(tasks.Files):
+class Dies(tasks.StagedFiles):
     """Writes, and dies before it reports, once."""
 
     mark: str

@@ -24,7 +24,7 @@ from amqpscope.cli.live_writers import LiveJson, LiveText
 from amqpscope.cli.main import run
 from amqpscope.cli.nonblocking_output import NonBlockingOutput
 from amqpscope.cli.selection import Selection
-from amqpscope.input.live import Batch, Watch
+from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy import Given, Policy
 from amqpscope.report.rule_counts import RuleCounts
@@ -87,7 +87,7 @@ def _command(arguments: list[str]) -> Told:
 def _live(path: Path, form: str) -> Told:
     """A watch, in one of its forms; `top` is the full screen."""
     packets = packets_of(path.read_bytes())
-    watch = Watch(Lots([Lot(packets[at : at + 20]) for at in range(0, len(packets), 20)]))
+    watch = LiveWatch(Lots([Lot(packets[at : at + 20]) for at in range(0, len(packets), 20)]))
     written = io.StringIO()
     with open(os.devnull, "wb") as nowhere, redirect_stdout(written), redirect_stderr(written):
         audience: LiveView = _Screen(watch)
@@ -106,7 +106,7 @@ def _live(path: Path, form: str) -> Told:
 class _Screen(LiveView):
     """`sniff --top` without a terminal."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: LiveWatch) -> None:
         super().__init__()
         self._watch = watch
         self._view = TopView("pipe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpscope.capture.link_layer import LINK_ETHERNET
-from amqpscope.capture.live.source import Interface, LiveSource
+from amqpscope.capture.live.source import LiveInterface, LiveSource
 from amqpscope.capture.packet import PacketDecoder
 
 __all__ = ["Lot", "Lots", "packets_of"]
@@ -36,7 +36,7 @@ class Lots(LiveSource):
 
     def __init__(self, lots: list[Lot], *, ends: bool = True) -> None:
         super().__init__("made up")
-        self.interfaces = [Interface("made up", "", LINK_ETHERNET, True)]
+        self.interfaces = [LiveInterface("made up", "", LINK_ETHERNET, True)]
         self.lots = list(lots)
         self.lost = 0
         self.ends = ends

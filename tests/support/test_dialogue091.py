@@ -7,12 +7,12 @@ from support import amqp091_encode as amqp
 from support.conversation import Said
 from support.dialogue091 import SERVER_CAPABILITIES, Dialogue091
 
-from dissectors.amqp091.frame import FrameDecoder
+from dissectors.amqp091.frame import Amqp091FrameDecoder
 from dissectors.interface import Frame
 
 
 def frames(*said: Said) -> list[Frame]:
-    decoder = FrameDecoder()
+    decoder = Amqp091FrameDecoder()
     octets = b"".join(one.octets for one in said)
     decoder.feed(octets, 0, len(octets))
     assert [problem for frame in decoder.frames for problem in frame.problems] == []

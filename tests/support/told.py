@@ -8,7 +8,7 @@ from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.timeline import Clock, Timeline
 from dissectors.amqp091 import frame as amqp091
-from dissectors.amqp091.message import MessageAssembler
+from dissectors.amqp091.message import Amqp091MessageAssembler
 
 KEY = bytes([10, 0, 0, 1, 10, 0, 0, 2]) + (49152).to_bytes(2, "big") + (5672).to_bytes(2, "big")
 
@@ -23,8 +23,8 @@ def records(client: bytes, server: bytes = b"", lost: int = 0) -> list[FrameReco
     connection.protocol = "amqp091"
     found: list[FrameRecord] = []
     for direction, octets in enumerate((client, server)):
-        decoder = amqp091.FrameDecoder()
-        assembler = MessageAssembler(keeping=True)
+        decoder = amqp091.Amqp091FrameDecoder()
+        assembler = Amqp091MessageAssembler(keeping=True)
         if lost and direction == 0:
             decoder.gap(lost)
         decoder.feed(octets, 0, len(octets))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
-from amqpscope.capture.live.source import Interface
+from amqpscope.capture.live.source import LiveInterface
 
 __all__ = ["LinkWatch", "index_of", "is_ethernet", "is_up", "linux_interfaces", "name_of"]
 
@@ -48,9 +48,9 @@ def is_ethernet(hardware: int) -> bool:
     return hardware in (_ETHERNET, _LOOPBACK)
 
 
-def linux_interfaces() -> dict[int, Interface]:
+def linux_interfaces() -> dict[int, LiveInterface]:
     """Every interface by the kernel's index. Raises OSError."""
-    interfaces: dict[int, Interface] = {}
+    interfaces: dict[int, LiveInterface] = {}
     addresses: dict[int, list[str]] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as channel:
         channel.settimeout(5)
@@ -61,7 +61,7 @@ def linux_interfaces() -> dict[int, Interface]:
                     if kind == _LINK_NAME:
                         name = os.fsdecode(value.rstrip(b"\0"))
                         link_type = LINK_ETHERNET if is_ethernet(hardware) else LINK_RAW
-                        interfaces[index] = Interface(name, "", link_type, flags & _UP != 0)
+                        interfaces[index] = LiveInterface(name, "", link_type, flags & _UP != 0)
         for body in _all(channel, _GET_ADDRESS, _NEW_ADDRESS):
             if len(body) >= 8:
                 (index,) = struct.unpack_from("=4xI", body)

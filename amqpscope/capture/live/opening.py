@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
 from amqpscope.capture.live.programs import AMQP_PORTS, Instruction, ports_program
-from amqpscope.capture.live.source import Interface, LiveSource
+from amqpscope.capture.live.source import LiveInterface, LiveSource
 from amqpscope.errors import CaptureError, NotPermitted, NotPossible
 from amqpscope.limits import MAX_PACKET
 
@@ -26,7 +26,7 @@ _NAMES_TOLD: Final = 12
 _NO_RING: Final = (errno.EINVAL, errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
-def list_interfaces() -> list[Interface]:
+def list_interfaces() -> list[LiveInterface]:
     """The interfaces that can be named, and `any`. It takes no privilege. Raises CaptureError."""
     if sys.platform == "linux":
         from amqpscope.capture.live.links import linux_interfaces
@@ -39,7 +39,7 @@ def list_interfaces() -> list[Interface]:
         from amqpscope.capture.live.scapy_source import scapy_interfaces
 
         interfaces = scapy_interfaces()
-    return [*interfaces, Interface(_ANY, "all interfaces", LINK_RAW, True)]
+    return [*interfaces, LiveInterface(_ANY, "all interfaces", LINK_RAW, True)]
 
 
 def open_source(
@@ -135,7 +135,7 @@ def _filter_text(ports: Sequence[int]) -> str:
     return f"(tcp and ({of_ports})) or (ip proto 6 and ip[6:2] & 0x1fff != 0)"
 
 
-def _no_such_interface(name: str, known: Sequence[Interface]) -> str:
+def _no_such_interface(name: str, known: Sequence[LiveInterface]) -> str:
     """What to say of a name that no interface has. The names most like it come first."""
     names = [one.name for one in known]
     near = difflib.get_close_matches(name, names, n=3)

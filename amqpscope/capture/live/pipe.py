@@ -8,12 +8,12 @@ import os
 import select
 from typing import Final
 
-from amqpscope.capture.live.source import TAKEN_AT_ONCE, Interface, LiveSource
+from amqpscope.capture.live.source import TAKEN_AT_ONCE, LiveInterface, LiveSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.records import CaptureReader
-from amqpscope.capture.source import Source
+from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 
 __all__ = ["PipeSource"]
@@ -67,7 +67,7 @@ class PipeSource(LiveSource):
             raise CaptureError(f"{name}: is a terminal; a capture has to be piped to it")
         super().__init__(name)
         self._arrived = _Arrived(descriptor)
-        self._source = Source(self._arrived, self.name)
+        self._source = CaptureSource(self._arrived, self.name)
         self._reader: CaptureReader | None = None
         self._descriptor = descriptor
         self._more = True  # what was read may have left something that the descriptor does not tell of
@@ -153,7 +153,7 @@ class PipeSource(LiveSource):
         elif isinstance(reader, PcapReader):
             link_types = [int(reader.link_type)] if reader.link_type >= 0 else []
         for link_type in link_types[len(self.interfaces) :]:
-            self.interfaces.append(Interface(self.name, "", link_type, True))
+            self.interfaces.append(LiveInterface(self.name, "", link_type, True))
 
     def _finish(self, decoder: PacketDecoder, reader: CaptureReader) -> None:
         reader.finish()

@@ -41,7 +41,7 @@ from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
 from amqpscope.capture.live.blocks import DONE, LOST, BlockWalk
 from amqpscope.capture.live.links import LinkWatch, index_of, is_up, linux_interfaces, name_of
 from amqpscope.capture.live.programs import Instruction, attach, prepared
-from amqpscope.capture.live.source import TAKEN_AT_ONCE, Interface, LiveSource
+from amqpscope.capture.live.source import TAKEN_AT_ONCE, LiveInterface, LiveSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.limits import MAX_INTERFACES
 
@@ -288,7 +288,7 @@ class RingSource(LiveSource):
         new = name not in self._by_name
         if new:
             self._by_name[name] = len(self.interfaces)
-            self.interfaces.append(Interface(name, "", self._link_type, True))
+            self.interfaces.append(LiveInterface(name, "", self._link_type, True))
         places[index] = self._by_name[name]
         return new
 

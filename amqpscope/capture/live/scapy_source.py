@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
 from amqpscope.capture.live.programs import Instruction, attach, prepared
-from amqpscope.capture.live.source import TAKEN_AT_ONCE, Interface, LiveSource
+from amqpscope.capture.live.source import TAKEN_AT_ONCE, LiveInterface, LiveSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.errors import CaptureError, NotPossible
 from amqpscope.limits import MAX_PACKET
@@ -37,13 +37,13 @@ _UP: Final = 1
 _GONE: Final = "is gone"
 
 
-def scapy_interfaces() -> list[Interface]:
+def scapy_interfaces() -> list[LiveInterface]:
     """The interfaces that scapy knows. Raises CaptureError."""
     found = []
     for one in _configuration().ifaces.values():
         addresses = ", ".join(str(address) for addresses in one.ips.values() for address in addresses)
         up = bool(int(one.flags) & _UP) if one.flags is not None else True
-        found.append(Interface(str(one.network_name), addresses, LINK_ETHERNET, up))
+        found.append(LiveInterface(str(one.network_name), addresses, LINK_ETHERNET, up))
     return found
 
 
@@ -64,7 +64,7 @@ def _configuration() -> Any:
 class _Receiver:
     """One interface's socket."""
 
-    def __init__(self, interface: Interface, raw: Any) -> None:
+    def __init__(self, interface: LiveInterface, raw: Any) -> None:
         self.interface = interface
         self.raw = raw
         self.dropped = 0
@@ -102,7 +102,7 @@ class ScapySource(LiveSource):
                     iface=one, filter=None if sys.platform == "linux" else filter, promisc=promiscuous
                 )
                 link_type = _link_type(raw)
-                interface = Interface(one, "", link_type, True)
+                interface = LiveInterface(one, "", link_type, True)
                 self.interfaces.append(interface)
                 self._receivers.append(_Receiver(interface, raw))
                 self._prepare(raw, program(link_type), buffer_octets)

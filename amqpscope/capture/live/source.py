@@ -8,14 +8,14 @@ from abc import ABC, abstractmethod
 
 from amqpscope.capture.packet import PacketDecoder
 
-__all__ = ["TAKEN_AT_ONCE", "Interface", "LiveSource"]
+__all__ = ["TAKEN_AT_ONCE", "LiveInterface", "LiveSource"]
 
 TAKEN_AT_ONCE = 1024 * 1024
 """Octets of packets that one `take` deals with, about: some milliseconds of work, between which whoever
 calls it looks at the clock, the keys and what the kernel dropped."""
 
 
-class Interface:
+class LiveInterface:
     """A network interface. description: its addresses, or what else tells it from others; may be "".
 
     link_type: of its packets as they are captured, a LINKTYPE value.
@@ -28,7 +28,7 @@ class Interface:
         self.up = up
 
     def __repr__(self) -> str:
-        return f"Interface({self.name!r}, {self.description!r}, {self.link_type}, {self.up})"
+        return f"LiveInterface({self.name!r}, {self.description!r}, {self.link_type}, {self.up})"
 
 
 class LiveSource(ABC):
@@ -51,7 +51,7 @@ class LiveSource(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.interfaces: list[Interface] = []
+        self.interfaces: list[LiveInterface] = []
         self._events: list[str] = []
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_reader, False)

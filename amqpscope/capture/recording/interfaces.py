@@ -21,7 +21,7 @@ _HIGHEST_LINK_TYPE: Final = 0xFFFF
 _PRIVATE_LINK_TYPE: Final = 147  # LINKTYPE_USER0
 
 
-class Described:
+class DescribedInterface:
     """An interface as the file describes it; `index` is the number that the capture gives it."""
 
     def __init__(self, index: int, link_type: int, name: bytes, description: bytes, filter: bytes) -> None:
@@ -38,7 +38,7 @@ class Interfaces:
     def __init__(self) -> None:
         self.lost: dict[int, int] = {}
         self._lost_in_all: dict[int, int] = {}
-        self._described: list[Described] = []
+        self._described: list[DescribedInterface] = []
         # Their places by number in the capture and link type.
         self._places: dict[tuple[int, int], int] = {}
 
@@ -129,6 +129,6 @@ class Interfaces:
             return -1
         name, description, its_filter = texts
         written = link_type if 0 <= link_type <= _HIGHEST_LINK_TYPE else _PRIVATE_LINK_TYPE
-        self._described.append(Described(index, written, name, description, its_filter))
+        self._described.append(DescribedInterface(index, written, name, description, its_filter))
         self._places[(index, link_type)] = place
         return place

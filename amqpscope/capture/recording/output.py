@@ -14,7 +14,7 @@ from typing import Any
 
 from amqpscope.errors import CaptureError
 
-__all__ = ["Files", "Rotation"]
+__all__ = ["OutputFiles", "Rotation"]
 
 
 class Rotation:
@@ -30,7 +30,7 @@ class Rotation:
         self.files = files
 
 
-class Files:
+class OutputFiles:
     """Where recorded octets go. Raises CaptureError, one clear line that begins with the file's name.
 
     path: of the file, `-` for standard output. Of a rotating set the names are made of it as dumpcap does:

@@ -15,7 +15,7 @@ from amqpscope.capture.recording.blocks import PACKET_MIN, plain, section_header
 from amqpscope.capture.recording.chunk import Chunk
 from amqpscope.capture.recording.comments import Comments
 from amqpscope.capture.recording.interfaces import Interfaces
-from amqpscope.capture.recording.output import Files, Rotation
+from amqpscope.capture.recording.output import OutputFiles, Rotation
 from amqpscope.limits import MAX_COMMENT
 from dissectors.wire import i64, u32le
 
@@ -45,7 +45,7 @@ class PcapngFiles:
     ) -> None:
         self.begun = False
         self.remark = ""
-        self._files = Files(path, rotation, later)
+        self._files = OutputFiles(path, rotation, later)
         self._application = application
         self._later = later
         self._interfaces = interfaces

@@ -14,7 +14,7 @@ from amqpscope.report.printable import in_quotes
 from amqpscope.report.value_text import hidden_text, text_word
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.registry import new_method
 from dissectors.amqp091.tables import FieldTable
 from dissectors.interface import Frame
@@ -33,7 +33,7 @@ _IDLE = {"version-major": 0, "version-minor": 9, "prefetch-size": 0, "locale": "
 _PEER_PROPERTIES = ("server-properties", "client-properties")
 
 
-def details(frame: Frame, message: Message | None, guarded: bool) -> Line:
+def details(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line:
     """The part of a frame's line behind its name. message: what it ends.
 
     guarded: its octets may be a secret.
@@ -41,7 +41,7 @@ def details(frame: Frame, message: Message | None, guarded: bool) -> Line:
     return _frame(frame, message, guarded) + _ended(frame, message)
 
 
-def _frame(frame: Frame, message: Message | None, guarded: bool) -> Line:
+def _frame(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line:
     body = frame.body
     if frame.kind == "body":
         return _body(frame, message)
@@ -62,7 +62,7 @@ def _size(frame: Frame) -> Line:
     return [("", f"{frame.size} octets ")]
 
 
-def _ended(frame: Frame, message: Message | None) -> Line:
+def _ended(frame: Frame, message: Amqp091Message | None) -> Line:
     """What is to be said of a message that ends before its time, or of which not all is there."""
     if message is None or message.complete:
         return []
@@ -72,7 +72,7 @@ def _ended(frame: Frame, message: Message | None) -> Line:
     return [("note", f"ends a message not all of which is there: {message.seen}{whole} octets ")]
 
 
-def _body(frame: Frame, message: Message | None) -> Line:
+def _body(frame: Frame, message: Amqp091Message | None) -> Line:
     text = f"{frame.payload_captured} octets"
     if message is not None and message.complete and message.frames > 1:
         text += f", the last of {message.seen} in {message.frames} frames"

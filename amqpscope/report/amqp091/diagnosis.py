@@ -17,7 +17,7 @@ from amqpscope.tracking.amqp091.consumers import UNLIMITED
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.publishes import Publish
 from dissectors.amqp091.arguments import Method, UnknownMethod
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicDeliver,
@@ -107,7 +107,7 @@ class Diagnosis091(Diagnosis):
         if isinstance(method, Method) and not isinstance(method, UnknownMethod):
             self._method(method, channel, by_client, record)
         message = record.message
-        if isinstance(message, Message) and by_client and isinstance(message.method, BasicPublish):
+        if isinstance(message, Amqp091Message) and by_client and isinstance(message.method, BasicPublish):
             if message.seen >= message.announced:
                 self._published(message.method, channel, record)
 

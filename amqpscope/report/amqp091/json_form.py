@@ -36,22 +36,23 @@ from typing import Final
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.amqp091.secrets import guards, hides_all
 from amqpscope.report.amqp091.summary import summarize
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, text_json
 from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import BASIC, ContentHeader
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import BasicNack, BasicReject, BasicReturn, ChannelClose, ConnectionClose
 from dissectors.amqp091.registry import METHODS
 from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import (
+    Amqp091Float,
+    Amqp091Timestamp,
     ByteArray,
     Decimal,
     FieldArray,
-    Float,
     LongInt,
     LongLongInt,
     LongLongUint,
@@ -62,7 +63,6 @@ from dissectors.amqp091.values import (
     ShortString,
     ShortUint,
     Table,
-    Timestamp,
 )
 from dissectors.interface import Body, Frame
 from dissectors.values import Raw
@@ -111,10 +111,10 @@ def value_json(value: object) -> str:
         return _table_json(value, '{"table": ', "}")
     if isinstance(value, FieldArray):
         return "[" + ", ".join([value_json(item) for item in value.items]) + "]"
-    if isinstance(value, Timestamp):
+    if isinstance(value, Amqp091Timestamp):
         return f'{{"timestamp": "{value.iso()}"}}'
     if isinstance(value, float):
-        return float_json(value, "float" if isinstance(value, Float) else "double")
+        return float_json(value, "float" if isinstance(value, Amqp091Float) else "double")
     if isinstance(value, ByteArray):
         return '{"binary": "' + value.hex() + '"}'
     if isinstance(value, bytes):
@@ -177,7 +177,7 @@ def _field_json(type: str, value: object) -> str:
     if value is False:
         return "false"
     if isinstance(value, int):
-        return f'"{Timestamp(value).iso()}"' if type == "timestamp" else str(int(value))
+        return f'"{Amqp091Timestamp(value).iso()}"' if type == "timestamp" else str(int(value))
     if isinstance(value, str):
         return text_json(value)
     if isinstance(value, FieldTable):
@@ -277,7 +277,7 @@ def _fields_json(frame: Frame, guarded: bool, said: _Said) -> str:
 # Messages
 
 
-def _message_json(message: Message, bodies: bool, said: _Said) -> str:
+def _message_json(message: Amqp091Message, bodies: bool, said: _Said) -> str:
     """A message. bodies: with what is kept of its body."""
     text = f'{{"size": {message.seen}, "complete": ' + ("true" if message.complete else "false")
     if message.announced != message.seen and message.announced >= 0:
@@ -330,9 +330,9 @@ class Amqp091JsonRenderer(JsonRenderer):
 
     def message(self, record: FrameRecord, link: Link | None, names: LinkNames, bodies: bool) -> str:
         message: object = record.message
-        return _message_json(message, bodies, self._said) if isinstance(message, Message) else "null"
+        return _message_json(message, bodies, self._said) if isinstance(message, Amqp091Message) else "null"
 
-    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
+    def summarize(self, summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
         summarize(summary, record, link)
 
     def addresses(self, frame: Frame) -> list[str] | None:

@@ -8,9 +8,9 @@ a close for a reason, as `404:not-found`, and a message that is returned. Who an
 from typing import Final
 
 from amqpscope.model.records import SERVER, FrameRecord
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.tracking.amqp10.identity import Link
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicReturn,
     ChannelClose,
@@ -32,12 +32,12 @@ _SUCCESS: Final = 200
 _WORD: Final = "channel"
 
 
-def summarize(summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
+def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
     """Take one frame of a connection."""
     frame = record.frame
     summary.session_word = _WORD
     message: object = record.message
-    if isinstance(message, Message):
+    if isinstance(message, Amqp091Message):
         summary.messages[record.peer] += message.seen == message.announced
     if frame.kind == "body":
         summary.message_octets[record.peer] += int(frame.payload_size)
@@ -67,7 +67,7 @@ def summarize(summary: ConnectionSummary, record: FrameRecord, link: Link | None
         _failed(summary, record, body.reply_code, body.reply_text)
 
 
-def _failed(summary: ConnectionSummary, record: FrameRecord, code: i64, text: str | None) -> None:
+def _failed(summary: ConnectionOverview, record: FrameRecord, code: i64, text: str | None) -> None:
     """A reply code, and what is said with it."""
     if code < 0 or code == _SUCCESS:
         return
@@ -77,7 +77,7 @@ def _failed(summary: ConnectionSummary, record: FrameRecord, code: i64, text: st
     summary.failed(record, record.frame.name, condition, text or None, None)
 
 
-def _peer(summary: ConnectionSummary, peer: str, properties: FieldTable | None) -> None:
+def _peer(summary: ConnectionOverview, peer: str, properties: FieldTable | None) -> None:
     """What a peer says of itself."""
     if properties is None:
         return

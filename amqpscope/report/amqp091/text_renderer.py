@@ -7,7 +7,7 @@ from amqpscope.report.details import data
 from amqpscope.report.line import Line, margin
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.tracking.amqp10.identity import Link
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.interface import Frame
 
 __all__ = ["Amqp091TextRenderer"]
@@ -51,7 +51,7 @@ class Amqp091TextRenderer(TextRenderer):
         return _NAME_STYLES.get(name) or _CLASS_STYLES.get(name.partition(".")[0], "name")
 
     def line(self, frame: Frame, link: Link | None, message: object, vague: bool) -> Line:
-        return brief.details(frame, message if isinstance(message, Message) else None, vague)
+        return brief.details(frame, message if isinstance(message, Amqp091Message) else None, vague)
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
         return hides_all(frame, guarded)
@@ -62,7 +62,7 @@ class Amqp091TextRenderer(TextRenderer):
         return frame.raw  # what stands behind the arguments is no message
 
     def content(self, message: object, hidden: bool, verbosity: int) -> list[Line]:
-        if not isinstance(message, Message):
+        if not isinstance(message, Amqp091Message):
             return []
         head = f"message of {message.seen} octets"
         if not message.complete:

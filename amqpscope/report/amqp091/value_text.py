@@ -4,10 +4,11 @@ from amqpscope.report.line import Line
 from amqpscope.report.value_text import BRIEF, ValueText, hidden_text, octets_text, text_word
 from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import (
+    Amqp091Float,
+    Amqp091Timestamp,
     ByteArray,
     Decimal,
     FieldArray,
-    Float,
     LongInt,
     LongLongInt,
     LongLongUint,
@@ -18,16 +19,15 @@ from dissectors.amqp091.values import (
     ShortString,
     ShortUint,
     Table,
-    Timestamp,
 )
-from dissectors.interface import Body, Field
+from dissectors.interface import Body, BodyField
 
 __all__ = ["TEXT", "Amqp091Text"]
 
 _TYPES: dict[type, str] = {
     ByteArray: "byte array",
     Decimal: "decimal",
-    Float: "float",
+    Amqp091Float: "float",
     LongInt: "long-int",
     LongLongInt: "long-long-int",
     LongLongUint: "long-long-uint",
@@ -37,7 +37,7 @@ _TYPES: dict[type, str] = {
     ShortShortUint: "short-short-uint",
     ShortString: "short-string",
     ShortUint: "short-uint",
-    Timestamp: "timestamp",
+    Amqp091Timestamp: "timestamp",
     bytes: "long-string",
     float: "double",
 }
@@ -60,11 +60,11 @@ class Amqp091Text(ValueText):
             return f"{text} and {len(value.rest)} octets behind"
         return text
 
-    def field(self, owner: Body, field: Field, value: object, most: int = BRIEF) -> str:
+    def field(self, owner: Body, field: BodyField, value: object, most: int = BRIEF) -> str:
         if self.hides(owner, field, value):
             return hidden_text(value)
         if field.type == "timestamp" and isinstance(value, int):
-            return Timestamp(value).iso()
+            return Amqp091Timestamp(value).iso()
         if isinstance(value, str):
             return text_word(value, most)
         if isinstance(value, bytes):
@@ -74,7 +74,7 @@ class Amqp091Text(ValueText):
     def type_name(self, value: object) -> str:
         return _TYPES.get(type(value), "")
 
-    def typed_field(self, owner: Body, field: Field, value: object, most: int) -> Line:
+    def typed_field(self, owner: Body, field: BodyField, value: object, most: int) -> Line:
         if field.type == "table":
             return [("", self.field(owner, field, value, most))]
         return super().typed_field(owner, field, value, most)

@@ -31,7 +31,7 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.report.amqp10.json_quick import QuickMessages
 from amqpscope.report.amqp10.secrets import hides_body, hides_field, hides_raw, is_unclear
 from amqpscope.report.amqp10.summary import summarize
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.digits import digits
 from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, problems_json, text_json
 from amqpscope.report.links import LinkNames
@@ -442,7 +442,7 @@ class Amqp10JsonRenderer(JsonRenderer):
         message.sections()
         return message.problems
 
-    def summarize(self, summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
+    def summarize(self, summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
         summarize(summary, record, link)
 
     def reports_error(self, frame: Frame) -> bool:

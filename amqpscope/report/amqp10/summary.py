@@ -1,7 +1,7 @@
 """What AMQP 1.0 frames say for a summary."""
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.report.connection_summary import ConnectionSummary
+from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import (
@@ -23,7 +23,7 @@ __all__ = ["summarize"]
 _SASL_CODES = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
 
 
-def summarize(summary: ConnectionSummary, record: FrameRecord, link: Link | None) -> None:
+def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
     """Take one frame of a connection."""
     body = record.frame.body
     if isinstance(body, Transfer):
@@ -47,7 +47,9 @@ def summarize(summary: ConnectionSummary, record: FrameRecord, link: Link | None
         summary.sasl_outcome = _SASL_CODES.get(body.code, str(body.code))
 
 
-def _transfer(summary: ConnectionSummary, record: FrameRecord, transfer: Transfer, link: Link | None) -> None:
+def _transfer(
+    summary: ConnectionOverview, record: FrameRecord, transfer: Transfer, link: Link | None
+) -> None:
     octets = int(record.frame.payload_size)
     message = record.message is not None
     peer = record.peer
@@ -62,7 +64,7 @@ def _transfer(summary: ConnectionSummary, record: FrameRecord, transfer: Transfe
             known.aborted += transfer.aborted is True
 
 
-def _outcome(summary: ConnectionSummary, record: FrameRecord, state: object, link: Link | None) -> None:
+def _outcome(summary: ConnectionOverview, record: FrameRecord, state: object, link: Link | None) -> None:
     """A delivery state: only one that gives an error is worth a line."""
     outcome = getattr(state, "outcome", state)
     error = getattr(outcome, "error", None)
@@ -72,7 +74,7 @@ def _outcome(summary: ConnectionSummary, record: FrameRecord, state: object, lin
 
 
 def _ended(
-    summary: ConnectionSummary, record: FrameRecord, body: Detach | End | Close, link: Link | None
+    summary: ConnectionOverview, record: FrameRecord, body: Detach | End | Close, link: Link | None
 ) -> None:
     error = body.error
     peer = record.peer

@@ -7,7 +7,7 @@ from dissectors.amqp10 import composite
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Array, Described, Timestamp
-from dissectors.interface import Body, Field
+from dissectors.interface import Body, BodyField
 
 __all__ = ["TEXT", "Amqp10Text", "field_text", "format_name", "value_text"]
 
@@ -32,15 +32,15 @@ class Amqp10Text(ValueText):
             return f"@{self.value(value.descriptor, inner)}({self.value(value.value, inner)})"
         return super().value(value, most)
 
-    def means_nothing(self, field: Field, value: object) -> bool:
+    def means_nothing(self, field: BodyField, value: object) -> bool:
         return value is False and isinstance(field, composite.Field) and not field.choices
 
-    def hides(self, owner: Body, field: Field, value: object) -> bool:
+    def hides(self, owner: Body, field: BodyField, value: object) -> bool:
         if isinstance(owner, Composite) and isinstance(field, composite.Field):
             return hides_field(owner, field, value)
         return field.secret
 
-    def field(self, owner: Body, field: Field, value: object, most: int = BRIEF) -> str:
+    def field(self, owner: Body, field: BodyField, value: object, most: int = BRIEF) -> str:
         """A field's value: by the name of its choice, with its unit, hidden if it is a secret."""
         if self.hides(owner, field, value):
             return hidden_text(value)
@@ -71,7 +71,7 @@ class Amqp10Text(ValueText):
         name = type_name(value)
         return "" if name in _PLAIN or isinstance(value, Composite) else name
 
-    def typed_field(self, owner: Body, field: Field, value: object, most: int) -> Line:
+    def typed_field(self, owner: Body, field: BodyField, value: object, most: int) -> Line:
         if field.type == "*":
             return [("", self.typed(value, most))]
         if field.type == "map":

@@ -3,12 +3,12 @@
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cells, cut
 
-__all__ = ["Column", "amount", "fill", "head", "in_columns", "octets", "selected", "spark", "tail"]
+__all__ = ["ScreenColumn", "amount", "fill", "head", "in_columns", "octets", "selected", "spark", "tail"]
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-class Column:
+class ScreenColumn:
     """A column: its heading and its width. right: its text stands at its right edge."""
 
     def __init__(self, heading: str, width: int, right: bool = False) -> None:
@@ -33,12 +33,12 @@ def tail(text: str, width: int) -> str:
     return "…" + text if width > 0 else ""
 
 
-def head(columns: list[Column]) -> Line:
+def head(columns: list[ScreenColumn]) -> Line:
     """The headings."""
     return [("rule", " ".join(fill(column.heading, column.width, column.right) for column in columns))]
 
 
-def in_columns(columns: list[Column], parts: list[tuple[str, str]]) -> Line:
+def in_columns(columns: list[ScreenColumn], parts: list[tuple[str, str]]) -> Line:
     """Styled texts, one a column."""
     line: Line = []
     for column, (style, text) in zip(columns, parts, strict=True):

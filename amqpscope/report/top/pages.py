@@ -7,7 +7,7 @@ from amqpscope.report.printable import cells, cut, printable, word, wrap
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.top.health import duration
 from amqpscope.report.top.layout import (
-    Column,
+    ScreenColumn,
     amount,
     fill,
     head,
@@ -101,26 +101,28 @@ def title(model: TopModel, source: str, width: int) -> list[Line]:
     return [first, second]
 
 
-def connection_table(rows: list[Row], width: int) -> list[Column]:
+def connection_table(rows: list[Row], width: int) -> list[ScreenColumn]:
     """The columns of the table of connections for these rows and so wide a screen."""
     longest = max((cells(_short(row.name)) for row in rows), default=0)
     name = min(max(longest, 20), 30 if width < _WIDE else 44)
-    columns = [Column(" CONNECTION", name + 1), Column("AMQP", 5)]
+    columns = [ScreenColumn(" CONNECTION", name + 1), ScreenColumn("AMQP", 5)]
     if width >= _WIDE:
-        columns.append(Column("STATE", 10))
-    columns.append(Column("FRM/S", 6, right=True))
+        columns.append(ScreenColumn("STATE", 10))
+    columns.append(ScreenColumn("FRM/S", 6, right=True))
     if width >= _WIDE:
-        columns.append(Column("OCTETS/S", 8, right=True))
-    columns.append(Column("UNSET" if width < _WIDE else "UNSETTLED", 6 if width < _WIDE else 9, right=True))
+        columns.append(ScreenColumn("OCTETS/S", 8, right=True))
+    columns.append(
+        ScreenColumn("UNSET" if width < _WIDE else "UNSETTLED", 6 if width < _WIDE else 9, right=True)
+    )
     if width >= _WIDEST:
-        columns.append(Column("LAST 30 s", 30))
+        columns.append(ScreenColumn("LAST 30 s", 30))
     taken = sum(column.width + 1 for column in columns)
-    columns.append(Column("WHAT HURTS", max(width - taken, 10)))
+    columns.append(ScreenColumn("WHAT HURTS", max(width - taken, 10)))
     return columns
 
 
 def connections(
-    columns: list[Column], rows: list[Row], picked: Row | None, now: int, width: int
+    columns: list[ScreenColumn], rows: list[Row], picked: Row | None, now: int, width: int
 ) -> list[Line]:
     """One line a connection."""
     lines = []
@@ -302,14 +304,14 @@ def _sessions(row: Row, snapshot: ConnectionSnapshot, width: int) -> list[Line]:
     lines: list[Line] = []
     name = max(min(width - 60, 60), 14)
     columns = [
-        Column("  LINK", name),
-        Column("SENDS", 6),
-        Column("STATE", 11),
-        Column("CREDIT", 6, right=True),
-        Column("WAITING", 7, right=True),
-        Column("UNSETT.", 7, right=True),
-        Column("SENT", 6, right=True),
-        Column("SENT/S", 6, right=True),
+        ScreenColumn("  LINK", name),
+        ScreenColumn("SENDS", 6),
+        ScreenColumn("STATE", 11),
+        ScreenColumn("CREDIT", 6, right=True),
+        ScreenColumn("WAITING", 7, right=True),
+        ScreenColumn("UNSETT.", 7, right=True),
+        ScreenColumn("SENT", 6, right=True),
+        ScreenColumn("SENT/S", 6, right=True),
     ]
     headed = False
     for session in snapshot.sessions:
@@ -349,7 +351,7 @@ def _half(half: SessionEndSnapshot) -> str:
     return ", ".join(words)
 
 
-def _link(row: Row, session: int, link: LinkSnapshot, columns: list[Column]) -> Line:
+def _link(row: Row, session: int, link: LinkSnapshot, columns: list[ScreenColumn]) -> Line:
     states = [state.lower() for state in (link.sender_state, link.receiver_state)]
     if states[0] == states[1]:
         state = states[0]
@@ -384,11 +386,11 @@ def _channels(row: Row, snapshot: ConnectionSnapshot, now: int, width: int) -> l
     lines: list[Line] = []
     name = max(min(width - 46, 70), 20)
     columns = [
-        Column("CHANNEL, CONSUMER", name),
-        Column("STATE", 13),
-        Column("UNACKED", 8, right=True),
-        Column("PREFETCH", 8, right=True),
-        Column("UNCONFIRMED", 11, right=True),
+        ScreenColumn("CHANNEL, CONSUMER", name),
+        ScreenColumn("STATE", 13),
+        ScreenColumn("UNACKED", 8, right=True),
+        ScreenColumn("PREFETCH", 8, right=True),
+        ScreenColumn("UNCONFIRMED", 11, right=True),
     ]
     lines.append(head(columns))
     for channel in snapshot.channels:
@@ -417,7 +419,7 @@ def _channels(row: Row, snapshot: ConnectionSnapshot, now: int, width: int) -> l
     return lines
 
 
-def _channel(row: Row, channel: ChannelSnapshot, columns: list[Column]) -> Line:
+def _channel(row: Row, channel: ChannelSnapshot, columns: list[ScreenColumn]) -> Line:
     words = [f"channel {channel.number}"]
     if channel.transacted:
         words.append("transactions")

@@ -9,7 +9,7 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from dissectors.amqp091.arguments import Method
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicDeliver,
@@ -80,6 +80,6 @@ class Case(AnyCase):
         channel = self.channel
         return channel is not None and channel.whole
 
-    def message(self) -> Message | None:
+    def message(self) -> Amqp091Message | None:
         """What the frame completes."""
-        return Message.of(self.record.message)
+        return Amqp091Message.of(self.record.message)

@@ -10,7 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import odd_character
 from amqpscope.rules.amqp091.types import field_name_that_begins_oddly
-from dissectors.amqp091.arguments import Field, Method, MethodType
+from dissectors.amqp091.arguments import ArgumentField, Method, MethodType
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicDeliver,
@@ -72,7 +72,7 @@ def judge_values(case: Case, method: Method, sound: bool) -> None:
                 field_name_that_begins_oddly(case, name)
 
 
-def _text(case: Case, definition: MethodType, field: Field, value: str) -> None:
+def _text(case: Case, definition: MethodType, field: ArgumentField, value: str) -> None:
     """A short string."""
     domain = field.domain
     if domain == "exchange-name":
@@ -237,7 +237,7 @@ def no_reply_text(case: Case) -> None:
     case.report_once("amqp091/T-REPLYTEXT-NOTNULL", f"{case.name} has no reply text", CERTAIN, {})
 
 
-def _reserved(case: Case, definition: MethodType, field: Field, value: object) -> None:
+def _reserved(case: Case, definition: MethodType, field: ArgumentField, value: object) -> None:
     """A field that is to stay zero or empty has a value. Who asked for 0-9 knows it under its old name."""
     if _asks_for_an_older_version(case):
         return
@@ -308,7 +308,7 @@ def retired_field_of_a_channel(case: Case, name: str) -> None:
     )
 
 
-def retired_bit_of_declare(case: Case, field: Field) -> None:
+def retired_bit_of_declare(case: Case, field: ArgumentField) -> None:
     """A client sets the retired bit auto-delete or internal in exchange.declare to a server that does not
     support this bit.
 

@@ -25,7 +25,7 @@ from amqpscope.tracking.inbox import Arrival, Recipient
 from amqpscope.tracking.knowledge import Knowledge
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.message import Message
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicNack,
@@ -292,7 +292,7 @@ class Endpoint(Recipient):
     def published(self, record: FrameRecord) -> Publish | None:
         """The message of the client's that this frame completes, or None."""
         message = record.message
-        if message is None or not self.by_client or not isinstance(message, Message):
+        if message is None or not self.by_client or not isinstance(message, Amqp091Message):
             return None
         if isinstance(record.frame.body, Method):
             return None  # it ends a content that never came, or begins one
