@@ -242,19 +242,25 @@ class Recorder:
                 self._followed[connection] = followed
             self._last = connection
             self._current = followed
+        log = self._current.log
+        if self._with_deliveries and log is None:
+            log = self._new_log(record)
+            self._current.log = log
         link = self._names.of(record)
         if self._with_summaries:
             add_frame(self._current.summary, record, link)
-        if self._with_deliveries:
-            log = self._current.log
-            if log is None:
-                log = _new_log(record.frame.kind)
-                self._current.log = log
-            if log is not None:
-                for delivery in log.take(record, link):
-                    self._delivery(connection, delivery)
+        if log is not None:
+            for delivery in log.take(record, link):
+                self._delivery(connection, delivery)
         if self._with_frames:
             self._frame_row(record, link)
+
+    def _new_log(self, record: FrameRecord) -> DeliveryLog | None:
+        """What follows the deliveries of a connection with such a frame; None if any protocol has it."""
+        kind = record.frame.kind
+        if kind == "amqp" or kind == "sasl":
+            return Amqp10Log(self._names.conversation(record.connection))
+        return Amqp091Log() if kind == "method" or kind == "content-header" or kind == "body" else None
 
     def _frame_row(self, record: FrameRecord, link: Link | None) -> None:
         connection = record.connection
@@ -471,10 +477,3 @@ def _whole(number: int | None) -> int | None:
 
 def _without_password(text: str | None) -> str | None:
     return None if text is None else without_password(text)
-
-
-def _new_log(kind: str) -> DeliveryLog | None:
-    """What follows the deliveries of a connection with a frame of this kind; None if any protocol has it."""
-    if kind == "amqp" or kind == "sasl":
-        return Amqp10Log()
-    return Amqp091Log() if kind == "method" or kind == "content-header" or kind == "body" else None

@@ -368,7 +368,7 @@ class Conversation10(Conversation):
         number = body.delivery_id
         delivery = on.open
         if delivery is not None and number is not None and delivery.id != number:
-            if delivery.id is None:
+            if delivery.id is None and not self._gap:
                 delivery.id = number
             elif self._gap or begins_message(record.frame, body):
                 delivery = None
