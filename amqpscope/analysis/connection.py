@@ -51,7 +51,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 19
+_DUMP_VERSION = 20
 
 
 class ConnectionAnalysis(FrameSink):

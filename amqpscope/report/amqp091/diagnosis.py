@@ -1,10 +1,10 @@
 """What a connection of AMQP 0-9-1 came to: acknowledgements, confirms, silences, closes and what caused them.
 
-Theory of operation. One `Conversation` is told every method in the order of the capture, by whoever said it.
-It has what is not acknowledged and not confirmed; when something leaves it, how long it was there is known.
-A close names the class and the method that it is for. The last few methods of a channel are remembered, and
-of those with that name the one is taken for its cause whose names, or tag, stand in the text of the close; if
-there is none, the last one that was there before it.
+Theory of operation. The `Conversation091` tells which deliveries an acknowledgement names and which messages
+a confirm does, and has those that none has named yet; so it is known how long each waited. A close names the
+class and the method that it is for. The last few methods of a channel are remembered, and of those with that
+name the one is taken for its cause whose names, or tag, stand in the text of the close; if there is none,
+the last one that was there before it.
 """
 
 from typing import Final
@@ -14,16 +14,12 @@ from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import UNLIMITED
-from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp091.publishes import Publish
 from dissectors.amqp091.arguments import Method, UnknownMethod
-from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
-    BasicAck,
-    BasicDeliver,
-    BasicNack,
-    BasicPublish,
-    BasicReject,
     ChannelClose,
     ChannelOpen,
     ConnectionBlocked,
@@ -56,25 +52,44 @@ class _Waiting:
         self.slowest = 0
         self.from_packet = 0
         self.to_packet = 0
-        self.most = 0
 
-    def over(self, began: int, packet: int, ended: int, end_packet: int) -> None:
-        """One of them was answered."""
+    def over(self, began: int, packet: int, record: FrameRecord) -> None:
+        """One of them was answered, by this frame."""
         self.done += 1
-        if ended - began > self.slowest:
-            self.slowest = ended - began
+        waited = int(record.time) - began
+        if waited > self.slowest:
+            self.slowest = waited
             self.from_packet = packet
-            self.to_packet = end_packet
+            self.to_packet = int(record.packet)
+
+
+class _Waits(Listener091):
+    """How long deliveries and messages that were published waited, by channel."""
+
+    def __init__(self) -> None:
+        self.deliveries: dict[int, _Waiting] = {}
+        self.publishes: dict[int, _Waiting] = {}
+
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+        for delivery in deliveries:
+            waiting = self.deliveries.setdefault(int(record.frame.channel), _Waiting())
+            waiting.over(int(delivery.time), int(delivery.packet), record)
+
+    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
+        for publish in publishes:
+            waiting = self.publishes.setdefault(int(record.frame.channel), _Waiting())
+            waiting.over(int(publish.time), int(publish.packet), record)
 
 
 class Diagnosis091(Diagnosis):
     """Watches one connection."""
 
     def __init__(self) -> None:
-        self.view = Conversation()
+        self.conversation = Conversation091()
+        self.view = self.conversation.view
+        self.waits = _Waits()
+        self.conversation.listeners.append(self.waits)
         self.found: list[Diagnosed] = []
-        self.deliveries: dict[int, _Waiting] = {}
-        self.publishes: dict[int, _Waiting] = {}
         self.left: list[Diagnosed] = []
         # The last methods of each channel and peer, with their packets and offsets.
         self.latest: dict[tuple[int, str], list[tuple[int, int, Method]]] = {}
@@ -92,9 +107,10 @@ class Diagnosis091(Diagnosis):
         packet, time = int(record.packet), int(record.time)
         by_client = peer == CLIENT
         self._silence(peer, packet, time, int(record.last_time))
-        if isinstance(frame.body, ProtocolHeader):
-            self._header(frame.body, by_client, packet)
-            return
+        if isinstance(frame.body, ProtocolHeader) and by_client:
+            self.headers += 1
+            if self.headers == 2:
+                self._tell("diag/header-twice", packet, "the client sends a second protocol header")
         channel = int(frame.channel)
         if any(problem.code.isupper() for problem in frame.problems):
             self.faulty.setdefault(peer, (packet, frame.name, channel, int(frame.offset)))
@@ -105,11 +121,8 @@ class Diagnosis091(Diagnosis):
                 self._tell("diag/shared-channel", packet, text)
         method = frame.body
         if isinstance(method, Method) and not isinstance(method, UnknownMethod):
-            self._method(method, channel, by_client, record)
-        message = record.message
-        if isinstance(message, Amqp091Message) and by_client and isinstance(message.method, BasicPublish):
-            if message.seen >= message.announced:
-                self._published(message.method, channel, record)
+            self._method(method, channel, record)
+        self.conversation.take(record)
 
     def told(self) -> list[Diagnosed]:
         for number, channel in self.view.channels.items():
@@ -127,13 +140,6 @@ class Diagnosis091(Diagnosis):
         if len(self.found) < MAX_DIAGNOSED:
             self.found.append(Diagnosed(code, packet, text, cause, offset, sure))
 
-    def _header(self, header: ProtocolHeader, by_client: bool, packet: int) -> None:
-        self.view.header(by_client, header)
-        if by_client:
-            self.headers += 1
-            if self.headers == 2:
-                self._tell("diag/header-twice", packet, "the client sends a second protocol header")
-
     def _silence(self, peer: str, packet: int, time: int, last_time: int) -> None:
         known = self.last.get(peer)
         if known is not None:
@@ -145,11 +151,10 @@ class Diagnosis091(Diagnosis):
         if self.view.heartbeat > 0 and time - since > self.silences.get(peer, (0, 0, 0))[0]:
             self.silences[peer] = (time - since, known[1], packet)
 
-    def _method(self, method: Method, channel: int, by_client: bool, record: FrameRecord) -> None:
+    def _method(self, method: Method, channel: int, record: FrameRecord) -> None:
         packet, time = int(record.packet), int(record.time)
         name = method.definition().name
-        view = self.view
-        on = view.channels.get(channel)
+        on = self.view.channels.get(channel)
         if isinstance(method, ConnectionBlocked) and self.blocked is None:
             self.blocked = (time, packet)
         elif isinstance(method, (ConnectionUnblocked, ConnectionClose)) and self.blocked is not None:
@@ -163,18 +168,10 @@ class Diagnosis091(Diagnosis):
         elif isinstance(method, ChannelOpen):
             # What was said on the channel of this number before is over.
             self.latest.pop((channel, record.peer), None)
-        elif on is not None:
-            if isinstance(method, (BasicAck, BasicNack, BasicReject)):
-                self._settled(method, on, by_client, packet, time)
-            elif isinstance(method, ChannelClose):
-                self._leave(channel, on, f"when the {record.peer} closed the channel in packet {packet}")
+        elif isinstance(method, ChannelClose) and on is not None:
+            self._leave(channel, on, f"when the {record.peer} closed the channel in packet {packet}")
         if isinstance(method, (ChannelClose, ConnectionClose)):
             self._caused(method, channel, record)
-        end = int(record.frame.offset + record.frame.size)
-        view.method(by_client, channel, method, end, packet, time)
-        if isinstance(method, BasicDeliver) and on is not None:
-            waiting = self.deliveries.setdefault(channel, _Waiting())
-            waiting.most = max(waiting.most, len(on.deliveries.unacknowledged))
         kept = self.latest.setdefault((channel, record.peer), [])
         newest = (packet, int(record.frame.offset), method)
         if name not in ("basic.ack", "basic.deliver") or not kept or kept[-1][2].definition().name != name:
@@ -183,36 +180,6 @@ class Diagnosis091(Diagnosis):
             kept[-1] = newest
         if len(kept) > MAX_LATEST_METHODS:
             del kept[0]
-
-    def _published(self, method: BasicPublish, channel: int, record: FrameRecord) -> None:
-        publish = Publish(
-            0,
-            method.exchange or "",
-            method.routing_key or "",
-            method.mandatory,
-            method.immediate,
-            0,
-            record.frame.offset + record.frame.size,
-            record.packet,
-            record.time,
-        )
-        self.view.publish(channel, publish)
-
-    def _settled(
-        self, method: BasicAck | BasicNack | BasicReject, on: Channel, by_client: bool, packet: int, time: int
-    ) -> None:
-        """Acknowledgements of the client's, confirms of the server's: before they are applied."""
-        multiple = method.multiple if isinstance(method, (BasicAck, BasicNack)) else False
-        number = int(on.number)
-        if by_client:
-            waiting = self.deliveries.setdefault(number, _Waiting())
-            for delivery in on.deliveries.covered(method.delivery_tag, multiple):
-                waiting.over(int(delivery.time), int(delivery.packet), time, packet)
-            return
-        waiting = self.publishes.setdefault(number, _Waiting())
-        for tag in on.publishes.covered(method.delivery_tag, multiple):
-            publish = on.publishes.unconfirmed[tag]
-            waiting.over(int(publish.time), int(publish.packet), time, packet)
 
     def _leave(self, number: int, channel: Channel, when: str) -> None:
         """What is not acknowledged, or not confirmed, on a channel that is over."""
@@ -281,8 +248,8 @@ class Diagnosis091(Diagnosis):
     def _slow(self) -> list[Diagnosed]:
         found = []
         for code, what, table in (
-            ("diag/late-ack", "acknowledgement", self.deliveries),
-            ("diag/late-confirm", "confirm", self.publishes),
+            ("diag/late-ack", "acknowledgement", self.waits.deliveries),
+            ("diag/late-confirm", "confirm", self.waits.publishes),
         ):
             for number, waiting in table.items():
                 if waiting.slowest >= _LATE:

@@ -102,7 +102,7 @@ def judge_content(case: Case, channel: Channel, header: ContentHeader) -> None:
     """A content header."""
     if case.me.by_client:
         publishing.judge_properties(case, channel, header)
-    elif channel.delivering > 0:
+    elif channel.delivering is not None:
         delivery.judge_size(case, channel, header)
     elif channel.returning is not None:
         publishing.judge_returned(case, channel, header)

@@ -6,7 +6,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.rules.case import Case as AnyCase
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Amqp091Message
@@ -37,7 +37,7 @@ class Case(AnyCase):
         super().__init__(connection)
         self.me: Endpoint
         self.peer: Endpoint
-        self.view: Conversation
+        self.view: ConnectionView
         self.channel: Channel | None = None
         self.name: str = ""
         self.fine_exchange: str = ""

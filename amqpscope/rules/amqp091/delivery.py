@@ -249,9 +249,10 @@ def of_the_living(channel: Channel, limit: i64) -> bool:
 def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
     """The content header of a delivery."""
     window = channel.consumers.window_octets
-    if window == 0 or channel.delivering == 0 or case.view.server is None or case.view.rabbitmq:
+    delivering = channel.delivering
+    if window == 0 or delivering is None or case.view.server is None or case.view.rabbitmq:
         return
-    this = channel.deliveries.unacknowledged.get(channel.delivering)
+    this = channel.deliveries.unacknowledged.get(delivering.tag)
     if this is None or this.consumer is None or not channel.deliveries.whole:
         return
     if not channel.whole or channel.awaited(False, "basic.qos-ok") >= 0:

@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.tracking.amqp091.conversation import PeerProperties
+from amqpscope.tracking.amqp091.connection_view import PeerProperties
 from dissectors.amqp091.methods import ConnectionSecureOk, ConnectionStart, ConnectionStartOk
 from dissectors.wire import i64
 

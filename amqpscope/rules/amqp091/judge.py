@@ -40,7 +40,7 @@ from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import FIN, RST, PeerError
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.conversation import CONNECTION_CLASS, PeerProperties
+from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, PeerProperties
 from amqpscope.tracking.amqp091.endpoint import Endpoint, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.snapshot import take_snapshot
 from amqpscope.tracking.amqp091.summary import Summary

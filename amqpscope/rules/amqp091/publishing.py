@@ -241,7 +241,7 @@ def judge_returned(case: Case, channel: Channel, header: ContentHeader) -> None:
     """The content header of a message that a server returns."""
     returning = channel.returning
     publishes = channel.publishes
-    if returning is None or channel.delivering > 0 or not channel.whole or not publishes.whole:
+    if returning is None or channel.delivering is not None or not channel.whole or not publishes.whole:
         return
     if publishes.forgotten or channel.state != "OPEN":
         return

@@ -10,7 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.introduction import listed
-from amqpscope.tracking.amqp091.conversation import Conversation
+from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.states import STILL_DUE
 from dissectors.amqp091.arguments import Method
@@ -217,17 +217,17 @@ def judge_answer(case: Case, method: Method) -> None:
         wrong_mechanism_answered(case)
 
 
-def _wrong_mechanism(view: Conversation) -> bool:
+def _wrong_mechanism(view: ConnectionView) -> bool:
     if view.client is None or not any(view.mechanisms) or view.mechanism == UNREADABLE:
         return False
     return view.mechanism not in view.mechanisms
 
 
-def _frame_max_too_large(view: Conversation) -> bool:
+def _frame_max_too_large(view: ConnectionView) -> bool:
     return 0 < view.tune_frame_max < view.frame_max
 
 
-def _channel_max_too_large(view: Conversation) -> bool:
+def _channel_max_too_large(view: ConnectionView) -> bool:
     return 0 < view.tune_channel_max < view.channel_max
 
 

@@ -119,8 +119,8 @@ class Channel:
         self.pending: dict[str, tuple[int, int, int]] = {}
         # The return whose content header is due: exchange, routing key and reply-code.
         self.returning: tuple[str, str, int] | None = None
-        # The delivery whose content header is due, by its tag, and the consumer whose first one it is.
-        self.delivering: int = 0
+        # The delivery whose content header is due, and the consumer whose first one it is.
+        self.delivering: Delivery | None = None
         self.beginning: str | None = None
 
     @property
@@ -137,6 +137,14 @@ class Channel:
                 return at
             at += 1
         return -1
+
+    def asked(self, by_client: bool, name: str, end: i64) -> Request | None:
+        """The request that a peer made by the method of this name that ends at this offset, if it is one."""
+        queue = self.requests if by_client else self.demands
+        if queue and queue[len(queue) - 1].end == end:
+            return queue[len(queue) - 1]
+        unheard = self.unheard.get(name)
+        return unheard if unheard is not None and unheard.end == end else None
 
     def lacks_queue(self) -> bool:
         """Whether an empty queue name means none: none was declared, nor is one the server's to name."""
@@ -189,7 +197,7 @@ class Channel:
             if not by_client:
                 code: i64 = method.reply_code
                 self.returning = (readable(method.exchange), readable(method.routing_key), int(code))
-                self.delivering = 0
+                self.delivering = None
             return
         if isinstance(method, ChannelClose):
             self._close(by_client, method, end, packet, time)
@@ -300,7 +308,7 @@ class Channel:
             self.queue = readable(method.queue)
             self.declared_end = end
         elif isinstance(method, ConfirmSelect):
-            self.publishes.confirming = True
+            self.publishes.select()
         elif isinstance(method, TxSelect):
             self.transacted = True
         elif isinstance(method, TxCommit):
@@ -347,9 +355,9 @@ class Channel:
                 self.consumers.cancel(readable(method.consumer_tag), "server")
             self._ask(False, method, end, packet, time)
         elif isinstance(method, BasicGetOk):
-            no_ack = answered is not None and answered.subject == NO_ACK
-            self._add(Delivery(method.delivery_tag, None, end, packet, time), no_ack)
-            self.delivering = method.delivery_tag
+            delivery = Delivery(method.delivery_tag, None, end, packet, time)
+            delivery.no_ack = answered is not None and answered.subject == NO_ACK
+            self._add(delivery)
         elif isinstance(method, QueueDeclareOk):
             if answered is None or answered.end == self.declared_end:
                 self.queue = readable(method.queue)
@@ -372,32 +380,34 @@ class Channel:
 
     def _deliver(self, method: BasicDeliver, end: i64, packet: i64, time: i64) -> None:
         tag = readable(method.consumer_tag)
+        self.delivering = None
         consumer = self.consumers.addressed(tag, self.whole)
         self._forgot()
-        no_ack = consumer is not None and consumer.no_ack
+        delivery = Delivery(method.delivery_tag, tag, end, packet, time)
+        delivery.no_ack = consumer is not None and consumer.no_ack
         if consumer is None:
             # Whether it wants to be acknowledged is not known.
             self.deliveries.whole = False
         elif not consumer.begun:
             consumer.begun = True
             self.beginning = tag
-        if no_ack and consumer is not None and consumer.queue == REPLIES:
+        if delivery.no_ack and consumer is not None and consumer.queue == REPLIES:
             return
-        self._add(Delivery(method.delivery_tag, tag, end, packet, time), no_ack)
-        self.delivering = method.delivery_tag
+        self._add(delivery)
 
-    def _add(self, delivery: Delivery, no_ack: bool) -> None:
-        self.deliveries.add(delivery, no_ack)
+    def _add(self, delivery: Delivery) -> None:
+        self.delivering = delivery if delivery.tag > 0 else None
+        self.deliveries.add(delivery)
         if self.recovering >= 0:
             # Whether basic.recover-async, which nothing answers, came before it or sent it back is not known.
             self.deliveries.whole = False
 
     def content(self, header: ContentHeader) -> None:
         """The server's content header: how large the delivery is that has just begun."""
-        tag = self.delivering
-        if tag > 0:
-            self.delivering = 0
-            self.deliveries.weigh(tag, header.size)
+        delivering = self.delivering
+        if delivering is not None:
+            self.delivering = None
+            self.deliveries.weigh(delivering.tag, header.size)
             if self.beginning is not None:
                 consumer = self.consumers.live.get(self.beginning)
                 if consumer is not None:
@@ -426,7 +436,7 @@ class Channel:
         """Something of this life was missed."""
         self.whole = False
         self.deliveries.whole = False
-        self.publishes.whole = False
+        self.publishes.lost()
 
     def empty(self) -> None:
         """It is closed: what was on it is gone."""
@@ -456,7 +466,7 @@ class Channel:
             tuple(request.dump() for request in self.unheard.values()),
             (self.queue, int(self.declared_end)),
             (self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
-            (self.delivering, self.beginning, self.returning),
+            (None if self.delivering is None else self.delivering.dump(), self.beginning, self.returning),
             (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
             self.publishing,
             (self.published_elsewhere, tuple(self.pending.items()), int(self.recovering)),
@@ -483,7 +493,8 @@ class Channel:
         channel.unheard = {one[0]: Request.load(one) for one in unheard}
         channel.queue, channel.declared_end = declared
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
-        channel.delivering, channel.beginning, channel.returning = delivering
+        delivery, channel.beginning, channel.returning = delivering
+        channel.delivering = None if delivery is None else Delivery.load(delivery)
         channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
         channel.publishing = publishing
         channel.published_elsewhere, pending, channel.recovering = elsewhere

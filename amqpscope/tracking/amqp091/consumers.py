@@ -175,6 +175,13 @@ class Consumers:
                 self.deliveries.whole = False
         self._keep(tag, consumer)
 
+    def begun_at(self, tag: str, end: i64) -> Consumer | None:
+        """The consumer that the basic.consume with this tag, which ends at this offset, has begun."""
+        consumer = self.live.get(tag)
+        if not tag and self.nameless:
+            consumer = self.nameless[len(self.nameless) - 1]
+        return consumer if consumer is not None and consumer.end == end else None
+
     def confirm(self, asked: str, tag: str) -> None:
         """consume-ok: one has begun that asked for this tag, or for any ("") and gets this one."""
         if asked:

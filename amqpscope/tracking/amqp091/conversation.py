@@ -1,512 +1,243 @@
-"""What an endpoint knows of a connection: what was agreed, which channels there are, how it is being closed.
+"""One AMQP 0-9-1 connection in the order of the capture: what each frame belongs to.
 
-It is told every method in the order in which the endpoint said or received it, and by whom; see `Channel` for
-why one machine serves both. Nothing here judges.
+Theory of operation. One `ConnectionView`, the machine by which the rules follow what each endpoint knows, is
+told every frame in the order of the analysis, by whoever said it. What a frame names is asked of that
+machine: which deliveries an acknowledgement covers, which messages a confirm does, which request an answer
+is for. So there is one place that decides it, and the rules and all who listen here go by the same.
 """
 
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-from amqpscope.limits import MAX_CHANNELS, MAX_COMPARED_CHANNELS, MAX_HEADERS
+from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.closing import Closing
-from amqpscope.tracking.amqp091.consumers import Roster
+from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, ConnectionView
+from amqpscope.tracking.amqp091.consumers import Consumer
+from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_of_order, unreadable
+from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.names import readable
-from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
-from dissectors.amqp091.arguments import Method, MethodType
+from amqpscope.tracking.events import Conversation
+from dissectors.amqp091.arguments import Method, UnknownMethod
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
+    BasicAck,
+    BasicCancel,
+    BasicCancelOk,
+    BasicConsume,
+    BasicConsumeOk,
+    BasicDeliver,
+    BasicGetOk,
+    BasicNack,
+    BasicRecover,
+    BasicRecoverAsync,
+    BasicReject,
     ChannelClose,
     ChannelCloseOk,
     ChannelOpen,
-    ConnectionBlocked,
-    ConnectionClose,
-    ConnectionCloseOk,
-    ConnectionOpen,
-    ConnectionOpenOk,
-    ConnectionSecure,
-    ConnectionSecureOk,
-    ConnectionStart,
-    ConnectionStartOk,
-    ConnectionTune,
-    ConnectionTuneOk,
-    ConnectionUnblocked,
 )
-from dissectors.amqp091.tables import EITHER, FieldTable
-from dissectors.amqp091.values import Table
 from dissectors.protocol_header import ProtocolHeader
-from dissectors.wire import i64
 
-__all__ = ["CONNECTION_CLASS", "Conversation", "PeerProperties"]
+__all__ = ["Conversation091"]
 
-CONNECTION_CHANNEL: Final = 0
-CONNECTION_CLASS: Final = 10
-
-_NO_CHANNEL: Final = -1
+_SETTLING: Final = (BasicAck, BasicNack, BasicReject)
+_OF_CONSUMERS: Final = (BasicConsume, BasicConsumeOk, BasicCancel, BasicCancelOk)
 
 
-class PeerProperties:
-    """What a peer tells of itself: the names in its properties, the short texts among them, its capabilities.
+class Conversation091(Conversation):
+    """Follows one connection."""
 
-    odd_capabilities: why the table of capabilities is not as it should be, "" if it is. complete: all of them
-    could be read and were looked at; if not, whether one is there that is not among these is unknown.
-    """
+    def __init__(self) -> None:
+        self.listeners: list[Listener091] = []
+        # What is open on the connection.
+        self.view: ConnectionView = ConnectionView(False)
+        # The content that is being sent, by direction and channel.
+        self._sending: dict[tuple[int, int], SentContent] = {}
 
-    def __init__(self, table: FieldTable | None) -> None:
-        self.names: list[str] = []
-        self.texts: dict[str, str] = {}
-        self.capabilities: set[str] = set()
-        self.odd_capabilities: str = ""
-        self.complete: bool = True
-        if table is None:
-            return
-        pairs = table.read(EITHER).pairs
-        self.complete = len(pairs) <= _MOST_PROPERTIES and not table.problems()
-        for name, value in pairs[:_MOST_PROPERTIES]:
-            if not isinstance(name, str):
-                continue  # not in UTF-8
-            self.names.append(name)
-            if isinstance(value, bytes):
-                self.texts.setdefault(name, value[:_LONGEST].decode("utf-8", "replace"))
-            elif isinstance(value, str):
-                self.texts.setdefault(name, value[:_LONGEST])
-            if name == "capabilities":
-                self._capabilities(value)
+    # Questions
 
-    def _capabilities(self, value: object) -> None:
-        if not isinstance(value, Table):
-            self.odd_capabilities = "capabilities is no table"
-            return
-        if len(value.pairs) > _MOST_PROPERTIES:
-            self.complete = False
-        for name, allowed in value.pairs[:_MOST_PROPERTIES]:
-            if allowed is True and isinstance(name, str):
-                self.capabilities.add(name)
-            elif allowed is not False and not self.odd_capabilities:
-                self.odd_capabilities = "a capability is no boolean"
+    def channel_of(self, record: FrameRecord) -> Channel | None:
+        """The channel that a frame is sent on, in its present life; None if it is not known."""
+        return self.view.channel(record.frame.channel)
 
-    def lacks(self, capability: str) -> bool:
-        """Whether it is known that this capability is not among them."""
-        return self.complete and not self.odd_capabilities and capability not in self.capabilities
+    def sending(self, record: FrameRecord) -> SentContent | None:
+        """The content that the sender of a frame has under way on its channel."""
+        return self._sending.get((int(record.direction), int(record.frame.channel)))
 
-    @property
-    def product(self) -> str:
-        """The name of the product, "" if it does not say."""
-        return self.texts.get("product", "")
+    # Frames
 
-    def dump(self) -> tuple[object, ...]:
-        """All of it as plain values."""
-        return (
-            tuple(self.names),
-            tuple(self.texts.items()),
-            tuple(sorted(self.capabilities)),
-            self.odd_capabilities,
-            self.complete,
-        )
+    def take(self, record: FrameRecord) -> None:
+        frame = record.frame
+        body = frame.body
+        kind = frame.kind
+        if kind == "method":
+            sending = self._sending
+            if sending and (int(record.direction), int(frame.channel)) in sending:
+                self._end(record)
+            if isinstance(body, Method) and not isinstance(body, UnknownMethod):
+                self._method(record, as_read(frame, body) if frame.problems else body)
+        elif kind == "content-header" or kind == "body":
+            self._content(record)
+        elif isinstance(body, ProtocolHeader):
+            self.view.header(record.direction == record.connection.client, body)
+            for listener in self.listeners:
+                listener.header(record, body)
+        elif kind == "skipped":
+            self.view.lost()
+        if frame.problems:
+            if unreadable(frame):
+                self.view.lost()
+            elif out_of_order(frame):
+                self.view.disorder(frame.channel)
 
-    @staticmethod
-    def load(state: tuple[Any, ...]) -> "PeerProperties":
-        """What `dump` gave, as an object again."""
-        names, texts, capabilities, odd, complete = state
-        properties = PeerProperties(None)
-        properties.names = list(names)
-        properties.texts = dict(texts)
-        properties.capabilities = set(capabilities)
-        properties.odd_capabilities = odd
-        properties.complete = complete
-        return properties
-
-
-# Properties of a peer that are looked at, and characters of one.
-_MOST_PROPERTIES: Final = 64
-_LONGEST: Final = 200
-
-
-class Conversation:
-    """One AMQP 0-9-1 connection as one endpoint knows it.
-
-    state: of its set-up, as in `states.CONNECTION`; closing: of its end, as in `states.CHANNEL`, where OPEN
-    says that it has none yet. whole: nothing was missed. blind: more may be missing by now than is known.
-    headers: the protocol headers, (by the client, id, major, minor, revision); refused: the server has sent
-    one, which refuses the client's. The fields of the set-up are -1, "" or None until they are said; `*_end`
-    is the offset behind the method in its sender's stream.
-    """
-
-    def __init__(self, counting: bool = True) -> None:
-        self.counting: bool = counting
-        self.state: str = "START"
-        self.closing: str = "OPEN"
-        self.whole: bool = True
-        self.blind: bool = False
-        self.headers: list[tuple[bool, int, int, int, int]] = []
-        self.refused: bool = False
-        self.version: tuple[int, int] = (-1, -1)
-        self.server: PeerProperties | None = None
-        # It reads RabbitMQ's dialect and rules: it says that it is RabbitMQ, or LavinMQ; and of RabbitMQ
-        # which release, major times 10,000 and minor, -1 if it does not say.
-        self.rabbitmq: bool = False
-        self.release: i64 = -1
-        self.client: PeerProperties | None = None
-        self.mechanisms: list[str] = []
-        self.locales: list[str] = []
-        self.mechanism: str = ""
-        # The user that logged in, None if that is not known. What else the login says is never kept.
-        self.user: str | None = None
-        # What the server proposes, and what the client answers.
-        self.tune_channel_max: i64 = -1
-        self.tune_frame_max: i64 = -1
-        self.tune_heartbeat: i64 = -1
-        self.channel_max: i64 = -1
-        self.frame_max: i64 = -1
-        self.heartbeat: i64 = -1
-        self.tune_end: i64 = -1
-        self.tune_ok_end: i64 = -1
-        self.tune_ok_packet: i64 = 0
-        self.tune_ok_time: i64 = 0
-        # connection.open, and how many times the client was challenged before.
-        self.open_packet: i64 = 0
-        self.open_time: i64 = 0
-        self.open_end: i64 = -1
-        self.challenges: i64 = 0
-        # The methods that each of the two has said, as class-id << 16 | method-id.
-        self.said_by_client: set[int] = set()
-        self.said_by_server: set[int] = set()
-        self.vhost: str = ""
-        self.closed_by_client: Closing | None = None
-        self.closed_by_server: Closing | None = None
-        # close-ok was said, and where; when the last one was.
-        self.client_done: i64 = 0
-        self.server_done: i64 = 0
-        self.done_time: i64 = 0
-        self.blocked: bool = False
-        self.blocked_end: i64 = -1
-        self.blocked_packet: i64 = 0
-        self.blocked_time: i64 = 0
-        self.unblocked_time: i64 = 0
-        # The consumers of all channels.
-        self.roster: Roster = Roster()
-        # Every channel that was opened or used, by its number; 0 has the requests of the connection.
-        self.channels: dict[int, Channel] = {0: _connection_channel(self.roster)}
-        # The channels of which something may be known to be missing for the first time.
-        self._unharmed: list[Channel] = [self.channels[0]]
-        self.open_channels: i64 = 0
-        self._last: Channel | None = None
-        self._last_number: i64 = _NO_CHANNEL
-        # What each of them said last, which is among the methods above.
-        self._client_said: MethodType | None = None
-        self._server_said: MethodType | None = None
-
-    def _knows_server(self, server: PeerProperties) -> None:
-        """The server has told what it is; or that could not be read, then it is as if nobody had seen it."""
-        if not server.complete and not ("product" in server.texts and "version" in server.texts):
-            return
-        self.server = server
-        self.rabbitmq = server.product in ("RabbitMQ", "LavinMQ")
-        self.release = -1
-        if server.product == "RabbitMQ":
-            numbers = server.texts.get("version", "").split(".")
-            if len(numbers) > 1 and all(part.isdecimal() and len(part) < 5 for part in numbers[:2]):
-                self.release = int(numbers[0]) * 10_000 + int(numbers[1])
-
-    def of_product(self, product: str) -> bool:
-        """Whether the server says that it is this product."""
-        return self.server is not None and self.server.product == product
-
-    def rabbitmq_since(self, major: i64, minor: i64) -> bool:
-        """Whether the server says that it is RabbitMQ in this version or a later one."""
-        return self.release >= major * 10_000 + minor
-
-    def asked_version(self) -> tuple[int, int] | None:
-        """The version of the client's last header, None if it was of another protocol or not captured."""
-        for by_client, protocol, major, minor, _ in reversed(self.headers):
-            if by_client:
-                return (major, minor) if protocol == 0 else None
-        return None
-
-    def channel(self, number: i64) -> Channel | None:
-        """The channel of this number, if it was ever opened or used."""
-        if number == self._last_number:
-            return self._last
-        found = self.channels.get(int(number))
-        self._last = found
-        self._last_number = number
-        return found
-
-    def some_channels(self) -> list[Channel]:
-        """The channels that were opened or used first, and 0."""
-        return list(islice(self.channels.values(), MAX_COMPARED_CHANNELS))
-
-    def finished(self, by_client: bool) -> bool:
-        """Whether a peer has closed the connection, or answered the other one's close."""
-        if by_client:
-            return self.closed_by_client is not None or self.client_done > 0
-        return self.closed_by_server is not None or self.server_done > 0
-
-    def lost(self) -> None:
-        """Something was missed: nothing follows any more from what was not seen so far."""
-        self.whole = False
-        for channel in self._unharmed:
-            channel.lost()
-        self._unharmed = []
-
-    def disorder(self, number: i64) -> None:
-        """Of what is said on a channel it is not known what counts."""
-        channel = self.channel(number)
-        if channel is not None:
-            channel.lost()
-        else:
-            # It may have been the open of that channel.
-            self.lost()
-
-    # What is said
-
-    def header(self, by_client: bool, header: ProtocolHeader) -> None:
-        """A protocol header."""
-        if len(self.headers) < MAX_HEADERS:
-            version = (int(header.major), int(header.minor), int(header.revision))
-            self.headers.append((by_client, int(header.protocol_id), *version))
-        if by_client:
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "C:header")
-        else:
-            self.refused = True
-
-    def method(self, by_client: bool, number: i64, method: Method, end: i64, packet: i64, time: i64) -> None:
-        """A method, of the client's or of the server's, on a channel; `end`: offset behind its frame."""
+    def _method(self, record: FrameRecord, method: Method) -> None:
+        view = self.view
+        frame = record.frame
+        by_client = record.direction == record.connection.client
+        end = frame.offset + frame.size
         definition = method.definition()
-        if by_client and definition is not self._client_said:
-            self._client_said = definition
-            self.said_by_client.add(int(definition.class_id << 16 | definition.method_id))
-        elif not by_client and definition is not self._server_said:
-            self._server_said = definition
-            self.said_by_server.add(int(definition.class_id << 16 | definition.method_id))
-        if number == CONNECTION_CHANNEL or definition.class_id == CONNECTION_CLASS:
-            # On another channel it is a fault, and what it means all the same.
-            self._connection(by_client, method, end, packet, time)
+        if frame.channel <= 0 or definition.class_id == CONNECTION_CLASS:
+            view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
+            for listener in self.listeners:
+                listener.connection_method(record, method)
             return
-        if isinstance(method, ChannelOpen):
+        channel = view.channel(frame.channel)
+        if definition.content:
+            view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
+            self._begin(record, method)
+        elif isinstance(method, ChannelOpen):
+            view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
+            opened = view.channel(frame.channel)
+            if opened is not None and opened is not channel:
+                for listener in self.listeners:
+                    listener.channel_opened(record, method, opened)
+        elif not self.listeners or channel is None:
+            view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
+        elif isinstance(method, _SETTLING):
+            multiple = not isinstance(method, BasicReject) and method.multiple
+            self._settle(record, channel, method, method.delivery_tag, multiple)
+        elif isinstance(method, (BasicRecover, BasicRecoverAsync)):
+            deliveries = channel.deliveries.covered(0, True)
+            view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
             if by_client:
-                self._open(number, method, end, packet, time)
-            return
-        channel = self.channel(number)
-        if channel is None:
-            channel = self._unknown(number)
-            if channel is None:
-                return
-        if not isinstance(method, (ChannelClose, ChannelCloseOk)):
-            channel.apply(by_client, method, end, packet, time)
-            return
-        before = channel.is_open
-        channel.apply(by_client, method, end, packet, time)
-        if before and not channel.is_open:
-            self.open_channels -= 1
-        if channel.state == "CLOSED" and isinstance(method, ChannelCloseOk):
-            channel.empty()
-
-    def publish(self, number: i64, publish: Publish) -> None:
-        """The client has sent the last frame of a message."""
-        channel = self.channel(number)
-        if channel is not None:
-            channel.publish(publish)
-
-    def _open(self, number: i64, method: ChannelOpen, end: i64, packet: i64, time: i64) -> None:
-        known = self.channel(number)
-        if known is not None and known.state != "CLOSED":
-            # Whether the server takes it for the channel that is there or for another, nobody knows.
-            known.whole = False
-            return
-        if known is None and len(self.channels) > MAX_CHANNELS:
-            self.lost()
-            return
-        if known is not None:
-            known.empty()
-        channel = Channel(number, self.roster, self.counting)
-        # A life that begins here is whole, whatever was missed before; what was agreed may not be known.
-        if self.blind:
-            channel.lost()
+                for listener in self.listeners:
+                    listener.recovered(record, method, deliveries)
         else:
-            self._unharmed.append(channel)
-        channel.open(method, end, packet, time)
-        self.channels[int(number)] = channel
-        self._last_number = _NO_CHANNEL
-        self.open_channels += 1
-
-    def _unknown(self, number: i64) -> Channel | None:
-        """A channel that is in use and was never seen to be opened."""
-        if len(self.channels) > MAX_CHANNELS:
-            return None
-        channel = Channel(number, self.roster, self.counting)
-        channel.state = "OPEN"
-        channel.lost()
-        self.channels[int(number)] = channel
-        self._last_number = _NO_CHANNEL
-        self.open_channels += 1
-        return channel
-
-    def _connection(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
-        side = "C:" if by_client else "S:"
-        if isinstance(method, ConnectionClose):
-            closing = Closing(
-                method.reply_code,
-                (method.reply_text or "")[:256],
-                method.class_id,
-                method.method_id,
-                end,
-                packet,
-                time,
-            )
-            self.closing = advance(CHANNEL, {}, self.closing, side + "close")
-            if by_client and self.closed_by_client is None:
-                self.closed_by_client = closing
-            elif not by_client and self.closed_by_server is None:
-                self.closed_by_server = closing
+            self._other(record, channel, method)
+        now = view.channel(frame.channel)
+        if now is None:
+            for listener in self.listeners:
+                listener.stray(record)
             return
-        if isinstance(method, ConnectionCloseOk):
-            self.closing = advance(CHANNEL, {}, self.closing, side + "close-ok")
-            self.done_time = time
-            if by_client:
-                self.client_done = packet
-            else:
-                self.server_done = packet
-            return
-        name = method.definition().name
-        if name.startswith("connection."):
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, side + name[len("connection.") :])
-        self.channels[0].apply(by_client, method, end, packet, time)
+        for listener in self.listeners:
+            listener.channel_method(record, method, now)
+
+    def _settle(
+        self, record: FrameRecord, channel: Channel, method: Method, tag: int, multiple: bool
+    ) -> None:
+        """An acknowledgement of the client's, or a confirm of the server's."""
+        frame = record.frame
+        by_client = record.direction == record.connection.client
+        end = frame.offset + frame.size
         if by_client:
-            self._client_says(method, end, packet, time)
-        else:
-            self._server_says(method, end, packet, time)
+            deliveries = channel.deliveries.covered(tag, multiple)
+            self.view.method(True, frame.channel, method, end, record.packet, record.last_time)
+            for listener in self.listeners:
+                listener.acknowledged(record, method, deliveries)
+            return
+        known = channel.publishes.unconfirmed
+        publishes = [known[number] for number in channel.publishes.covered(tag, multiple)]
+        self.view.method(False, frame.channel, method, end, record.packet, record.last_time)
+        for listener in self.listeners:
+            listener.confirmed(record, method, publishes)
 
-    def _client_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
-        if isinstance(method, ConnectionStartOk):
-            if method.client_properties is not None:  # else it was cut off
-                self.client = PeerProperties(method.client_properties)
-            self.mechanism = readable(method.mechanism)
-            self.user = _user(self.mechanism, method.response)
-        elif isinstance(method, ConnectionTuneOk):
-            self.channel_max = method.channel_max
-            self.frame_max = method.frame_max
-            self.heartbeat = method.heartbeat
-            self.tune_ok_end = end
-            self.tune_ok_packet = packet
-            self.tune_ok_time = time
-        elif isinstance(method, ConnectionOpen):
-            self.vhost = method.virtual_host or ""
-            self.open_packet = packet
-            self.open_time = time
-            self.open_end = end
-        elif isinstance(method, ConnectionSecureOk):
-            pass  # a secret
+    def _other(self, record: FrameRecord, channel: Channel, method: Method) -> None:
+        """A method that may be a request, an answer, or about a consumer or the channel itself."""
+        frame = record.frame
+        by_client = record.direction == record.connection.client
+        end = frame.offset + frame.size
+        name = method.definition().name
+        queue = channel.demands if by_client else channel.requests
+        at = channel.awaited(by_client, name)
+        request = queue[at] if at >= 0 else None
+        consumer = None
+        if isinstance(method, (BasicCancel, BasicCancelOk)):
+            consumer = channel.consumers.live.get(readable(method.consumer_tag))
+        self.view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
+        asked = channel.asked(by_client, name, end)
+        for listener in self.listeners:
+            if request is not None:
+                listener.answered(record, method, request)
+            if asked is not None:
+                listener.requested(record, method, asked)
+            if isinstance(method, ChannelClose):
+                listener.channel_closed(record, method, channel)
+            elif isinstance(method, ChannelCloseOk) and channel.state == "CLOSED":
+                listener.channel_ended(record, channel)
+        if isinstance(method, _OF_CONSUMERS):
+            self._consumer(record, channel, method, consumer)
 
-    def _server_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
-        if isinstance(method, ConnectionStart):
-            self.version = (int(method.version_major), int(method.version_minor))
-            if method.server_properties is not None:
-                self._knows_server(PeerProperties(method.server_properties))
-            self.mechanisms = _words(method.mechanisms)
-            self.locales = _words(method.locales)
-        elif isinstance(method, ConnectionTune):
-            self.tune_channel_max = method.channel_max
-            self.tune_frame_max = method.frame_max
-            self.tune_heartbeat = method.heartbeat
-            self.tune_end = end
-        elif isinstance(method, ConnectionBlocked):
-            self.blocked = True
-            self.blocked_end = end
-            self.blocked_packet = packet
-            self.blocked_time = time
-        elif isinstance(method, ConnectionUnblocked):
-            self.blocked = False
-            self.unblocked_time = time
-        elif isinstance(method, ConnectionSecure):
-            self.challenges += 1
-        elif isinstance(method, ConnectionOpenOk):
-            pass  # only the state
+    def _consumer(
+        self, record: FrameRecord, channel: Channel, method: Method, cancelled: Consumer | None
+    ) -> None:
+        """A method about a consumer, which is applied."""
+        if isinstance(method, BasicConsume):
+            started = channel.consumers.begun_at(
+                readable(method.consumer_tag), record.frame.offset + record.frame.size
+            )
+            if started is not None:
+                for listener in self.listeners:
+                    listener.consumer_started(record, method, started)
+        elif isinstance(method, BasicConsumeOk):
+            consumer = channel.consumers.live.get(readable(method.consumer_tag))
+            if consumer is not None:
+                for listener in self.listeners:
+                    listener.consumer_confirmed(record, method, consumer)
+        elif isinstance(method, (BasicCancel, BasicCancelOk)) and cancelled is not None:
+            for listener in self.listeners:
+                listener.consumer_cancelled(record, method, cancelled)
 
-    # Between processes
+    # Content
 
-    def dump(self) -> tuple[object, ...]:
-        """All of it as plain values."""
-        closes = (self.closed_by_client, self.closed_by_server)
-        return (
-            (self.state, self.closing, (self.whole, self.blind), tuple(self.headers), self.version),
-            self.counting,
-            None if self.server is None else self.server.dump(),
-            None if self.client is None else self.client.dump(),
-            (tuple(self.mechanisms), tuple(self.locales), self.mechanism, self.vhost, self.user),
-            (int(self.tune_channel_max), int(self.tune_frame_max), int(self.tune_heartbeat)),
-            (int(self.channel_max), int(self.frame_max), int(self.heartbeat)),
-            (int(self.tune_end), int(self.tune_ok_end), int(self.tune_ok_packet), int(self.tune_ok_time)),
-            (int(self.open_packet), int(self.open_time), int(self.open_end), int(self.challenges)),
-            (tuple(sorted(self.said_by_client)), tuple(sorted(self.said_by_server))),
-            tuple(None if one is None else one.dump() for one in closes),
-            (int(self.client_done), int(self.server_done), int(self.done_time)),
-            (self.blocked, int(self.blocked_end), int(self.blocked_packet)),
-            (int(self.blocked_time), int(self.unblocked_time)),
-            tuple(channel.dump() for channel in self.channels.values()),
-            int(self.open_channels),
-        )
+    def _begin(self, record: FrameRecord, method: Method) -> None:
+        """A method with content, which is applied."""
+        channel = self.view.channel(record.frame.channel)
+        content = SentContent(method, record.packet, channel)
+        self._sending[int(record.direction), int(record.frame.channel)] = content
+        if channel is not None and isinstance(method, (BasicDeliver, BasicGetOk)):
+            content.delivery = channel.delivering
+            if isinstance(method, BasicDeliver):
+                content.consumer = channel.consumers.live.get(readable(method.consumer_tag))
+        for listener in self.listeners:
+            listener.content_started(record, method, content)
 
-    @staticmethod
-    def load(state: tuple[Any, ...]) -> "Conversation":
-        """What `dump` gave, as an object again."""
-        about, counting, server, client, words, proposed, agreed, tuned, opened = state[:9]
-        said, closes, done, blocked, times, channels, open_channels = state[9:]
-        one = Conversation(counting)
-        one.state, one.closing, (one.whole, one.blind), headers, one.version = about
-        one.headers = list(headers)
-        one.refused = any(not by_client for by_client, *_ in headers)
-        if server is not None:
-            one._knows_server(PeerProperties.load(server))
-        one.client = None if client is None else PeerProperties.load(client)
-        mechanisms, locales, one.mechanism, one.vhost, one.user = words
-        one.mechanisms, one.locales = list(mechanisms), list(locales)
-        one.tune_channel_max, one.tune_frame_max, one.tune_heartbeat = proposed
-        one.channel_max, one.frame_max, one.heartbeat = agreed
-        one.tune_end, one.tune_ok_end, one.tune_ok_packet, one.tune_ok_time = tuned
-        one.open_packet, one.open_time, one.open_end, one.challenges = opened
-        one.said_by_client, one.said_by_server = set(said[0]), set(said[1])
-        by_client, by_server = closes
-        one.closed_by_client = None if by_client is None else Closing.load(by_client)
-        one.closed_by_server = None if by_server is None else Closing.load(by_server)
-        one.client_done, one.server_done, one.done_time = done
-        one.blocked, one.blocked_end, one.blocked_packet = blocked
-        one.blocked_time, one.unblocked_time = times
-        one.channels = {}
-        for saved in channels:
-            channel = Channel.load(saved, one.roster)
-            one.channels[int(channel.number)] = channel
-        one._unharmed = list(one.channels.values())
-        one.open_channels = open_channels
-        return one
+    def _content(self, record: FrameRecord) -> None:
+        """A content header or a body frame."""
+        frame = record.frame
+        body = frame.body
+        if isinstance(body, ContentHeader) and record.direction != record.connection.client:
+            channel = self.view.channel(frame.channel)
+            if channel is not None:
+                channel.content(body)
+        content = self.sending(record)
+        if content is None:
+            for listener in self.listeners:
+                listener.stray(record)
+            return
+        if frame.kind == "body":
+            content.frames += 1
+            content.octets += frame.payload_size
+        for listener in self.listeners:
+            listener.content_continued(record, content)
+        if record.message is not None:
+            self._end(record)
 
-
-def _connection_channel(roster: Roster) -> Channel:
-    """Channel 0, which nobody opens."""
-    channel = Channel(CONNECTION_CHANNEL, roster)
-    channel.state = "OPEN"
-    return channel
-
-
-def _words(octets: bytes | None) -> list[str]:
-    """The words of a list that is written with spaces between them; none if they cannot be read."""
-    try:
-        return [] if octets is None else octets[:4096].decode("utf-8").split(" ")
-    except UnicodeDecodeError:
-        return []
-
-
-def _user(mechanism: str, response: bytes | None) -> str | None:
-    """Who logs in by PLAIN or AMQPLAIN, None if that is not to be seen."""
-    if response is None:
-        return None
-    name: object = None
-    if mechanism == "PLAIN":
-        parts = response.split(b"\0")
-        if len(parts) == 3:
-            name = parts[1]
-    elif mechanism == "AMQPLAIN":
-        name = FieldTable(response).get("LOGIN")
-    if isinstance(name, bytes):
-        return name[:_LONGEST].decode("utf-8", "replace")
-    return name[:_LONGEST] if isinstance(name, str) else None
+    def _end(self, record: FrameRecord) -> None:
+        """The content under way is over: it is complete, or this frame stands where more of it was due."""
+        frame = record.frame
+        content = self._sending.pop((int(record.direction), int(frame.channel)))
+        content.message = Amqp091Message.of(record.message)
+        content.publish = completed_publish(record, self.view)
+        if content.publish is not None:
+            self.view.publish(frame.channel, content.publish)
+        for listener in self.listeners:
+            listener.content_ended(record, content)

@@ -20,31 +20,33 @@ __all__ = ["Deliveries", "Delivery"]
 
 
 class Delivery:
-    """A message that was sent to the client and wants to be acknowledged.
-
-    tag: its delivery-tag. consumer: the consumer's tag, None for one that was asked for by basic.get. end:
-    offset behind its method in the server's stream. packet, time (ns): of its first octet. size: octets of
-    its body, -1 until they are known.
-    """
+    """A message that the server sends to the client."""
 
     def __init__(self, tag: int, consumer: str | None, end: i64, packet: i64, time: i64) -> None:
+        # Its delivery-tag.
         self.tag: int = tag
+        # The tag of its consumer, None for one that was asked for by basic.get.
         self.consumer: str | None = consumer
+        # The offset behind its method in the server's stream.
         self.end: i64 = end
+        # The packet of its method, and when that was complete (ns).
         self.packet: i64 = packet
         self.time: i64 = time
+        # The octets of its body, -1 until they are known.
         self.size: i64 = -1
+        # It needs no acknowledgement.
+        self.no_ack: bool = False
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
-        return (self.tag, self.consumer, int(self.end), int(self.packet), int(self.time), int(self.size))
+        places = (int(self.end), int(self.packet), int(self.time))
+        return (self.tag, self.consumer, *places, int(self.size), self.no_ack)
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Delivery":
         """What `dump` gave, as an object again."""
-        tag, consumer, end, packet, time, size = state
-        delivery = Delivery(tag, consumer, end, packet, time)
-        delivery.size = size
+        delivery = Delivery(*state[:5])
+        delivery.size, delivery.no_ack = state[5:]
         return delivery
 
 
@@ -75,14 +77,14 @@ class Deliveries:
         self.pointless_end: i64 = -1
         self.pointless_packet: i64 = 0
 
-    def add(self, delivery: Delivery, no_ack: bool) -> None:
+    def add(self, delivery: Delivery) -> None:
         """The server sends one."""
         tag = delivery.tag
         if tag != self.last + 1:
             self.gapless = False
         if tag > self.last:
             self.last = tag
-        if no_ack:
+        if delivery.no_ack:
             self.free.add(tag, tag)
             return
         known = self.unacknowledged

@@ -1,7 +1,7 @@
 """One end of an AMQP 0-9-1 connection: what it has said, what it can have received, what it must have read.
 
 Theory of operation. What an endpoint says it knows at once; what its peer says it knows from when it has
-arrived (see `tracking.inbox`). Both is told to this endpoint's `Conversation`, which thereby always is what
+arrived (see `tracking.inbox`). Both is told to this endpoint's `ConnectionView`, which thereby always is what
 this endpoint could know. Of frames with content only two things matter to the other side: the method, and
 that the content is complete.
 
@@ -18,8 +18,7 @@ an acknowledgement, which names a delivery; a confirm, which names a message.
 from typing import Any, Final
 
 from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
-from amqpscope.tracking.amqp091.conversation import Conversation
-from amqpscope.tracking.amqp091.names import readable
+from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.inbox import Arrival, Recipient
 from amqpscope.tracking.knowledge import Knowledge
@@ -41,7 +40,7 @@ from dissectors.interface import Frame
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["Endpoint", "as_read", "begins_otherwise", "out_of_order", "unreadable"]
+__all__ = ["Endpoint", "as_read", "begins_otherwise", "completed_publish", "out_of_order", "unreadable"]
 
 # Octets of a frame without payload.
 _EMPTY: Final = 8
@@ -101,6 +100,20 @@ def out_of_order(frame: Frame) -> bool:
     return any(problem.code in _OUT_OF_ORDER for problem in frame.problems)
 
 
+def completed_publish(record: FrameRecord, view: ConnectionView) -> Publish | None:
+    """The message that the client publishes and that this frame completes, or None."""
+    message = record.message
+    if message is None or not isinstance(message, Amqp091Message) or isinstance(record.frame.body, Method):
+        return None  # a method ends a content that never came, or begins one
+    method = message.method
+    if not isinstance(method, BasicPublish) or message.seen < message.announced:
+        return None
+    frame = record.frame
+    channel = view.channel(frame.channel)
+    packet = record.packet if channel is None else channel.publish_packet
+    return Publish(method, message.announced, frame.offset + frame.size, packet, record.last_time)
+
+
 class Disorder:
     """Arrives behind a frame that is out of order: what is known of its channel is in doubt."""
 
@@ -141,7 +154,7 @@ class Endpoint(Recipient):
         self.by_client: bool = peer == CLIENT
         self.whole: bool = True
         # Who sends deliveries counts them.
-        self.view: Conversation = Conversation(not self.by_client)
+        self.view: ConnectionView = ConnectionView(not self.by_client)
         self.sent_end: i64 = 0
         # The channel on which a return is on its way to it, and its content header is not yet.
         self.returning: i64 = -1
@@ -291,27 +304,7 @@ class Endpoint(Recipient):
 
     def published(self, record: FrameRecord) -> Publish | None:
         """The message of the client's that this frame completes, or None."""
-        message = record.message
-        if message is None or not self.by_client or not isinstance(message, Amqp091Message):
-            return None
-        if isinstance(record.frame.body, Method):
-            return None  # it ends a content that never came, or begins one
-        method = message.method
-        if not isinstance(method, BasicPublish) or message.seen < message.announced:
-            return None
-        frame = record.frame
-        channel = self.view.channel(frame.channel)
-        return Publish(
-            0,
-            readable(method.exchange),
-            readable(method.routing_key),
-            method.mandatory,
-            method.immediate,
-            message.announced,
-            frame.offset + frame.size,
-            record.packet if channel is None else channel.publish_packet,
-            record.last_time,
-        )
+        return completed_publish(record, self.view) if self.by_client else None
 
     # What its frames prove
 
@@ -386,7 +379,7 @@ class Endpoint(Recipient):
         endpoint.silent_since, endpoint.silent_until = silent
         endpoint.tuned_time, endpoint.blocked_time, endpoint.returning = times
         endpoint.knowledge = Knowledge.load(knowledge)
-        endpoint.view = Conversation.load(view)
+        endpoint.view = ConnectionView.load(view)
         endpoint.inbox = [Arrival(_load_body(one[0]), *one[1:]) for one in inbox]
         return endpoint
 

@@ -11,9 +11,10 @@ Source: RabbitMQ, "Consumer Acknowledgements and Publisher Confirms"; basic.publ
 from typing import Any, Final
 
 from amqpscope.limits import MAX_FLAGGED, MAX_UNCONFIRMED
-from amqpscope.tracking.amqp091.names import UNREADABLE
+from amqpscope.tracking.amqp091.names import UNREADABLE, readable
 from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.spans import Spans
+from dissectors.amqp091.methods import BasicPublish
 from dissectors.wire import i64
 
 __all__ = ["NO_CONSUMERS", "NO_ROUTE", "Publish", "Publishes"]
@@ -24,53 +25,39 @@ NO_CONSUMERS: Final = 313
 
 
 class Publish:
-    """A message that the client has published.
+    """A message that the client has published, which is complete."""
 
-    number: since confirm.select, 0 outside confirm mode. end: offset behind its last frame in the client's
-    stream. packet, time (ns): of its method. size, sum: octets of its body, and their checksum.
-    """
-
-    def __init__(
-        self,
-        number: int,
-        exchange: str,
-        routing_key: str,
-        mandatory: bool,
-        immediate: bool,
-        size: int,
-        end: i64,
-        packet: i64,
-        time: i64,
-    ) -> None:
-        self.number: int = number
-        self.exchange: str = exchange
-        self.routing_key: str = routing_key
-        self.mandatory: bool = mandatory
-        self.immediate: bool = immediate
+    def __init__(self, method: BasicPublish, size: int, end: i64, packet: i64, time: i64) -> None:
+        # Its number since confirm.select, from 1; 0 outside confirm mode, or if it is not known.
+        self.number: int = 0
+        # The exchange, the routing key and the flags that basic.publish has.
+        self.exchange: str = readable(method.exchange)
+        self.routing_key: str = readable(method.routing_key)
+        self.mandatory: bool = method.mandatory
+        self.immediate: bool = method.immediate
+        # Octets of its body.
         self.size: int = size
+        # Offset behind its last frame in the client's stream.
         self.end: i64 = end
+        # The packet of its method.
         self.packet: i64 = packet
+        # When its last octet was sent (ns).
         self.time: i64 = time
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
-        return (
-            self.number,
-            self.exchange,
-            self.routing_key,
-            self.mandatory,
-            self.immediate,
-            self.size,
-            int(self.end),
-            int(self.packet),
-            int(self.time),
-        )
+        flags = (self.mandatory, self.immediate)
+        places = (self.size, int(self.end), int(self.packet), int(self.time))
+        return (self.number, self.exchange, self.routing_key, flags, places)
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Publish":
         """What `dump` gave, as an object again."""
-        number, exchange, routing_key, mandatory, immediate, size, end, packet, time = state
-        return Publish(number, exchange, routing_key, mandatory, immediate, size, end, packet, time)
+        number, exchange, routing_key, flags, places = state
+        publish = Publish(BasicPublish(), *places)
+        publish.number, publish.exchange, publish.routing_key = number, exchange, routing_key
+        publish.mandatory, publish.immediate = flags
+        return publish
 
 
 class Publishes:
@@ -85,6 +72,8 @@ class Publishes:
 
     def __init__(self) -> None:
         self.confirming: bool = False
+        # Which number each message has is known: nothing is missing since confirm.select.
+        self.numbered: bool = False
         self.whole: bool = True
         self.count: int = 0
         self.unconfirmed: dict[int, Publish] = {}
@@ -94,10 +83,22 @@ class Publishes:
         self.flagged: list[Publish] = []
         self.forgotten: bool = False
 
+    def select(self) -> None:
+        """confirm.select: messages are counted from now on, if they were not."""
+        if not self.confirming:
+            self.confirming = True
+            self.numbered = True
+
+    def lost(self) -> None:
+        """Something was missed: more may have been published."""
+        self.whole = False
+        self.numbered = False
+
     def add(self, publish: Publish) -> None:
         """The last frame of a message."""
         if self.confirming:
             self.count += 1
+        if self.numbered:
             publish.number = self.count
             if len(self.unconfirmed) >= MAX_UNCONFIRMED:
                 self.whole = False
@@ -178,7 +179,7 @@ class Publishes:
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            self.confirming,
+            (self.confirming, self.numbered),
             self.whole,
             self.count,
             tuple(publish.dump() for publish in self.unconfirmed.values()),
@@ -193,7 +194,8 @@ class Publishes:
         """What `dump` gave, as an object again."""
         confirming, whole, count, unconfirmed, acked, nacked, flagged, forgotten = state
         publishes = Publishes()
-        publishes.confirming, publishes.whole, publishes.count = confirming, whole, count
+        publishes.confirming, publishes.numbered = confirming
+        publishes.whole, publishes.count = whole, count
         for one in unconfirmed:
             publish = Publish.load(one)
             publishes.unconfirmed[publish.number] = publish

@@ -11,8 +11,8 @@ from typing import Final
 from amqpscope.limits import MAX_PORTRAYED_DELIVERIES, MAX_PORTRAYED_LINKS
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
-from amqpscope.tracking.amqp091.conversation import Conversation
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.requests import NO_ACK, Request
@@ -183,7 +183,9 @@ def _end(peer: str, end: Endpoint, mail: Mail) -> EndSnapshot:
     return snapshot
 
 
-def _state(number: int, ours: Conversation, theirs: Conversation, to_client: Mail, to_server: Mail) -> str:
+def _state(
+    number: int, ours: ConnectionView, theirs: ConnectionView, to_client: Mail, to_server: Mail
+) -> str:
     """The state of a channel when all has arrived: then it is the same for both."""
     channel = ours.channels.get(number)
     mail = to_client
@@ -199,7 +201,7 @@ def _state(number: int, ours: Conversation, theirs: Conversation, to_client: Mai
 
 
 def _channel(
-    number: int, state: str, ours: Conversation, theirs: Conversation, to_client: Mail, to_server: Mail
+    number: int, state: str, ours: ConnectionView, theirs: ConnectionView, to_client: Mail, to_server: Mail
 ) -> ChannelSnapshot:
     snapshot = ChannelSnapshot(number, state)
     server = theirs.channels.get(number)

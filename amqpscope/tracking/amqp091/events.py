@@ -1,0 +1,113 @@
+"""What happens on an AMQP 0-9-1 connection: the events that `Conversation091` tells its listeners.
+
+Each has the record of its frame first, and the decoded method. A method whose arguments were misread has
+none.
+"""
+
+from mypy_extensions import mypyc_attr
+
+from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import Consumer
+from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.events import Listener
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.message import Amqp091Message
+from dissectors.amqp091.methods import (
+    BasicCancel,
+    BasicCancelOk,
+    BasicConsume,
+    BasicConsumeOk,
+    ChannelClose,
+    ChannelOpen,
+)
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
+
+__all__ = ["Listener091", "SentContent"]
+
+
+class SentContent:
+    """A method with content, and as much of its content as its sender has sent so far."""
+
+    def __init__(self, method: Method, packet: i64, channel: Channel | None) -> None:
+        # basic.publish, basic.return, basic.deliver or basic.get-ok.
+        self.method: Method = method
+        # The packet in which the method begins.
+        self.packet: i64 = packet
+        # The life of the channel that it is sent on, None if there are too many.
+        self.channel: Channel | None = channel
+        # What basic.deliver or basic.get-ok delivers, None of other methods.
+        self.delivery: Delivery | None = None
+        # The consumer that basic.deliver is for, None if it is not known.
+        self.consumer: Consumer | None = None
+        # What basic.publish publishes, from when its content is complete, else None.
+        self.publish: Publish | None = None
+        # Body frames, and their octets of body that were captured.
+        self.frames: i64 = 0
+        self.octets: i64 = 0
+        # What was put together of it, from when it is over.
+        self.message: Amqp091Message | None = None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Listener091(Listener):
+    """Takes the events of one connection. Whoever needs one of them overrides its method."""
+
+    def header(self, record: FrameRecord, header: ProtocolHeader) -> None:
+        """A protocol header."""
+
+    def connection_method(self, record: FrameRecord, method: Method) -> None:
+        """A method of the class connection, or any other on channel 0."""
+
+    def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
+        """channel.open: the channel's life begins."""
+
+    def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
+        """channel.close of either peer. What is unacknowledged or unconfirmed on the channel still is."""
+
+    def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
+        """channel.close-ok that ends the channel's life."""
+
+    def requested(self, record: FrameRecord, method: Method, request: Request) -> None:
+        """A method of either peer that asks for an answer, or would without no-wait."""
+
+    def answered(self, record: FrameRecord, method: Method, request: Request) -> None:
+        """A method that answers a request of the other peer."""
+
+    def consumer_started(self, record: FrameRecord, method: BasicConsume, consumer: Consumer) -> None:
+        """The client starts a consumer, whose tag may be the server's to choose."""
+
+    def consumer_confirmed(self, record: FrameRecord, method: BasicConsumeOk, consumer: Consumer) -> None:
+        """The server has started a consumer. Its tag is known from now on."""
+
+    def consumer_cancelled(
+        self, record: FrameRecord, method: BasicCancel | BasicCancelOk, consumer: Consumer
+    ) -> None:
+        """Either peer cancels a consumer, or confirms that."""
+
+    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
+        """A method with content: something is published, returned, delivered or got."""
+
+    def content_continued(self, record: FrameRecord, content: SentContent) -> None:
+        """A content header, or a body frame."""
+
+    def content_ended(self, record: FrameRecord, content: SentContent) -> None:
+        """The content is complete, or is cut short by this frame."""
+
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+        """The client's basic.ack, nack or reject, and the deliveries that it names, oldest first."""
+
+    def recovered(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+        """basic.recover, and the deliveries that are the queues' again by it."""
+
+    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
+        """The server's basic.ack or nack, and the messages that it names, oldest first."""
+
+    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        """Any method on a channel that is known, after the events of its own."""
+
+    def stray(self, record: FrameRecord) -> None:
+        """A method on a channel that is not known, or content that belongs to no method."""
