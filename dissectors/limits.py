@@ -37,6 +37,10 @@ GUESSED_OCTETS: Final = 1024 * 1024
 the boundary may lie in the body of a message, and what is read there ends with it. Eight times the largest
 frame that brokers propose."""
 
+MAX_FRAME_CANDIDATES: Final = 1024
+"""Places in a message that does not decode at which a frame is searched. A message with more places is taken
+for one that holds a frame."""
+
 RESYNC_VALUES: Final = 256
 """Values decoded to judge one candidate boundary. Keeps the search linear when an attacker fills a
 stream with near-frames."""

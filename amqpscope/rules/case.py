@@ -21,9 +21,11 @@ class Case:
     """One frame before the judge, or the end of a stream.
 
     connection: where it is. record: the frame; at the end of a stream there is none. spot: what findings
-    point at if not at that frame. findings: what was found; found: how many since the frame came. pace: how
-    time went on so far. doubtful: one peer may have taken an RST that was not the other's, so that nothing is
-    certain.
+    point at if not at that frame. findings: what was found; found: how many since the frame came. astray: how
+    much is unknown to the other peer since the frame, which names a session, a link, a channel or a delivery
+    that does not exist, so that nobody knows which one its sender means; in the terms of the protocol, 0 for
+    nothing. pace: how time went on so far. doubtful: one peer may have taken an RST that was not the other's,
+    so that nothing is certain.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -35,6 +37,7 @@ class Case:
         # What was reported by `report_once`: peer and rule; and peer, rule and kind.
         self.told: set[tuple[str, str]] = set()
         self.found: i64 = 0
+        self.astray: i64 = 0
         self.doubtful: bool = False
         # The newest frames that proved to be garbled: direction, offset, and offset behind.
         self.garbled: list[tuple[int, int, int]] = []

@@ -20,6 +20,7 @@ from dissectors.amqp10.values import Described, Raw, ULong
 from dissectors.interface import Frame, Problem
 from dissectors.limits import (
     MAX_CREDIBLE_FRAME,
+    MAX_FRAME_CANDIDATES,
     MAX_HELLO,
     MAX_VALUES,
     MAX_WRONG_FRAME,
@@ -31,7 +32,7 @@ from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDeco
 from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["FrameDecoder", "ProtocolHeader", "credible_frame"]
+__all__ = ["FrameDecoder", "ProtocolHeader", "credible_frame", "holds_frame"]
 
 _MAGIC: Final = 0x414D5150  # "AMQP"
 _SMALL_MAGIC: Final = 0x616D7170  # "amqp"
@@ -78,6 +79,22 @@ def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
     if need + 8 > left:
         return need + 8
     return CREDIBLE if _sound_performative(buf, at, need, need == size - 8) else NOT_CREDIBLE
+
+
+def holds_frame(octets: bytes) -> bool:
+    """Whether a frame stands or begins among these octets: the frame around may name too large a size."""
+    end: i64 = len(octets)
+    at: i64 = 3
+    candidates: i64 = 0
+    while candidates < MAX_FRAME_CANDIDATES:
+        # The data offset, behind four octets of size.
+        at = octets.find(2, at + 1)
+        if at < 0:
+            return False
+        if credible_frame(octets, at - 4, end) != NOT_CREDIBLE:
+            return True
+        candidates += 1
+    return True
 
 
 def _sound_performative(buf: bytes, at: i64, need: i64, alone: bool) -> bool:
@@ -339,7 +356,7 @@ class FrameDecoder(StreamDecoder):
                     )
                 elif more:
                     reason = "octets follow the SASL frame's value"
-                    frame.add_problem(Problem("SA-FRAME-BODY", behind, "", reason))
+                    frame.add_problem(Problem("SA-FRAME-BODY", behind, "", reason, True))
             elif not definition.is_frame:
                 frame.add_problem(
                     Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative", True)

@@ -3,7 +3,8 @@
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
-from dissectors.amqp10.performatives import Close, Open
+from amqpscope.tracking.amqp10.legibility import ALL
+from dissectors.amqp10.performatives import Begin, Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 from dissectors.amqp10.values import Map, UInt
 from dissectors.wire import i64
@@ -187,6 +188,8 @@ def channel_beyond_agreed(case: Case, limit: int) -> None:
         {"channel": int(channel), "channel_max": limit},
         [int(case.me.peer_open_packet)],
     )
+    if case.me.session_on(channel) is None and not isinstance(case.record.frame.body, Begin):
+        case.astray = ALL
 
 
 def pipelined_frame_off_channel_0(case: Case) -> None:

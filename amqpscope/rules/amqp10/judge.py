@@ -50,7 +50,7 @@ from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
-from amqpscope.tracking.amqp10.legibility import NOTHING, doubted, obscure
+from amqpscope.tracking.amqp10.legibility import ALL, NOTHING, doubted, obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.receiving import named_by
 from amqpscope.tracking.amqp10.snapshot import take_snapshot
@@ -60,7 +60,7 @@ from amqpscope.tracking.amqp10.transactions import Ledger
 from amqpscope.tracking.clock import ClockStepGuard
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.snapshot import ConnectionSnapshot
-from dissectors.amqp10.frame import ProtocolHeader
+from dissectors.amqp10.frame import ProtocolHeader, holds_frame
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.performatives import (
     Attach,
@@ -122,6 +122,7 @@ class Judge(AnyJudge):
         case.session = None
         case.link = None
         case.found = 0
+        case.astray = NOTHING
         frame = record.frame
         if (record.unseen or not record.started) and me.whole:
             # What is missing lies before this frame, whenever the capture comes to say so.
@@ -155,7 +156,7 @@ class Judge(AnyJudge):
             self.send_unread(me, record, unread)
         else:
             me.send(record)
-        peer.deliver(record, unread)
+        peer.deliver(record, max(unread, case.astray))
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
@@ -382,6 +383,12 @@ class Judge(AnyJudge):
             said.sections()
             for problem in said.problems:
                 self.proved(case, problem)
+            if said.problems:
+                # A transfer that names too large a size swallows frames. Nobody knows what they change.
+                case.misread(frame, record.direction)
+                if holds_frame(said.octets):
+                    case.me.blur(ALL, None, None)
+                    case.astray = ALL
         if frame.kind == "header":
             if isinstance(body, ProtocolHeader):
                 negotiation.judge_header(case, body)

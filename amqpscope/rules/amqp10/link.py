@@ -3,6 +3,7 @@
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10 import attachment, counting
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.tracking.amqp10.legibility import SESSION
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.serial import nearest, raw
@@ -69,6 +70,7 @@ def _unattached(case: Case, session: SessionEnd, handle: int, rule: str) -> None
             CERTAIN,
             {"handle": handle, "attached_handles": sorted(session.handles)[:16]},
         )
+        case.astray = SESSION
 
 
 def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:

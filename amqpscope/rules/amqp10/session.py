@@ -6,6 +6,7 @@ from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp10 import window
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.reaction import offend
+from amqpscope.tracking.amqp10.legibility import ALL
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.pending_error import DETACH
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -33,6 +34,7 @@ def frame_without_session(case: Case) -> None:
             CERTAIN,
             {"channel": int(record.frame.channel), "session_state": "UNMAPPED"},
         )
+        case.astray = ALL
 
 
 def frame_after_end(case: Case, ended: SessionEnd) -> None:
@@ -96,6 +98,8 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     Why it matters: The two peers connect their sessions by remote-channel. With a wrong value the other peer
     assigns the session to the wrong session or to none.
     Silent when: octets of the other peer were not captured, or the other peer has begun twice on the channel.
+    Possible because: The other peer has begun on a channel above the channel-max of this peer. Which channel
+    the other peer means is unknown.
     How to mend it: Set remote-channel to the channel on which the peer's begin arrived, and answer each begin
     exactly once. Do not put your own outgoing channel into this field.
     """
@@ -111,9 +115,10 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
         case.report(
             "amqp10/S-BEGIN-REMOTEVALID",
             f"begin answers channel {number}, on which the peer has begun no session",
-            CERTAIN,
+            POSSIBLE if begun_beyond_agreed(case) else CERTAIN,
             {"remote_channel": number},
         )
+        case.astray = ALL
     elif asked is not None and asked.begin is not None and asked.whole:
         case.report(
             "amqp10/S-BEGIN-REMOTEVALID",
@@ -122,6 +127,15 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
             {"remote_channel": number},
             [int(asked.mapping.begin_packet)],
         )
+        case.astray = ALL
+
+
+def begun_beyond_agreed(case: Case) -> bool:
+    """Whether the other peer has begun on a channel that it may not use: it may mean another one."""
+    opened = case.me.open
+    if opened is None or opened.channel_max is None:
+        return False
+    return max(case.me.peer_unanswered) > opened.channel_max
 
 
 def remote_channel_of_a_new_session(case: Case, number: int) -> None:
