@@ -25,7 +25,7 @@ from amqpscope.cli.main import app
 from amqpscope.cli.selection import ERROR, FRAME_CLASSES, FRAME_KINDS, FRAME_NAMES, PROBLEM
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.printable import printable
-from amqpscope.rules.catalogue import LAYERS
+from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.profiles import PROFILES
 
 __all__ = ["FILES", "Command", "Option", "described", "man_page", "table"]

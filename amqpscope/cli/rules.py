@@ -32,7 +32,8 @@ from amqpscope.report.printable import printable
 from amqpscope.report.profile_text import profile_lines
 from amqpscope.report.rule_page import page_of_rule
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
-from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards, named, severity
+from amqpscope.rules.catalogue import Rule, catalogue, guards, named, severity
+from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.profiles import PROFILES

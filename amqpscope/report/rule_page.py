@@ -32,7 +32,7 @@ _LABELS = {
     "broken by": "Broken by",
     "severity": "Severity",
     "answer": "Answer",
-    "visible": "Visible",
+    "unchecked": "Why it is not checked",
     "evidence": "Evidence",
     "fault": "What is found",
     "matters": "Why it matters",
@@ -133,7 +133,7 @@ def _id(name: str, of: str, alone: bool) -> str:
 def _told(label: str, text: str, of: str, alone: bool) -> str:
     if label == "code":
         file, _, function = text.partition(", ")
-        return f"`amqpscope/{file}`, `{function}`"
+        return f"`amqpscope/{file}`, `{function}`" if function else f"`amqpscope/{file}`"
     return escaped(text, of, alone)
 
 

@@ -21,7 +21,8 @@ from amqpscope.report.config_finding_text import page_of_remark
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
 from amqpscope.report.rule_text import row_shown, weight_shown
 from amqpscope.report.summary import protocol_name
-from amqpscope.rules.catalogue import LAYERS, Rule, catalogue, guards
+from amqpscope.rules.catalogue import Rule, catalogue, guards
+from amqpscope.rules.declaration import LAYERS
 
 __all__ = ["MARK", "captures_of", "pages"]
 

@@ -14,7 +14,8 @@ from amqpscope.conformance.coverage import (
 )
 from amqpscope.report.line import Line
 from amqpscope.report.summary import protocol_name
-from amqpscope.rules.catalogue import LAYERS, USUAL_SEVERITY, Rule, editions, named, rule, severity
+from amqpscope.rules.catalogue import Rule, editions, named, rule, severity
+from amqpscope.rules.declaration import LAYERS, USUAL_SEVERITY
 from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
@@ -107,9 +108,8 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
         if row.severity_reason:
             facts.append(("severity", f"{row.severity} and not {_usual(row)}: {row.severity_reason}"))
         facts.append(("answer", _answer(row)))
-    if words is None:
-        seen = {"yes": "in any capture", "no": "never, from outside"}.get(row.observable, row.observable)
-        facts.append(("visible", f"{seen}: {row.reason}" if row.reason else seen))
+    if row.observable == "no":
+        facts.append(("unchecked", row.reason))
     if row.evidence:
         facts.append(("evidence", row.evidence))
     if words is not None:
@@ -117,12 +117,12 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
         facts.append(("matters", words.matters))
         when = "" if words.silent.startswith("never") else "when "
         facts.append(("silent", f"{when}{words.silent}"))
-        if words.possible:
-            reason = words.possible.format(peer="peer", other="other peer")
-            facts.append(("only possible" if words.never_certain else "possible", reason))
+        if words.excuse():
+            reason = words.excuse().format(peer="peer", other="other peer")
+            facts.append(("only possible" if words.only_possible else "possible", reason))
         if words.mend:
             facts.append(("mend", words.mend))
-        facts.append(("code", f"rules/{words.file}, {words.function}"))
+        facts.append(("code", f"rules/{words.file}{f', {words.function}' if words.function else ''}"))
     for one in PROFILES:
         for habit in one.habits:
             if habit.rule == row.id:

@@ -96,7 +96,7 @@ def why_possible(finding: Finding) -> str:
     if finding.connection.proxied and finding.peer == CLIENT and finding.spot.is_end():
         return "A load balancer stands before the client: it may have ended the connection."
     words = explanation(finding.rule)
-    reason = _NOT_READ if words is None or not words.possible else words.possible
+    reason = _NOT_READ if words is None else words.excuse() or _NOT_READ
     return reason.format(peer=finding.peer, other=_other(finding))
 
 

@@ -1,64 +1,27 @@
 """The catalogue: every rule there is, checked or not, with its level, source and expected answer.
 
-Shipped as data, one table a protocol; read when a finding is shown, never while frames are judged.
+A rule that is checked is declared in the file that judges it (`amqpscope.rules.declaration`). The tables in
+`data/`, one a protocol, have the rules that nothing can check from outside, and what is legal although it
+looks odd. They are read when a finding is shown, never while frames are judged.
 """
 
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-__all__ = [
-    "LAYERS",
-    "USUAL_SEVERITY",
-    "Named",
-    "Rule",
-    "catalogue",
-    "editions",
-    "guards",
-    "named",
-    "rule",
-    "severity",
-]
+from amqpscope.rules.declaration import LAYERS, Declaration
+from amqpscope.rules.explanation import explanation
+from amqpscope.rules.registry import checked
 
-LAYERS = (
-    "types",
-    "framing",
-    "connection",
-    "sasl",
-    "tls",
-    "session",
-    "link",
-    "delivery",
-    "messaging",
-    "transactions",
-    "channel",
-    "exchange",
-    "queue",
-    "basic",
-    "tx",
-    "confirm",
-)
-"""The layers of the rules, from the octets up: AMQP 1.0's, and from channel on those of AMQP 0-9-1."""
+__all__ = ["Named", "Rule", "catalogue", "editions", "guards", "named", "rule", "severity"]
 
-_FILES = {"amqp10": "amqp10.tsv", "amqp091": "amqp091.tsv"}
-_GUARDS = {"amqp10": "amqp10-guards.tsv"}
-_EDITIONS = {"amqp10": "amqp10-editions.tsv"}
-
-USUAL_SEVERITY = {
-    "MUST": "error",
-    "MUST NOT": "error",
-    "MAY NOT": "error",
-    "illegal": "error",
-    "IMPLIED": "error",
-    "SHOULD": "warning",
-    "SHOULD NOT": "warning",
-}
-"""What breaking a rule of each level amounts to, unless its row in the table gives a reason for another
-one."""
+_PROTOCOLS = ("amqp10", "amqp091")
+_GUARDS = ("amqp10",)
+_EDITIONS = ("amqp10",)
 
 
 class Rule(NamedTuple):
-    """One row of the catalogue.
+    """One rule of the catalogue.
 
     id: with its namespace, `amqp10/L-CREDIT`. breaker: who can break it. requirement: the level, MUST,
     SHOULD, illegal... source: document and section. text: what it demands, in our words. observable:
@@ -113,14 +76,19 @@ def named() -> list[Named]:
 
 @cache
 def catalogue() -> dict[str, Rule]:
-    """All rules by id."""
-    return _read(_FILES)
+    """All rules by id: protocol by protocol, layer by layer, in the order of their ids."""
+    rules = {**_read(_PROTOCOLS, ""), **{name: _declared(one) for name, one in checked().items()}}
+    order = sorted(
+        rules.values(),
+        key=lambda row: (_PROTOCOLS.index(row.id.partition("/")[0]), LAYERS.index(row.layer), row.id),
+    )
+    return {row.id: row for row in order}
 
 
 @cache
 def guards() -> dict[str, Rule]:
     """What is legal although it looks odd, by id: no rule may find anything in it."""
-    return _read(_GUARDS)
+    return _read(_GUARDS, "-guards")
 
 
 def _rows(file: str) -> Iterator[dict[str, str]]:
@@ -133,37 +101,61 @@ def _rows(file: str) -> Iterator[dict[str, str]]:
     yield from csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
-def _read(files: dict[str, str]) -> dict[str, Rule]:
+def _read(namespaces: tuple[str, ...], table: str) -> dict[str, Rule]:
+    """The rules in the tables of this name."""
     rules: dict[str, Rule] = {}
-    for namespace, file in files.items():
-        for row in _rows(file):
+    for namespace in namespaces:
+        for row in _rows(f"{namespace}{table}.tsv"):
             name = f"{namespace}/{row['id']}"
             rules[name] = Rule(
                 name,
                 row["layer"],
                 row["breaker"],
                 row["level"],
-                row["level_basis"],
-                row["source_final"],
-                row["rule"],
-                row["observable"],
-                row["observable_why"],
-                row["evidence"],
+                row["basis"],
+                row["source"],
+                row["demand"],
+                row.get("observable", ""),
+                row.get("reason", ""),
+                row.get("evidence", ""),
                 row.get("severity", ""),
                 row.get("severity_reason", ""),
                 row.get("answer", ""),
                 row.get("answer_named") == "yes",
-                tuple(row.get("broker_codes", "").split()),
+                (),
             )
     return rules
+
+
+@cache
+def _declared(one: Declaration) -> Rule:
+    """A rule that is checked."""
+    words = explanation(one.id)
+    return Rule(
+        one.id,
+        one.layer,
+        one.breaker,
+        one.level,
+        one.basis,
+        "" if words is None else words.source,
+        "" if words is None else words.demand,
+        "yes" if words is None or words.silent.startswith("never") else "partial",
+        "" if words is None else words.silent,
+        "" if words is None else words.evidence,
+        one.severity,
+        one.severity_reason,
+        one.answer,
+        one.answer_named,
+        one.broker_codes,
+    )
 
 
 @cache
 def editions() -> dict[tuple[str, str], Rule]:
     """Rules as a later draft has them, by id and edition (`csd01`, `csprd02`): those that are in it."""
     rules: dict[tuple[str, str], Rule] = {}
-    for namespace, file in _EDITIONS.items():
-        for row in _rows(file):
+    for namespace in _EDITIONS:
+        for row in _rows(f"{namespace}-editions.tsv"):
             name, edition = f"{namespace}/{row['id']}", row["edition"]
             final = catalogue()[name]
             rules[name, edition] = final._replace(
@@ -178,9 +170,13 @@ def editions() -> dict[tuple[str, str], Rule]:
 
 def rule(name: str, edition: str = "final") -> Rule:
     """One rule by its id, as that edition has it, or else the final one. Raises KeyError if there is none."""
-    return editions().get((name, edition), catalogue()[name]) if edition != "final" else catalogue()[name]
+    if edition != "final" and (name, edition) in editions():
+        return editions()[name, edition]
+    one = checked().get(name)
+    return catalogue()[name] if one is None else _declared(one)
 
 
 def severity(name: str, edition: str = "final") -> str:
     """`error`, `warning` or `note`: what breaking a rule amounts to."""
-    return rule(name, edition).severity
+    one = checked().get(name) if edition == "final" else None
+    return rule(name, edition).severity if one is None else one.severity

@@ -1,93 +1,84 @@
-"""The words of a rule: the docstring of its function, read from the source that is installed.
+"""The words of a rule: the first docstring behind its declaration, read from the source that is installed.
 
-Compiled functions have no docstrings, so the files are parsed: their tables say which function a rule
-is. Each docstring tells in one sentence what the fault is. Fixed heads follow: why it matters, when the rule
-is silent, and, where that is not only a matter of what a peer had read, why a finding is possible and no
-more.
+Compiled functions have no docstrings. Each docstring says in one sentence what the fault is. Fixed heads
+follow, each at the beginning of a line.
 """
 
-import ast
+import re
 from functools import cache
 from importlib import resources
+from inspect import cleandoc
 from typing import NamedTuple
 
 from amqpscope.rules.registry import checked
 
 __all__ = ["Explanation", "explanation"]
 
-_MATTERS = "Why it matters:"
-_SILENT = "Silent when:"
-# The first where no finding of the rule is ever certain.
-_NEVER_CERTAIN = "Only possible because:"
-_POSSIBLE = "Possible because:"
-_MEND = "How to mend it:"
+# The declaration; then its own docstring, or the function that judges, with its docstring.
+_DECLARED = re.compile(
+    r'^\w+: Final = RULES\.rule\(\s*"([A-Z0-9-]+)".*?^(?:"""|def (\w+)\(.*?^    """)(.*?)"""', re.M | re.S
+)
+
+_HEADS = {
+    "Demands": "demand",
+    "Source": "source",
+    "Evidence": "evidence",
+    "Why it matters": "matters",
+    "Silent when": "silent",
+    "Possible because": "possible",
+    "Only possible because": "only_possible",
+    "How to mend it": "mend",
+}
+_HEAD = re.compile(f"^({'|'.join(_HEADS)}):", re.M)
 
 
 class Explanation(NamedTuple):
-    """What a rule's function says of itself. file, function: where it stands.
+    """What the docstring of a rule says. file, function: where it stands; function: "" if it has none.
 
-    possible: why a finding may be no fault, "" where only what a peer had read can excuse it; `{peer}` stands
-    for the peer at fault, `{other}` for the other one. never_certain: no finding of the rule is certain.
-    mend: what the developer of the peer at fault can change, "" where nothing is said of it.
+    demand: what the rule demands, in our words. source: document and section. evidence: what in a capture
+    shows the fault. possible: why a finding may be no fault, "" where only what a peer had read can excuse
+    it; only_possible: the same where no finding of the rule is certain. In both `{peer}` stands for the peer
+    at fault, `{other}` for the other one. mend: what the developer of the peer at fault can change.
     """
 
-    fault: str
-    matters: str
-    silent: str
-    possible: str
-    never_certain: bool
-    mend: str
     file: str
     function: str
+    fault: str
+    demand: str = ""
+    source: str = ""
+    evidence: str = ""
+    matters: str = ""
+    silent: str = ""
+    possible: str = ""
+    only_possible: str = ""
+    mend: str = ""
+
+    def excuse(self) -> str:
+        """Why a finding of the rule may be no fault, "" where the rule gives no reason of its own."""
+        return self.possible or self.only_possible
 
 
 def explanation(rule: str) -> Explanation | None:
     """The words of a rule by its id; None if it is not checked, or the source is not installed."""
-    subject = checked().get(rule)
-    return None if subject is None else _words(subject).get(rule)
+    declared = checked().get(rule)
+    return None if declared is None else _words(declared.subject).get(rule)
 
 
 @cache
 def _words(subject: str) -> dict[str, Explanation]:
     """The words of all rules in one file."""
-    namespace = subject.partition("/")[0]
     file = resources.files("amqpscope.rules").joinpath(f"{subject}.py")
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, UnicodeDecodeError):
+        source = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
         return {}
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    namespace = subject.partition("/")[0]
     words: dict[str, Explanation] = {}
-    for code, name in _tables(tree):
-        function = functions.get(name)
-        if function is not None:
-            parts = _parts(ast.get_docstring(function) or "")
-            rule = code if "/" in code else f"{namespace}/{code}"
-            words[rule] = Explanation(*parts, f"{subject}.py", name)
+    for name, function, docstring in _DECLARED.findall(source):
+        fault, *parts = _HEAD.split(cleandoc(docstring))
+        said = {_HEADS[head]: _line(text) for head, text in zip(parts[::2], parts[1::2], strict=True)}
+        words[f"{namespace}/{name}"] = Explanation(f"{subject}.py", function, _line(fault), **said)
     return words
-
-
-def _tables(tree: ast.Module) -> list[tuple[str, str]]:
-    """Ids and names of functions in the dictionaries of a module."""
-    entries: list[tuple[str, str]] = []
-    for node in tree.body:
-        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        if isinstance(value, ast.Dict):
-            for key, function in zip(value.keys, value.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    if isinstance(function, ast.Name):
-                        entries.append((key.value, function.id))
-    return entries
-
-
-def _parts(docstring: str) -> tuple[str, str, str, str, bool, str]:
-    """What stands under each head as one line, and whether no finding is ever certain."""
-    never_certain = _NEVER_CERTAIN in docstring
-    docstring, _, mend = docstring.partition(_MEND)
-    fault, _, rest = docstring.partition(_MATTERS)
-    matters, _, rest = rest.partition(_SILENT)
-    silent, _, possible = rest.partition(_NEVER_CERTAIN if never_certain else _POSSIBLE)
-    return _line(fault), _line(matters), _line(silent), _line(possible), never_certain, _line(mend)
 
 
 def _line(text: str) -> str:

@@ -21,7 +21,8 @@ from amqpscope.cli.completion import proposals
 from amqpscope.cli.main import app
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES
-from amqpscope.rules.catalogue import LAYERS, catalogue, guards
+from amqpscope.rules.catalogue import catalogue, guards
+from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.profiles import PROFILES
 
 SECONDS = 0.3

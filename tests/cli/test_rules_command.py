@@ -17,7 +17,8 @@ from support.thorough import share
 
 import dissectors
 from amqpscope.conformance import coverage as proving
-from amqpscope.rules.catalogue import LAYERS, catalogue, guards, named, severity
+from amqpscope.rules.catalogue import catalogue, guards, named, severity
+from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.registry import checked
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures" / "rules"
@@ -98,8 +99,8 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "text": catalogue()["amqp10/L-TERM-VERIFY"].text,
         "spec": catalogue()["amqp10/L-TERM-VERIFY"].source,
         "observable": "no",
-        "reason": "internal-to-peer",
-        "evidence": catalogue()["amqp10/L-TERM-VERIFY"].evidence,
+        "reason": "A capture does not show whether a peer checks.",
+        "evidence": catalogue()["amqp10/L-TERM-VERIFY"].evidence or None,
         "expected_condition": catalogue()["amqp10/L-TERM-VERIFY"].answer or None,
     }
 
@@ -167,7 +168,7 @@ def test_a_rule_that_is_never_silent_says_so(capsys: pytest.CaptureFixture[str])
 def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "rules", "explain", "C-LOCALE-ENUS").lines
     assert lines[0] == "amqp10/C-LOCALE-ENUS  error, MUST; not decidable from outside"
-    assert "  visible   never, from outside: internal-to-peer: support cannot be seen" in lines
+    assert "  unchecked A capture does not show which locales a peer supports." in lines
 
 
 def test_a_guard_is_explained_as_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,78 +1,74 @@
-"""Each rule has its row in the catalogue, its function, its words and its pair; each guard a dialogue."""
+"""Each rule is declared once, with its words, and has a pair; each guard has a dialogue."""
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from scenarios.pairs import scenarios
 
-import amqpscope.rules
-import dissectors
-from amqpscope.rules.catalogue import LAYERS, USUAL_SEVERITY, catalogue, guards
+import amqpscope
+import dissectors.amqp10.types
+from amqpscope.rules.catalogue import catalogue, guards
+from amqpscope.rules.declaration import LAYERS, SUBJECTS, USUAL_SEVERITY
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.registry import SUBJECTS, checked
+from amqpscope.rules.registry import checked
 
 SCENARIOS = scenarios()
-
-RULES_FOLDER = Path(amqpscope.rules.__file__).parent
-FILES = [
-    path for namespace in ("amqp10", "amqp091") for path in sorted((RULES_FOLDER / namespace).glob("*.py"))
-]
-TABLES = {
-    name: importlib.import_module(f"amqpscope.rules.{name.replace('/', '.')}").RULES for name in SUBJECTS
-}
-CHECKED = sorted(rule for table in TABLES.values() for rule in table)
-
-
-def test_each_file_of_rules_is_in_the_registry() -> None:
-    files = {
-        f"{path.parent.name}/{path.stem}"
-        for path in FILES
-        if re.search(r"^RULES\b", path.read_text("utf-8"), re.M)
-    }
-    assert files == set(SUBJECTS)
-    assert sorted(checked()) == CHECKED
-    assert all(rule in TABLES[subject] for rule, subject in checked().items())
-
-
-def test_each_rule_is_in_one_table() -> None:
-    assert [rule for rule, count in Counter(CHECKED).items() if count > 1] == []
-
-
-def test_each_rule_is_in_the_catalogue() -> None:
-    assert [rule for rule in CHECKED if rule not in catalogue()] == []
-
-
-def test_whatever_is_reported_is_in_a_table() -> None:
-    reported = set()
-    for path in FILES:
-        reported |= set(re.findall(r'"(amqp(?:10|091)/[A-Z0-9-]+)"', path.read_text(encoding="utf-8")))
-    assert reported - {"amqp091/"} == set(CHECKED)
-
-
-def test_whatever_the_dissector_proves_is_in_a_table() -> None:
-    codes = set()
-    for path in (Path(dissectors.__file__).parent / "amqp10").glob("*.py"):
-        codes |= set(re.findall(r'"([A-Z]{1,2}-[A-Z][A-Z0-9-]*)"', path.read_text(encoding="utf-8")))
-    assert {f"amqp10/{code}" for code in codes} - set(CHECKED) == set()
+CHECKED = checked()
+PRODUCT = Path(amqpscope.__file__).parent
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_each_function_is_one_rule_and_tells_it(subject: str) -> None:
+def test_each_rule_has_a_constant_of_its_name_and_words_behind_it(subject: str) -> None:
     """The words are read from the source: compiled functions have none."""
-    table = TABLES[subject]
-    assert len(set(table.values())) == len(table)
-    for rule, function in table.items():
+    module = import_module(f"amqpscope.rules.{subject.replace('/', '.')}")
+    assert module.RULES is SUBJECTS[subject]
+    for rule in SUBJECTS[subject].ids:
+        assert getattr(module, rule.partition("/")[2].replace("-", "_")) == rule
+        assert CHECKED[rule].subject == subject
         words = explanation(rule)
         assert words is not None, rule
-        assert (words.file, words.function) == (f"{subject}.py", function.__name__)
-        for part in (words.fault, words.matters, words.silent, words.mend):
+        assert words.file == f"{subject}.py"
+        assert not words.function or callable(getattr(module, words.function)), rule
+        for part in (words.fault, words.demand, words.matters, words.silent, words.mend):
             assert part.endswith(".") and "\n" not in part, rule
-        assert not re.search("Why it matters|Silent when", "".join(words[:3])), rule
+        assert words.source and words.evidence, rule
+        assert not re.search("Why it matters|Silent when", "".join(words)), rule
+        assert not (words.possible and words.only_possible), rule
+
+
+def test_each_file_is_named_as_it_says() -> None:
+    assert {rule.subject for rule in CHECKED.values()} == set(SUBJECTS)
+    assert sorted(rule for rules in SUBJECTS.values() for rule in rules.ids) == sorted(CHECKED)
+
+
+def test_nobody_but_the_declaration_names_an_id() -> None:
+    """What is reported is a constant that a declaration gave, and so is declared."""
+    named = set()
+    for folder in ("rules/amqp10", "rules/amqp091", "correlation", "tracking", "analysis", "report", "why"):
+        for path in (PRODUCT / folder).rglob("*.py"):
+            if re.search(r'"amqp(?:10|091)/[A-Z0-9-]+"', path.read_text(encoding="utf-8")):
+                named.add(str(path.relative_to(PRODUCT)))
+    assert named == set()
+
+
+def test_the_table_has_only_what_is_not_checked() -> None:
+    for name in ("amqp10", "amqp091"):
+        table = (PRODUCT / f"rules/data/{name}.tsv").read_text(encoding="utf-8")
+        listed = {f"{name}/{line.partition(chr(9))[0]}" for line in table.splitlines()[1:]}
+        assert listed and not listed & set(CHECKED)
+
+
+def test_whatever_the_dissector_proves_is_declared() -> None:
+    codes = set()
+    for path in Path(dissectors.amqp10.types.__file__).parent.glob("*.py"):
+        codes |= set(re.findall(r'"([A-Z]{1,2}-[A-Z][A-Z0-9-]*)"', path.read_text(encoding="utf-8")))
+    assert len(codes) > 40
+    assert {f"amqp10/{code}" for code in codes} - set(CHECKED) == set()
 
 
 def told_of(kind: str) -> set[str]:

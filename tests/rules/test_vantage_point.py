@@ -41,7 +41,7 @@ ABOUT_TIME = (
 )
 
 # And these where it is only time that says so: a minute without an answer.
-AFTER_A_MINUTE = ("amqp10/S-FLOW-ECHO", *reaction.RULES)
+AFTER_A_MINUTE = ("amqp10/S-FLOW-ECHO", *reaction.RULES.ids)
 
 SECOND = 1_000_000_000
 

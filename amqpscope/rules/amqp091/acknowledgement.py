@@ -4,19 +4,30 @@ A delivery is the client's to speak of from its basic.deliver or basic.get-ok on
 What is named by a frame is looked up among the deliveries that the client can have received by then.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from dissectors.amqp091.methods import BasicAck, BasicNack, BasicReject
 from dissectors.wire import i64
 
 __all__ = ["judge_ack", "judge_nack", "judge_reject"]
 
+RULES: Final = Rules("amqp091/acknowledgement")
+
+
+B_ACK_ZERO: Final = RULES.rule("B-ACK-ZERO", "IMPLIED", "tier A", by="client", answer="channel.close 406")
+
 
 def ack_of_none(case: Case) -> None:
     """A client sends basic.ack with delivery-tag 0 and without multiple, although no delivery has
     delivery-tag 0.
 
+    Demands: Tag zero is used only together with multiple.
+    Source: XML:basic.ack.multiple (field doc); XML domain delivery-tag.non-zero
+    Evidence: tag and multiple bit
     Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
     and only when multiple is set.
     Silent when: never, because the frame alone shows the fault.
@@ -24,24 +35,40 @@ def ack_of_none(case: Case) -> None:
     acknowledge all outstanding deliveries, send delivery-tag 0 with multiple set. Look for a delivery-tag
     variable that is still at its initial value 0.
     """
-    case.report("amqp091/B-ACK-ZERO", "delivery-tag 0 without multiple")
+    case.report(B_ACK_ZERO, "delivery-tag 0 without multiple")
+
+
+B_REJECT_ZERO: Final = RULES.rule(
+    "B-REJECT-ZERO", "IMPLIED", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def reject_of_none(case: Case) -> None:
     """A client sends basic.reject with delivery-tag 0, although no delivery has delivery-tag 0.
 
+    Demands: Reject has no multiple flag, so its tag is not zero.
+    Source: XML domain delivery-tag.non-zero; XML:basic.reject.delivery-tag
+    Evidence: Reject.delivery-tag
     Why it matters: The server closes the channel. A basic.reject always names exactly one delivery, so
     delivery-tag 0 cannot stand for several.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Reject with the delivery-tag that basic.deliver or basic.get-ok carried, one basic.reject
     per delivery. Look for a delivery-tag variable that is still at its initial value 0.
     """
-    case.report("amqp091/B-REJECT-ZERO", "delivery-tag 0")
+    case.report(B_REJECT_ZERO, "delivery-tag 0")
+
+
+B_ACK_CHANNEL: Final = RULES.rule(
+    "B-ACK-CHANNEL", "MUST NOT", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
     """A delivery is acknowledged on another channel than the one that it came on.
 
+    Demands: A message is acknowledged on the channel that delivered it.
+    Source: XML domain delivery-tag.channel-local
+    Evidence: unacked tags per channel; the tag is unknown here but outstanding on a sibling channel
     Why it matters: Each channel counts its own delivery-tags. Here the server does not know the tag and
     closes the channel; a tag in use here would have acknowledged another message.
     Silent when: the channel's beginning was not captured, or the tag is in use on it by chance. Of many
@@ -50,16 +77,22 @@ def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
     Applications that use several channels must not acknowledge deliveries of one channel through another one.
     """
     case.report(
-        "amqp091/B-ACK-CHANNEL",
+        B_ACK_CHANNEL,
         f"delivery-tag {tag} was not given out on this channel; channel {other.number} has it unacknowledged",
         evidence={"delivery_tag": tag, "other_channel": int(other.number)},
         others=[int(other.deliveries.unacknowledged[tag].packet)],
     )
 
 
+B_ACK_KNOWN: Final = RULES.rule("B-ACK-KNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 406")
+
+
 def ack_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
     """A client sends a basic.ack with a delivery-tag that the server has not given out on the channel.
 
+    Demands: A non-zero ack tag belongs to a message delivered on that channel.
+    Source: XML:basic.ack.multiple.exists
+    Evidence: delivered tags of the channel life
     Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
     on the channel.
     Silent when: something before the basic.ack on the channel was not captured.
@@ -67,15 +100,23 @@ def ack_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
     channel is reopened, discard the tags of the old channel and do not acknowledge them.
     """
     case.report(
-        "amqp091/B-ACK-KNOWN",
+        B_ACK_KNOWN,
         f"delivery-tag {tag} was not given out on this channel; the last was {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
 
+B_REJECT_KNOWN: Final = RULES.rule(
+    "B-REJECT-KNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 406"
+)
+
+
 def reject_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
     """A client sends a basic.reject with a delivery-tag that the server has not given out on the channel.
 
+    Demands: Reject names a delivered and still unsettled message of that channel.
+    Source: ERR:21; XML domain delivery-tag.channel-local
+    Evidence: unacked tags
     Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
     on the channel.
     Silent when: something before the basic.reject on the channel was not captured.
@@ -83,16 +124,24 @@ def reject_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
     reopened, discard the tags of the old channel and do not reject them.
     """
     case.report(
-        "amqp091/B-REJECT-KNOWN",
+        B_REJECT_KNOWN,
         f"delivery-tag {tag} was not given out on this channel; the last was {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
+
+
+B_NACK_KNOWN: Final = RULES.rule(
+    "B-NACK-KNOWN", "MUST NOT", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def nack_of_unknown_delivery(case: Case, tag: int, reason: str, certainty: i64) -> None:
     """A client sends a basic.nack with a delivery-tag that does not belong to an unacknowledged delivery on
     the channel.
 
+    Demands: Nack names a delivered and still unsettled message of that channel (zero only with multiple).
+    Source: RMQX:basic.nack.multiple.exists
+    Evidence: unacked tags
     Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
     on the channel.
     Silent when: something before the basic.nack on the channel was not captured. Another rule, B-ACK-DUP,
@@ -100,12 +149,18 @@ def nack_of_unknown_delivery(case: Case, tag: int, reason: str, certainty: i64) 
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
     delivery-tag 0 only with multiple set, and discard the tags of a channel when it closes.
     """
-    case.report("amqp091/B-NACK-KNOWN", reason, certainty, {"delivery_tag": tag})
+    case.report(B_NACK_KNOWN, reason, certainty, {"delivery_tag": tag})
+
+
+B_ACK_DUP: Final = RULES.rule("B-ACK-DUP", "MUST NOT", "tier A", by="client", answer="channel.close 406")
 
 
 def settled_twice(case: Case, tag: int, reason: str, certainty: i64) -> None:
     """A client acknowledges, rejects or nacks a delivery that it has acknowledged, rejected or nacked before.
 
+    Demands: No message is acknowledged, rejected or nacked more than once.
+    Source: XML:basic.ack.multiple.exists
+    Evidence: settled tags; multiple ranges; undo on tx.rollback; all cleared by recover(requeue=1)
     Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
     on the channel.
     Silent when: something before the frame on the channel was not captured, or a tx.rollback has undone the
@@ -115,12 +170,20 @@ def settled_twice(case: Case, tag: int, reason: str, certainty: i64) -> None:
     settles all earlier deliveries. Typical API misuse: both the message handler and a cleanup or error path
     settle the same delivery.
     """
-    case.report("amqp091/B-ACK-DUP", reason, certainty, {"delivery_tag": tag})
+    case.report(B_ACK_DUP, reason, certainty, {"delivery_tag": tag})
+
+
+B_ACK_MULTIPLE: Final = RULES.rule(
+    "B-ACK-MULTIPLE", "MUST NOT", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def ack_up_to_settled_delivery(case: Case, tag: int, others: int, certainty: i64) -> None:
     """A client sends a basic.ack with multiple whose delivery-tag names a delivery that was settled before.
 
+    Demands: An ack with multiple and a non-zero tag names a message that is itself still unacknowledged.
+    Source: XML:basic.ack.multiple.exists
+    Evidence: unacked tags
     Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
     Silent when: something before the basic.ack on the channel was not captured. The finding is only possible,
@@ -131,16 +194,22 @@ def ack_up_to_settled_delivery(case: Case, tag: int, others: int, certainty: i64
     without tracking which tags are outstanding.
     """
     case.report(
-        "amqp091/B-ACK-MULTIPLE",
+        B_ACK_MULTIPLE,
         f"delivery-tag {tag} with multiple, which was settled before; {others} before it are not",
         certainty,
         {"delivery_tag": tag, "covered": others},
     )
 
 
+B_ACK_NOACK: Final = RULES.rule("B-ACK-NOACK", "IMPLIED", "tier A", by="client", answer="channel.close 406")
+
+
 def ack_of_delivery_without_acks(case: Case, tag: int) -> None:
     """A client acknowledges, rejects or nacks a delivery that the server sent with no-ack.
 
+    Demands: Deliveries from a no-ack consumer or get are not acknowledged.
+    Source: XML domain no-ack (doc); RMQ:server rabbit_channel collect_acks
+    Evidence: no-ack flag per consumer and get; tags they produced
     Why it matters: The server treated the delivery as settled when it sent the delivery. The server closes
     the channel.
     Silent when: something before the frame on the channel was not captured.
@@ -148,22 +217,30 @@ def ack_of_delivery_without_acks(case: Case, tag: int) -> None:
     application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """
     case.report(
-        "amqp091/B-ACK-NOACK",
+        B_ACK_NOACK,
         f"delivery-tag {tag} was delivered with no-ack",
         evidence={"delivery_tag": tag},
     )
 
 
+B_NACK_CAP: Final = RULES.rule(
+    "B-NACK-CAP", "IMPLIED", "tier A", by="client", answer="connection.close 503 or connection.close 540"
+)
+
+
 def nack_without_capability(case: Case) -> None:
     """A client sends basic.nack to a server that does not say that it knows it.
 
+    Demands: basic.nack is used only if the server announces the capability basic.nack.
+    Source: RMQ:docs/nack; RMQ:docs/connections (capabilities)
+    Evidence: server capabilities; 60.120 from client
     Why it matters: The method basic.nack is a RabbitMQ extension. Servers without this extension do not know
     the method and close the connection.
     Silent when: the server's start was not captured, or could not be read. Told once a connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without the capability
     basic.nack, send one basic.reject per delivery instead.
     """
-    case.report_once("amqp091/B-NACK-CAP", "the server has not said that it knows basic.nack", CERTAIN, {})
+    case.report_once(B_NACK_CAP, "the server has not said that it knows basic.nack", CERTAIN, {})
 
 
 def judge_ack(case: Case, channel: Channel, method: BasicAck) -> None:
@@ -264,17 +341,3 @@ def certainty_of_settlement(channel: Channel, tag: int) -> i64:
     if not deliveries.gapless or deliveries.free.full or deliveries.recovered.full:
         return POSSIBLE
     return POSSIBLE if deliveries.recovered.cover(tag, tag) else CERTAIN
-
-
-RULES = {
-    "amqp091/B-ACK-ZERO": ack_of_none,
-    "amqp091/B-REJECT-ZERO": reject_of_none,
-    "amqp091/B-ACK-CHANNEL": ack_on_another_channel,
-    "amqp091/B-ACK-KNOWN": ack_of_unknown_delivery,
-    "amqp091/B-REJECT-KNOWN": reject_of_unknown_delivery,
-    "amqp091/B-NACK-KNOWN": nack_of_unknown_delivery,
-    "amqp091/B-ACK-DUP": settled_twice,
-    "amqp091/B-ACK-MULTIPLE": ack_up_to_settled_delivery,
-    "amqp091/B-ACK-NOACK": ack_of_delivery_without_acks,
-    "amqp091/B-NACK-CAP": nack_without_capability,
-}

@@ -4,9 +4,13 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_blocked", "judge_publish"]
+
+RULES: Final = Rules("amqp091/blocked")
+
 
 # Nanoseconds after the client's first frame that acknowledges it in which its program may not have read it.
 _ON_ITS_WAY: Final = 1_000_000_000
@@ -14,9 +18,18 @@ _ON_ITS_WAY: Final = 1_000_000_000
 _CAPABILITY: Final = "connection.blocked"
 
 
+C_BLOCKED_CAP: Final = RULES.rule(
+    "C-BLOCKED-CAP", "IMPLIED", "tier A", by="server", answer="connection.close 503"
+)
+
+
 def blocked_told_unasked(case: Case) -> None:
     """The server tells a client that it is blocked which has not said that it understands that.
 
+    Demands: connection.blocked and unblocked go only to clients whose capabilities contain connection.blocked
+    = true.
+    Source: RMQ:docs/connection-blocked; RMQX:connection.blocked
+    Evidence: client capabilities; 10.60/10.61 from server
     Why it matters: The client does not know the method, and may close the connection with reply-code 503.
     Silent when: the client has the capability connection.blocked, its capabilities could not be read, or
     octets were not captured. Told once.
@@ -24,17 +37,29 @@ def blocked_told_unasked(case: Case) -> None:
     connection.blocked and connection.unblocked only if connection.blocked is true there.
     """
     case.report_once(
-        "amqp091/C-BLOCKED-CAP",
+        C_BLOCKED_CAP,
         f"{case.name}, and the client has no capability connection.blocked",
         CERTAIN,
         {},
     )
 
 
+C_BLOCKED_PAIR: Final = RULES.rule(
+    "C-BLOCKED-PAIR",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def blocked_out_of_turn(case: Case) -> None:
     """A server sends connection.blocked while the connection is already blocked, or connection.unblocked
     while the connection is not blocked.
 
+    Demands: unblocked follows a blocked, and blocked is not repeated before it.
+    Source: RMQ:docs/connection-blocked
+    Evidence: blocked flag per connection
     Why it matters: The client cannot know whether it may publish, because the notifications of the server
     contradict each other.
     Silent when: octets of the server were not captured.
@@ -44,16 +69,28 @@ def blocked_out_of_turn(case: Case) -> None:
     view = case.view
     before = f"blocked in packet {view.blocked_packet}" if view.blocked else "not blocked"
     case.report(
-        "amqp091/C-BLOCKED-PAIR",
+        C_BLOCKED_PAIR,
         f"{case.name}, and the connection is {before}",
         evidence={"blocked": view.blocked},
         others=[int(view.blocked_packet)] if view.blocked else [],
     )
 
 
+C_BLOCKED_PUBLISH: Final = RULES.rule(
+    "C-BLOCKED-PUBLISH",
+    "IMPLIED",
+    "tier A",
+    by="client",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def published_while_blocked(case: Case, since: i64, certainty: i64) -> None:
     """A client goes on publishing after it has received connection.blocked.
 
+    Demands: A client told that it is blocked does not go on publishing.
+    Source: RMQX:connection.blocked; RMQ:docs/connection-blocked
+    Evidence: publishes well after blocked and before unblocked
     Why it matters: While the connection is blocked, the server reads nothing from the client, not even the
     client's acknowledgements and its close.
     Silent when: the client received connection.blocked less than a second before, or octets of the server
@@ -64,7 +101,7 @@ def published_while_blocked(case: Case, since: i64, certainty: i64) -> None:
     and consume and publish on separate connections.
     """
     case.report_once(
-        "amqp091/C-BLOCKED-PUBLISH",
+        C_BLOCKED_PUBLISH,
         f"basic.publish, {since / 1_000_000_000:.3f} s after connection.blocked "
         f"(packet {case.view.blocked_packet}) was received",
         certainty,
@@ -93,10 +130,3 @@ def judge_publish(case: Case) -> None:
     if me.by_client and me.whole and me.blocked_time > 0 and free > _ON_ITS_WAY:
         certainty: i64 = CERTAIN if me.knowledge.confirmed(view.blocked_end) else POSSIBLE
         published_while_blocked(case, since, certainty)
-
-
-RULES = {
-    "amqp091/C-BLOCKED-CAP": blocked_told_unasked,
-    "amqp091/C-BLOCKED-PAIR": blocked_out_of_turn,
-    "amqp091/C-BLOCKED-PUBLISH": published_while_blocked,
-}

@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.limits import MAX_CLOSE_UNANSWERED
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import Closing
 from dissectors.amqp091.arguments import Method
@@ -24,6 +25,9 @@ from dissectors.amqp091.methods import (
 from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_state"]
+
+RULES: Final = Rules("amqp091/channel")
+
 
 # The constants of the class "soft-error", RabbitMQ's among them, and that of a normal close.
 _SOFT: Final = (200, 311, 312, 313, 403, 404, 405, 406)
@@ -54,10 +58,16 @@ def _answered(case: Case, channel: Channel) -> bool:
 # Before it is open
 
 
+CH_OPEN_FIRST: Final = RULES.rule("CH-OPEN-FIRST", "IMPLIED", "tier A", answer="connection.close 504")
+
+
 def said_before_open(case: Case) -> None:
     """A peer sends a method on a channel that is not open yet: a client before channel.open, or a server
     before channel.open-ok.
 
+    Demands: A channel is opened before anything else is sent on it.
+    Source: G:channel; GS:2.2.5; XML constant channel-error
+    Evidence: open/closed state per channel number
     Why it matters: The method belongs to no channel. According to the specification, the receiver answers by
     closing the connection, which ends all other channels, too.
     Silent when: the start of the connection, or anything since then, was not captured.
@@ -65,12 +75,20 @@ def said_before_open(case: Case) -> None:
     send channel.open-ok before any other method, and use only channel numbers that the client has opened.
     """
     why = "which is not open" if case.channel is None else "before channel.open-ok"
-    case.report("amqp091/CH-OPEN-FIRST", f"{_what(case)}, {why}", CERTAIN, _evidence(case))
+    case.report(CH_OPEN_FIRST, f"{_what(case)}, {why}", CERTAIN, _evidence(case))
+
+
+CH_OPEN_STATE: Final = RULES.rule(
+    "CH-OPEN-STATE", "MUST NOT", "tier A", by="client", answer="connection.close 504"
+)
 
 
 def opened_while_open(case: Case, channel: Channel) -> None:
     """A client sends channel.open for a channel that is already open.
 
+    Demands: Open is not sent for a channel number that is already open.
+    Source: XML:channel.open.state
+    Evidence: channel state
     Why it matters: Brokers close the connection for it, which ends all other channels. The usual cause is two
     threads that share a connection, but not its list of channels.
     Silent when: octets since the channel was opened were not captured.
@@ -78,7 +96,7 @@ def opened_while_open(case: Case, channel: Channel) -> None:
     for a number that is not in use, and free the number after channel.close-ok.
     """
     case.report(
-        "amqp091/CH-OPEN-STATE",
+        CH_OPEN_STATE,
         f"channel {channel.number} is opened again, it is open since packet {channel.open_packet}",
         CERTAIN,
         _evidence(case),
@@ -86,10 +104,17 @@ def opened_while_open(case: Case, channel: Channel) -> None:
     )
 
 
+CH_REUSE: Final = RULES.rule("CH-REUSE", "IMPLIED", "tier A", by="client", answer="connection.close 504")
+
+
 def reused_too_early(case: Case, channel: Channel) -> None:
     """A client opens a channel number again before the previous channel of that number has ended, that is,
     before channel.close-ok was received or sent.
 
+    Demands: A channel number is opened again only once the Close-Ok of its previous life has been sent
+    (server closed it) or received (client closed it).
+    Source: G:channel; GS:2.3.7
+    Evidence: channel state incl. closing sub-states; order of Close, Close-Ok, Open
     Why it matters: The peers take the answer to the old channel.close for one to the new channel. Brokers
     close the connection.
     Silent when: octets since the close were not captured, or both peers have closed the channel and this
@@ -102,7 +127,7 @@ def reused_too_early(case: Case, channel: Channel) -> None:
     closing = _closing(case, channel, True) or _closing(case, channel, False)
     packet = 0 if closing is None else int(closing.packet)
     case.report(
-        "amqp091/CH-REUSE",
+        CH_REUSE,
         f"channel {channel.number} is opened again, its close in packet {packet} is not answered yet",
         CERTAIN,
         _evidence(case),
@@ -110,9 +135,15 @@ def reused_too_early(case: Case, channel: Channel) -> None:
     )
 
 
+CH_NUM_MAX: Final = RULES.rule("CH-NUM-MAX", "IMPLIED", "tier A", by="client", answer="connection.close 504")
+
+
 def number_above_limit(case: Case) -> None:
     """A client opens a channel whose number is above the agreed channel-max.
 
+    Demands: Channel numbers stay within 1..channel-max as negotiated.
+    Source: XML:connection.tune.channel-max (field doc); GS:4.2.3
+    Evidence: channel-max from Tune-Ok (0 = 65535); channel number of every frame
     Why it matters: The broker may have no room for the channel, and answers by closing the connection. Some
     brokers only count how many channels are open.
     Silent when: connection.tune-ok, or anything since then, was not captured, or the peers agreed on no
@@ -122,7 +153,7 @@ def number_above_limit(case: Case) -> None:
     """
     limit = case.view.channel_max
     case.report(
-        "amqp091/CH-NUM-MAX",
+        CH_NUM_MAX,
         f"channel {case.record.frame.channel} is opened, the highest is {limit}",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
@@ -130,9 +161,17 @@ def number_above_limit(case: Case) -> None:
     )
 
 
+CH_COUNT_MAX: Final = RULES.rule(
+    "CH-COUNT-MAX", "IMPLIED", "tier A", by="client", answer="connection.close 530"
+)
+
+
 def too_many_open(case: Case) -> None:
     """A client opens more channels at once than the agreed channel-max allows.
 
+    Demands: No more channels are open at once than channel-max.
+    Source: XML:connection.tune-ok.channel-max (field doc)
+    Evidence: count of open channels
     Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application
     that opens channels and never closes them.
     Silent when: connection.tune-ok, or anything since then, was not captured, or the peers agreed on no
@@ -142,7 +181,7 @@ def too_many_open(case: Case) -> None:
     """
     view = case.view
     case.report(
-        "amqp091/CH-COUNT-MAX",
+        CH_COUNT_MAX,
         f"a channel is opened while {view.open_channels} are open, {view.channel_max} may be",
         CERTAIN,
         {"channels": int(view.open_channels), "channel_max": int(view.channel_max)},
@@ -172,9 +211,15 @@ def _judge_open(case: Case) -> bool:
 # When it is closed
 
 
+CH_CLOSE_SILENT: Final = RULES.rule("CH-CLOSE-SILENT", "IMPLIED", "tier A", answer="connection.close 504")
+
+
 def said_after_own_close(case: Case, closing: Closing) -> None:
     """A peer that has sent channel.close sends something other than channel.close-ok on the channel.
 
+    Demands: Having sent Channel.Close, a peer sends nothing but Close-Ok on that channel.
+    Source: XML:channel.close.stability; G:channel close-channel
+    Evidence: frames after Close, same channel and direction
     Why it matters: The other peer answers the close and may give the number to a new channel. The new channel
     then receives frames that belong to the old one.
     Silent when: octets since the channel was opened were not captured.
@@ -182,7 +227,7 @@ def said_after_own_close(case: Case, closing: Closing) -> None:
     channel.close-ok on it afterwards. Make other threads stop using the channel before it is closed.
     """
     case.report(
-        "amqp091/CH-CLOSE-SILENT",
+        CH_CLOSE_SILENT,
         f"{_what(case)} after its channel.close in packet {closing.packet}",
         CERTAIN,
         _evidence(case),
@@ -190,10 +235,16 @@ def said_after_own_close(case: Case, closing: Closing) -> None:
     )
 
 
+CH_CLOSE_DISCARD: Final = RULES.rule("CH-CLOSE-DISCARD", "MUST", "tier A")
+
+
 def acted_after_own_close(case: Case, closing: Closing) -> None:
     """A peer that has sent channel.close answers a request that arrived after its close, instead of
     discarding the request.
 
+    Demands: Having sent Channel.Close, a peer acts on no received method other than Close and Close-Ok.
+    Source: XML:channel.close.stability
+    Evidence: replies, confirms or deliveries caused by methods that arrived after its Close
     Why it matters: The sender of the request learns from the close that the request will not be carried out,
     and may have repeated the request elsewhere.
     Silent when: octets since the channel was opened were not captured, or the answer may be meant for a
@@ -202,7 +253,7 @@ def acted_after_own_close(case: Case, closing: Closing) -> None:
     channel.close and channel.close-ok. Neither execute nor answer the discarded methods.
     """
     case.report(
-        "amqp091/CH-CLOSE-DISCARD",
+        CH_CLOSE_DISCARD,
         f"{_what(case)}, an answer to what came after its channel.close in packet {closing.packet}",
         CERTAIN,
         _evidence(case),
@@ -210,10 +261,16 @@ def acted_after_own_close(case: Case, closing: Closing) -> None:
     )
 
 
+CH_CLOSEOK_LAST: Final = RULES.rule("CH-CLOSEOK-LAST", "IMPLIED", "tier A", answer="connection.close 504")
+
+
 def said_after_close_ok(case: Case) -> None:
     """A peer that has sent channel.close-ok sends something on the channel before the channel is opened
     again.
 
+    Demands: After sending Channel.Close-Ok a peer leaves the channel alone until it is opened again.
+    Source: G:channel close-channel
+    Evidence: frames after Close-Ok, same channel and direction
     Why it matters: The channel has ended, and a new channel may get its number. Brokers close the connection
     for such a frame.
     Silent when: octets since the channel was opened were not captured.
@@ -225,7 +282,7 @@ def said_after_close_ok(case: Case) -> None:
     closing = None if channel is None else _closing(case, channel, False)
     packet = 0 if closing is None else int(closing.packet)
     case.report(
-        "amqp091/CH-CLOSEOK-LAST",
+        CH_CLOSEOK_LAST,
         f"{_what(case)} after channel.close-ok, the answer to the close in packet {packet}",
         CERTAIN,
         _evidence(case),
@@ -233,25 +290,41 @@ def said_after_close_ok(case: Case) -> None:
     )
 
 
+CH_CLOSEOK_UNSOLICITED: Final = RULES.rule(
+    "CH-CLOSEOK-UNSOLICITED", "IMPLIED", "tier A", answer="connection.close 504"
+)
+
+
 def close_ok_of_nothing(case: Case) -> None:
     """A peer sends channel.close-ok although no channel.close waits for an answer.
 
+    Demands: Channel.Close-Ok is sent only in answer to a Channel.Close.
+    Source: G:channel close-channel
+    Evidence: close state
     Why it matters: The other peer takes it for the end of a channel that is in use, or closes the connection.
     Silent when: octets since the channel was opened, or of the start of the connection, were not captured.
     How to mend it: Send channel.close-ok only as the answer to a received channel.close, and exactly once.
     Send channel.close to end a channel.
     """
     case.report(
-        "amqp091/CH-CLOSEOK-UNSOLICITED",
+        CH_CLOSEOK_UNSOLICITED,
         f"{_what(case)}, where no channel.close waits for it",
         CERTAIN,
         _evidence(case),
     )
 
 
+CH_CLOSE_SOFT_CODE: Final = RULES.rule(
+    "CH-CLOSE-SOFT-CODE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def closed_with_hard_code(case: Case, close: ChannelClose) -> None:
     """A peer sends channel.close with a reply-code that is neither that of a soft error nor 200.
 
+    Demands: An exceptional Channel.Close carries a soft-error code (or 200 for a normal close).
+    Source: GS:4.8.1; XML constants class=soft-error
+    Evidence: Channel.Close.reply-code
     Why it matters: Codes of hard errors belong to connection.close. A client that acts on the code gives up
     more than the channel.
     Silent when: the reply-code is 0, which says nothing at all.
@@ -259,7 +332,7 @@ def closed_with_hard_code(case: Case, close: ChannelClose) -> None:
     is a hard error, send connection.close instead.
     """
     case.report(
-        "amqp091/CH-CLOSE-SOFT-CODE",
+        CH_CLOSE_SOFT_CODE,
         f"channel.close gives the reply-code {close.reply_code}, which is not one of a channel's",
         CERTAIN,
         {"reply_code": int(close.reply_code)},
@@ -315,9 +388,15 @@ def judge_state(case: Case, method: Method) -> bool:
 # When it is never answered
 
 
+CH_CLOSE_REPLY: Final = RULES.rule("CH-CLOSE-REPLY", "MUST", "tier A")
+
+
 def close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
     """channel.close is not answered by the time that its receiver, long after, ends or is heard of last.
 
+    Demands: A Channel.Close is answered with Close-Ok.
+    Source: GS:2.3.7; G:channel close-channel
+    Evidence: Close seen; Close-Ok, connection close or end of stream
     Why it matters: The channel number stays taken, in the broker and in the client, until the connection
     ends.
     Silent when: the receiver itself shows by no frame that it has processed the close, or is heard of last
@@ -327,7 +406,7 @@ def close_never_answered(case: Case, channel: Channel, closing: Closing, certain
     application has stopped using the channel or is blocked in a callback.
     """
     case.report(
-        "amqp091/CH-CLOSE-REPLY",
+        CH_CLOSE_REPLY,
         f"the close of channel {channel.number} in packet {closing.packet} is never answered",
         certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
@@ -335,9 +414,15 @@ def close_never_answered(case: Case, channel: Channel, closing: Closing, certain
     )
 
 
+CH_CLOSE_CROSS: Final = RULES.rule("CH-CLOSE-CROSS", "MUST", "tier A")
+
+
 def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
     """A peer that has closed a channel itself does not answer the other one's channel.close.
 
+    Demands: A peer that has sent Channel.Close and then receives one still answers Close-Ok.
+    Source: XML:channel.close.stability
+    Evidence: Close in both directions on the channel
     Why it matters: When two closes cross, each of them needs its own answer. Without it the channel number
     stays taken until the connection ends.
     Silent when: the peer itself shows by no frame that it has processed the other one's close, or is heard of
@@ -347,7 +432,7 @@ def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing
     channel.close-ok. Then go on waiting for the answer to the own channel.close.
     """
     case.report(
-        "amqp091/CH-CLOSE-CROSS",
+        CH_CLOSE_CROSS,
         f"the close of channel {channel.number} in packet {closing.packet}, which crossed another, is never "
         "answered",
         certainty,
@@ -384,19 +469,3 @@ def judge_end(case: Case, last: i64, over: bool) -> None:
         else:
             crossing_close_never_answered(case, channel, closing, certainty)
         case.channel = None
-
-
-RULES = {
-    "amqp091/CH-OPEN-FIRST": said_before_open,
-    "amqp091/CH-OPEN-STATE": opened_while_open,
-    "amqp091/CH-REUSE": reused_too_early,
-    "amqp091/CH-NUM-MAX": number_above_limit,
-    "amqp091/CH-COUNT-MAX": too_many_open,
-    "amqp091/CH-CLOSE-SILENT": said_after_own_close,
-    "amqp091/CH-CLOSE-DISCARD": acted_after_own_close,
-    "amqp091/CH-CLOSEOK-LAST": said_after_close_ok,
-    "amqp091/CH-CLOSEOK-UNSOLICITED": close_ok_of_nothing,
-    "amqp091/CH-CLOSE-SOFT-CODE": closed_with_hard_code,
-    "amqp091/CH-CLOSE-REPLY": close_never_answered,
-    "amqp091/CH-CLOSE-CROSS": crossing_close_never_answered,
-}

@@ -10,6 +10,7 @@ from typing import Final
 from amqpscope.limits import SOCKET_PATIENCE
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.closing import Closing
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
@@ -26,6 +27,9 @@ __all__ = [
     "note_framing",
 ]
 
+RULES: Final = Rules("amqp091/closing")
+
+
 _NORMAL: Final = 200
 
 # The codes of the specification, by what they end; 312 is RabbitMQ's.
@@ -35,9 +39,15 @@ _HARD: Final = (320, 402, 501, 502, 503, 504, 505, 506, 530, 540, 541)
 _CLASS_CONNECTION: Final = 10
 
 
+C_CLOSE_HANDSHAKE: Final = RULES.rule("C-CLOSE-HANDSHAKE", "MUST", "tier A")
+
+
 def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool) -> None:
     """A peer ends its TCP stream without connection.close, and none was sent to it.
 
+    Demands: A peer that wants to end an open connection uses Close/Close-Ok before it closes the socket.
+    Source: GS:2.3.7
+    Evidence: FIN/RST without prior Close
     Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
     acknowledgements in transit is uncertain.
     Silent when: the connection was not open yet, octets were not captured, the other side ended first, was
@@ -51,12 +61,18 @@ def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool)
     if clock_in_doubt:
         evidence["clock_in_doubt"] = True
         certainty = POSSIBLE
-    case.report("amqp091/C-CLOSE-HANDSHAKE", "the stream ends without close", certainty, evidence)
+    case.report(C_CLOSE_HANDSHAKE, "the stream ends without close", certainty, evidence)
+
+
+C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
 
 
 def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
     """A peer ends its TCP stream without answering the other peer's connection.close.
 
+    Demands: A Connection.Close is answered with Close-Ok.
+    Source: GS:2.3.7; G:connection close-connection
+    Evidence: Close seen; Close-Ok or end of stream
     Why it matters: The other peer waits for connection.close-ok until a time-out, and cannot know whether its
     connection.close was read.
     Silent when: octets were not captured, or the other peer ended its stream first. The finding is only
@@ -65,7 +81,7 @@ def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
     only then close the socket.
     """
     case.report(
-        "amqp091/C-CLOSE-REPLY",
+        C_CLOSE_REPLY,
         f"the stream ends, the peer's close (packet {closing.packet}) is not answered",
         certainty,
         {"reply_code": int(closing.code)},
@@ -73,10 +89,16 @@ def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
     )
 
 
+C_CLOSE_CROSS: Final = RULES.rule("C-CLOSE-CROSS", "MUST", "tier A")
+
+
 def crossing_close_not_answered(case: Case, closing: Closing) -> None:
     """A peer that has sent connection.close itself ends its TCP stream without answering the other peer's
     connection.close.
 
+    Demands: A peer that has sent Close and then receives one still answers Close-Ok.
+    Source: XML:connection.close.stability; GS:2.3.7
+    Evidence: Close in both directions
     Why it matters: When two closes cross, both peers wait for an answer, and each peer owes one
     connection.close-ok to the other.
     Silent when: octets were not captured, or the other peer ended its stream first.
@@ -85,7 +107,7 @@ def crossing_close_not_answered(case: Case, closing: Closing) -> None:
     connection.close-ok before closing the socket.
     """
     case.report(
-        "amqp091/C-CLOSE-CROSS",
+        C_CLOSE_CROSS,
         f"the stream ends, the peer's close (packet {closing.packet}), which crossed its own, is unanswered",
         POSSIBLE,
         {"reply_code": int(closing.code)},
@@ -93,9 +115,17 @@ def crossing_close_not_answered(case: Case, closing: Closing) -> None:
     )
 
 
+C_CLOSE_SILENT: Final = RULES.rule(
+    "C-CLOSE-SILENT", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def frame_after_close(case: Case, own: Closing) -> None:
     """A peer that has sent connection.close sends something other than connection.close-ok or a heartbeat.
 
+    Demands: Having sent Close, a peer sends nothing more than Close-Ok and heartbeats.
+    Source: XML:connection.close.stability; GS:2.3.7
+    Evidence: frames after Close in the same direction
     Why it matters: The other peer may already have ended the connection, and it discards whatever arrives
     after the close. Such messages and acknowledgements are lost.
     Silent when: the connection.close was not captured. The rule reports once per connection.
@@ -104,7 +134,7 @@ def frame_after_close(case: Case, own: Closing) -> None:
     threads before they close the connection.
     """
     case.report_once(
-        "amqp091/C-CLOSE-SILENT",
+        C_CLOSE_SILENT,
         f"{case.name} after the sender's own close (packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
@@ -112,9 +142,15 @@ def frame_after_close(case: Case, own: Closing) -> None:
     )
 
 
+C_CLOSE_DISCARD: Final = RULES.rule("C-CLOSE-DISCARD", "MUST", "tier A")
+
+
 def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
     """A peer that has sent connection.close acts on a method that it received after its close.
 
+    Demands: Having sent Close, a peer acts on no received method other than Close and Close-Ok.
+    Source: XML:connection.close.stability
+    Evidence: replies or deliveries caused by methods that arrived after its Close
     Why it matters: After its close the peer has to discard everything except connection.close and
     connection.close-ok. The other peer cannot rely on what the closing peer still does.
     Silent when: octets of either peer were not captured, or the method may have arrived before the close. The
@@ -123,7 +159,7 @@ def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
     connection.close-ok. Neither execute nor answer the discarded methods.
     """
     case.report_once(
-        "amqp091/C-CLOSE-DISCARD",
+        C_CLOSE_DISCARD,
         f"{case.name} in answer to packet {request_packet}, which came after the sender's own close "
         f"(packet {own.packet})",
         CERTAIN,
@@ -132,9 +168,17 @@ def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
     )
 
 
+C_CLOSEOK_LAST: Final = RULES.rule(
+    "C-CLOSEOK-LAST", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def frame_after_close_ok(case: Case, packet: i64) -> None:
     """A peer that has sent connection.close-ok sends something other than a heartbeat.
 
+    Demands: Close-Ok is a peer's last frame on the connection, heartbeats aside.
+    Source: G:connection close-connection; GS:2.2.4
+    Evidence: frames after Close-Ok in the same direction
     Why it matters: The other peer closes its socket when connection.close-ok arrives. Whatever follows
     connection.close-ok is not read.
     Silent when: the connection.close-ok was not captured. The rule reports once per connection.
@@ -142,7 +186,7 @@ def frame_after_close_ok(case: Case, packet: i64) -> None:
     writers before it is written, then close the socket.
     """
     case.report_once(
-        "amqp091/C-CLOSEOK-LAST",
+        C_CLOSEOK_LAST,
         f"{case.name} after the sender's close-ok (packet {packet})",
         CERTAIN,
         {},
@@ -150,21 +194,37 @@ def frame_after_close_ok(case: Case, packet: i64) -> None:
     )
 
 
+C_CLOSEOK_UNSOLICITED: Final = RULES.rule(
+    "C-CLOSEOK-UNSOLICITED", "IMPLIED", "tier A", answer="connection.close 503"
+)
+
+
 def close_ok_of_nothing(case: Case) -> None:
     """A peer sends connection.close-ok although the other peer has not sent connection.close.
 
+    Demands: Close-Ok is sent only in answer to a Close.
+    Source: G:connection close-connection
+    Evidence: close state
     Why it matters: The other peer is not closing the connection, and does not know what the
     connection.close-ok means.
     Silent when: octets of either peer were not captured.
     How to mend it: Send connection.close-ok only as the answer to a received connection.close. To end a
     connection, send connection.close and wait for connection.close-ok.
     """
-    case.report("amqp091/C-CLOSEOK-UNSOLICITED", "close-ok, and the peer has not sent close")
+    case.report(C_CLOSEOK_UNSOLICITED, "close-ok, and the peer has not sent close")
+
+
+C_CLOSEOK_SOCKET: Final = RULES.rule(
+    "C-CLOSEOK-SOCKET", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
 
 
 def socket_kept(case: Case, waited: i64) -> None:
     """A peer that has received connection.close-ok keeps its socket open.
 
+    Demands: After Close-Ok the socket is closed promptly.
+    Source: GS:2.2.4; XML:connection.close-ok (doc)
+    Evidence: time from Close-Ok to FIN
     Why it matters: The connection has ended, but its socket still occupies resources on both sides.
     Silent when: octets were not captured, or less than two minutes have passed since the connection.close-ok.
     Only possible because: The clock of the capturing machine may have been stepped in the meantime.
@@ -172,16 +232,25 @@ def socket_kept(case: Case, waited: i64) -> None:
     garbage collection do not keep the socket of a closed connection open.
     """
     case.report(
-        "amqp091/C-CLOSEOK-SOCKET",
+        C_CLOSEOK_SOCKET,
         f"the stream ends {waited / 1_000_000_000:.1f} s after the answer to its close",
         POSSIBLE,
         {"waited_ms": int(waited // 1_000_000)},
     )
 
 
+C_CLOSE_METHOD_ID: Final = RULES.rule(
+    "C-CLOSE-METHOD-ID", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def close_names_a_method_never_said(case: Case, class_id: i64, method_id: i64) -> None:
     """A peer sends a close that names, as its cause, a method that the other peer has not sent.
 
+    Demands: A Close caused by a method names that method's class and id, which the other peer must in fact
+    have sent; otherwise both are zero.
+    Source: XML:connection.close.class-id/method-id (docs); XML:channel.close.class-id/method-id
+    Evidence: methods received from the other peer on that channel
     Why it matters: A developer who searches for the cause of the close searches in the wrong place. Without a
     causing method, class-id and method-id are both 0.
     Silent when: octets of either peer were not captured, or frames of the other peer were broken, or the
@@ -191,15 +260,23 @@ def close_names_a_method_never_said(case: Case, class_id: i64, method_id: i64) -
     error. If no received method caused the close, set both to 0.
     """
     case.report(
-        "amqp091/C-CLOSE-METHOD-ID",
+        C_CLOSE_METHOD_ID,
         f"{case.name} names the method {class_id}.{method_id}, which the peer has not sent",
         evidence={"class_id": int(class_id), "method_id": int(method_id)},
     )
 
 
+C_CLOSE_CODE_KNOWN: Final = RULES.rule(
+    "C-CLOSE-CODE-KNOWN", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def unknown_reply_code(case: Case, code: i64) -> None:
     """A peer sends a reply-code that is neither defined by the specification nor RabbitMQ's 312.
 
+    Demands: Reply codes come from the specification's list (plus RabbitMQ's 312).
+    Source: XML domain reply-code; XML constants
+    Evidence: reply-code of Close and Return
     Why it matters: Only the reply-text then says what happened. Programs do not evaluate the reply-text, so
     they cannot react to the error.
     Silent when: the reply-code is 0 (another rule, T-REPLYCODE-NOTNULL, reports it), or the frame is a
@@ -208,15 +285,23 @@ def unknown_reply_code(case: Case, code: i64) -> None:
     into reply-text, and 200 for a normal close.
     """
     case.report(
-        "amqp091/C-CLOSE-CODE-KNOWN",
+        C_CLOSE_CODE_KNOWN,
         f"{case.name} has the reply code {code}, which is unknown",
         evidence={"reply_code": int(code)},
     )
 
 
+C_CLOSE_HARD_CODE: Final = RULES.rule(
+    "C-CLOSE-HARD-CODE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def connection_closed_by_a_soft_error(case: Case, code: i64) -> None:
     """A peer closes the connection with the reply-code of an error that should end only a channel.
 
+    Demands: An exceptional Connection.Close carries a hard-error code (or 200 for a normal close).
+    Source: GS:4.8.1; XML constants class=hard-error
+    Evidence: Connection.Close.reply-code
     Why it matters: All other channels of the connection end because of an error of one channel.
     Silent when: the close names a method of the class connection, or the connection is not open yet: such an
     error cannot be reported on a channel, for example RabbitMQ's 403 for a failed login.
@@ -224,7 +309,7 @@ def connection_closed_by_a_soft_error(case: Case, code: i64) -> None:
     really has to end, send connection.close with a hard-error code.
     """
     case.report(
-        "amqp091/C-CLOSE-HARD-CODE",
+        C_CLOSE_HARD_CODE,
         f"connection.close with {code}, which is an error of a channel",
         evidence={"reply_code": int(code)},
     )
@@ -362,18 +447,3 @@ def _late_request(case: Case, method: Method) -> i64:
         return 0
     request = (channel.demands if me.by_client else channel.requests)[at]
     return request.packet if request.end > me.closed_could else 0
-
-
-RULES = {
-    "amqp091/C-CLOSE-HANDSHAKE": stream_ended_without_close,
-    "amqp091/C-CLOSE-REPLY": close_not_answered,
-    "amqp091/C-CLOSE-CROSS": crossing_close_not_answered,
-    "amqp091/C-CLOSE-SILENT": frame_after_close,
-    "amqp091/C-CLOSE-DISCARD": answer_after_close,
-    "amqp091/C-CLOSEOK-LAST": frame_after_close_ok,
-    "amqp091/C-CLOSEOK-UNSOLICITED": close_ok_of_nothing,
-    "amqp091/C-CLOSEOK-SOCKET": socket_kept,
-    "amqp091/C-CLOSE-METHOD-ID": close_names_a_method_never_said,
-    "amqp091/C-CLOSE-CODE-KNOWN": unknown_reply_code,
-    "amqp091/C-CLOSE-HARD-CODE": connection_closed_by_a_soft_error,
-}

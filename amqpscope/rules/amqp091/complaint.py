@@ -12,6 +12,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.sizes import ALWAYS_TAKEN
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import Delivery
@@ -19,6 +20,9 @@ from amqpscope.tracking.amqp091.requests import Request
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close", "judge_recover_async"]
+
+RULES: Final = Rules("amqp091/complaint")
+
 
 # Methods that a close names, by class-id and method-id.
 _CONSUME: Final = (60, 20)
@@ -39,9 +43,17 @@ _SHORTEST_WAIT: Final = 1_000_000_000
 """No server gives up sooner (ns)."""
 
 
+B_ACK_TIMEOUT: Final = RULES.rule(
+    "B-ACK-TIMEOUT", "IMPLIED", "tier B", by="client", answer="channel.close 406"
+)
+
+
 def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> None:
     """A client leaves a delivery unacknowledged for longer than the server waits.
 
+    Demands: A delivery is settled within the server's consumer timeout (30 minutes by default).
+    Source: RMQ:docs/consumers (acknowledgement timeout)
+    Evidence: age of the oldest unacked tag; 406 "timed out"
     Why it matters: RabbitMQ closes the channel after half an hour, unless configured otherwise. It delivers
     all messages again that were unacknowledged on the channel.
     Silent when: the server's close does not say that the time ran out, or no delivery is known that was
@@ -59,7 +71,7 @@ def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> Non
         1 - record.direction, record.packet, record.time, case.peer.sent_end, case.name, channel.number
     )
     case.report(
-        "amqp091/B-ACK-TIMEOUT",
+        B_ACK_TIMEOUT,
         f"delivery-tag {oldest.tag} is unacknowledged after {waited} s, and the server closes the channel",
         POSSIBLE,
         {"delivery_tag": oldest.tag, "seconds": int(waited)},
@@ -68,9 +80,17 @@ def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> Non
     case.spot = before
 
 
+B_CONTENT_TOO_LARGE: Final = RULES.rule(
+    "B-CONTENT-TOO-LARGE", "IMPLIED", "tier B", by="client", answer="channel.close 311"
+)
+
+
 def content_too_large(case: Case, channel: Channel, code: i64) -> None:
     """A client publishes a message that is larger than the server accepts.
 
+    Demands: Content is no larger than the server accepts.
+    Source: XML constant content-too-large; RMQ:server rabbit_channel check_msg_size
+    Evidence: body size; reply 311, 406 or 501
     Why it matters: The server closes the channel, with 311 or, at RabbitMQ, with 406. Messages published
     behind the large message are lost, too.
     Silent when: the server's close does not name basic.publish, or does not say that the size is the reason.
@@ -91,7 +111,7 @@ def content_too_large(case: Case, channel: Channel, code: i64) -> None:
         channel.number,
     )
     case.report(
-        "amqp091/B-CONTENT-TOO-LARGE",
+        B_CONTENT_TOO_LARGE,
         f"the server takes no message of this size, it closes the channel with {code} (packet {closing})",
         POSSIBLE,
         {"reply_code": int(code)},
@@ -100,9 +120,15 @@ def content_too_large(case: Case, channel: Channel, code: i64) -> None:
     case.spot = before
 
 
+B_NOACK_SUPPORT: Final = RULES.rule("B-NOACK-SUPPORT", "MUST", "tier B", by="server")
+
+
 def consumer_without_acks_refused(case: Case, request: Request) -> None:
     """A server says that it does not implement no-ack, which a basic.consume or basic.get asks for.
 
+    Demands: Consumers with no-ack set are supported.
+    Source: XML:basic.09
+    Evidence: reply to consume/get with no-ack=1
     Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
     of RabbitMQ do not support such deliveries.
     Silent when: the reply-code is not 540, the close does not mention acknowledgements, or more than one
@@ -112,16 +138,22 @@ def consumer_without_acks_refused(case: Case, request: Request) -> None:
     sent. For a RabbitMQ stream, let the client consume without no-ack.
     """
     case.report(
-        "amqp091/B-NOACK-SUPPORT",
+        B_NOACK_SUPPORT,
         f"{request.name} with no-ack in packet {request.packet} is refused",
         POSSIBLE,
         others=[int(request.packet)],
     )
 
 
+B_ACK_SUPPORT: Final = RULES.rule("B-ACK-SUPPORT", "MUST", "tier B", by="server")
+
+
 def consumer_with_acks_refused(case: Case, request: Request) -> None:
     """A server says that it does not implement acknowledgements, which a basic.consume or basic.get asks for.
 
+    Demands: Consumers with explicit acknowledgement are supported.
+    Source: XML:basic.10
+    Evidence: reply to consume/get with no-ack=0; unacked messages come back later
     Why it matters: The specification requires servers to support acknowledgements. Without acknowledgements,
     a message that the client loses is lost for good.
     Silent when: the reply-code is not 540, the close does not mention acknowledgements, or more than one
@@ -131,29 +163,47 @@ def consumer_with_acks_refused(case: Case, request: Request) -> None:
     settles it, and requeue it when the channel ends first.
     """
     case.report(
-        "amqp091/B-ACK-SUPPORT",
+        B_ACK_SUPPORT,
         f"{request.name} without no-ack in packet {request.packet} is refused",
         POSSIBLE,
         others=[int(request.packet)],
     )
 
 
+B_RECOVER_ASYNC_OLD: Final = RULES.rule(
+    "B-RECOVER-ASYNC-OLD",
+    "IMPLIED",
+    "tier C",
+    by="client",
+    note="No error is tied to it, and both peers go on.",
+)
+
+
 def deprecated_recover(case: Case) -> None:
     """A client sends basic.recover-async, which the specification has deprecated.
 
+    Demands: Clients use Recover instead of the deprecated Recover-Async.
+    Source: XML:basic.recover-async (deprecated=1)
+    Evidence: 60.100
     Why it matters: The fault has hardly any effect. The method basic.recover-async is out of date;
     basic.recover does the same and gets an answer.
     Silent when: the rule has already reported basic.recover-async on the same connection.
     How to mend it: Replace basic.recover-async by basic.recover, and wait for basic.recover-ok before relying
     on the redelivery.
     """
-    case.report_once("amqp091/B-RECOVER-ASYNC-OLD", "basic.recover stands in its place", CERTAIN, {})
+    case.report_once(B_RECOVER_ASYNC_OLD, "basic.recover stands in its place", CERTAIN, {})
+
+
+F_PRETUNE_ACCEPT: Final = RULES.rule("F-PRETUNE-ACCEPT", "MUST", "tier B")
 
 
 def small_frame_refused(case: Case, most: i64) -> None:
     """A server closes the connection before connection.tune-ok because of the size of a frame that it has to
     accept.
 
+    Demands: Until frame-max is agreed both peers accept any frame of up to 4096 octets.
+    Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
+    Evidence: pre-tune frame of at most 4096 octets answered by 501 or a dropped socket
     Why it matters: Until frame-max is agreed, every peer has to accept frames of up to 4096 octets. A client
     with a large token in connection.start-ok cannot log in.
     Silent when: the reply-code is not 501, the close does not mention a size, or the client has sent more
@@ -163,16 +213,22 @@ def small_frame_refused(case: Case, most: i64) -> None:
     frame-max. Check every smaller size limit that applies before authentication.
     """
     case.report(
-        "amqp091/F-PRETUNE-ACCEPT",
+        F_PRETUNE_ACCEPT,
         f"501 for the size of a frame, and none had more than {most} octets",
         POSSIBLE,
         {"octets": int(most)},
     )
 
 
+F_HEARTBEAT_DISCARD: Final = RULES.rule("F-HEARTBEAT-DISCARD", "MUST", "tier B")
+
+
 def heartbeat_refused(case: Case, code: i64) -> None:
     """A peer closes an open connection because of a heartbeat, which the peer only needs to discard.
 
+    Demands: A peer that does not do heartbeats drops heartbeat frames without raising an error.
+    Source: GS:4.2.7
+    Evidence: heartbeat followed by a close naming it or a frame error
     Why it matters: A peer that does not do heartbeats has to ignore heartbeat frames. Here the connection is
     lost for no reason.
     Silent when: the peers agreed on heartbeats, the reply-code is not that of a frame (501, 503, 505), or the
@@ -182,7 +238,7 @@ def heartbeat_refused(case: Case, code: i64) -> None:
     Handle the heartbeat frame type before any check of channel or state.
     """
     case.report(
-        "amqp091/F-HEARTBEAT-DISCARD",
+        F_HEARTBEAT_DISCARD,
         f"{code} for a heartbeat, on a connection without heartbeats",
         POSSIBLE,
         {"reply_code": int(code)},
@@ -265,14 +321,3 @@ def _begun(channel: Channel, request: Request) -> Consumer | None:
         if consumer.end == request.end:
             return consumer
     return None
-
-
-RULES = {
-    "amqp091/B-ACK-TIMEOUT": acknowledged_too_late,
-    "amqp091/B-CONTENT-TOO-LARGE": content_too_large,
-    "amqp091/B-NOACK-SUPPORT": consumer_without_acks_refused,
-    "amqp091/B-ACK-SUPPORT": consumer_with_acks_refused,
-    "amqp091/B-RECOVER-ASYNC-OLD": deprecated_recover,
-    "amqp091/F-PRETUNE-ACCEPT": small_frame_refused,
-    "amqp091/F-HEARTBEAT-DISCARD": heartbeat_refused,
-}

@@ -3,8 +3,11 @@
 Consumer-tags are the client's to choose, by channel; RabbitMQ's server may cancel a consumer, too.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, Consumer
 from dissectors.amqp091.methods import (
@@ -30,10 +33,20 @@ __all__ = [
     "judge_server_cancel_ok",
 ]
 
+RULES: Final = Rules("amqp091/consumer")
+
+
+B_CTAG_UNIQUE: Final = RULES.rule(
+    "B-CTAG-UNIQUE", "MUST NOT", "tier A", by="client", answer="connection.close 530"
+)
+
 
 def tag_in_use(case: Case, tag: str, consumer: Consumer) -> None:
     """A client sends basic.consume with the consumer-tag of a consumer that already exists on the channel.
 
+    Demands: A consumer tag still in use on the channel is not given to a second consumer.
+    Source: XML:basic.consume.consumer-tag.01
+    Evidence: active tags per channel
     Why it matters: The server closes the connection. If the server accepted the basic.consume, the deliveries
     of the two consumers could not be distinguished.
     Silent when: the earlier consumer was cancelled before, whether or not the server has answered the
@@ -42,32 +55,52 @@ def tag_in_use(case: Case, tag: str, consumer: Consumer) -> None:
     that the server chooses one. Applications must not register the same fixed tag twice.
     """
     case.report(
-        "amqp091/B-CTAG-UNIQUE",
+        B_CTAG_UNIQUE,
         f"consumer {tag!r} is active on this channel",
         evidence={"consumer_tag": tag},
         others=[int(consumer.packet)],
     )
 
 
+B_CTAG_CHANNEL: Final = RULES.rule(
+    "B-CTAG-CHANNEL", "MUST NOT", "tier A", by="client", answer="connection.close 530"
+)
+
+
 def cancel_on_another_channel(case: Case, tag: str, other: Channel) -> None:
     """A client sends basic.cancel with the consumer-tag of a consumer that belongs to another channel.
 
+    Demands: A consumer is cancelled only on the channel that created it.
+    Source: XML:basic.consume.consumer-tag.02
+    Evidence: active tags of all channels; cancel on another channel
     Why it matters: The server cancels nothing, or it closes the connection. Deliveries to the consumer go on.
     Silent when: the beginning of the channel was not captured.
     How to mend it: Store the channel together with each consumer-tag, and send basic.cancel on the channel on
     which basic.consume was sent.
     """
     case.report(
-        "amqp091/B-CTAG-CHANNEL",
+        B_CTAG_CHANNEL,
         f"consumer {tag!r} is on channel {other.number}",
         evidence={"consumer_tag": tag, "other_channel": int(other.number)},
         others=[int(other.consumers.live[tag].packet)],
     )
 
 
+B_CANCEL_CTAG: Final = RULES.rule(
+    "B-CANCEL-CTAG",
+    "IMPLIED",
+    "tier A",
+    by="client",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def cancel_of_nobody(case: Case, tag: str, certainty: i64) -> None:
     """A client sends basic.cancel with a consumer-tag that no consumer on the channel has.
 
+    Demands: Cancel names a consumer known on that channel.
+    Source: XML:basic.cancel.01; XML domain consumer-tag
+    Evidence: active and recently server-cancelled tags
     Why it matters: Either the consumer that the client meant goes on receiving deliveries, or the program has
     lost track of its consumers.
     Silent when: the server has cancelled the consumer or its queue was deleted, a consumer was started
@@ -78,12 +111,20 @@ def cancel_of_nobody(case: Case, tag: str, certainty: i64) -> None:
     client's list when the client sends basic.cancel, or when the channel closes.
     """
     reason = f"no consumer {tag!r} on this channel"
-    case.report("amqp091/B-CANCEL-CTAG", reason, certainty, {"consumer_tag": tag})
+    case.report(B_CANCEL_CTAG, reason, certainty, {"consumer_tag": tag})
+
+
+B_CTAG_ECHO: Final = RULES.rule(
+    "B-CTAG-ECHO", "IMPLIED", "tier A", by="server", warning="The text implies it and names no error for it."
+)
 
 
 def tag_not_repeated(case: Case, asked: str, tag: str) -> None:
     """A server answers basic.consume with a basic.consume-ok that carries another consumer-tag.
 
+    Demands: Consume-Ok repeats the tag the client chose.
+    Source: XML:basic.consume-ok.consumer-tag (field doc)
+    Evidence: Consume.consumer-tag against Consume-Ok.consumer-tag
     Why it matters: The client waits for deliveries to a consumer that the server knows by another
     consumer-tag.
     Silent when: the basic.consume was not captured.
@@ -91,16 +132,24 @@ def tag_not_repeated(case: Case, asked: str, tag: str) -> None:
     consumer-tag only when the client has left it empty.
     """
     case.report(
-        "amqp091/B-CTAG-ECHO",
+        B_CTAG_ECHO,
         f"the client has asked for consumer {asked!r}, consume-ok says {tag!r}",
         evidence={"asked": asked, "consumer_tag": tag},
     )
+
+
+B_CTAG_GEN: Final = RULES.rule(
+    "B-CTAG-GEN", "IMPLIED", "tier A", by="server", warning="The text implies it and names no error for it."
+)
 
 
 def tag_not_made_up(case: Case, tag: str) -> None:
     """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with one that is
     in use on the channel.
 
+    Demands: For an empty tag the server makes up one that is unique on the channel.
+    Source: XML:basic.consume.consumer-tag (field doc)
+    Evidence: Consume-Ok.consumer-tag
     Why it matters: The client cannot cancel the consumer, and cannot distinguish its deliveries from those of
     another consumer.
     Silent when: the basic.consume was not captured.
@@ -108,12 +157,24 @@ def tag_not_made_up(case: Case, tag: str) -> None:
     channel has, and return it in basic.consume-ok.
     """
     reason = f"consumer {tag!r} is active on this channel" if tag else "the new consumer gets no tag"
-    case.report("amqp091/B-CTAG-GEN", reason, evidence={"consumer_tag": tag})
+    case.report(B_CTAG_GEN, reason, evidence={"consumer_tag": tag})
+
+
+B_CANCELOK_TAG: Final = RULES.rule(
+    "B-CANCELOK-TAG",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def other_consumer_cancelled(case: Case, asked: str, tag: str) -> None:
     """A server answers basic.cancel with a basic.cancel-ok that carries another consumer-tag.
 
+    Demands: Cancel-Ok repeats the tag of the Cancel.
+    Source: XML:basic.cancel-ok.consumer-tag
+    Evidence: both fields
     Why it matters: The client removes another consumer than the server does, so client and server no longer
     agree on which consumers are active.
     Silent when: the basic.cancel was not captured.
@@ -121,15 +182,28 @@ def other_consumer_cancelled(case: Case, asked: str, tag: str) -> None:
     cancels are outstanding, answer each with its own tag.
     """
     case.report(
-        "amqp091/B-CANCELOK-TAG",
+        B_CANCELOK_TAG,
         f"the client has cancelled {asked!r}, cancel-ok says {tag!r}",
         evidence={"asked": asked, "consumer_tag": tag},
     )
 
 
+B_CANCEL_NOTIFY_CAP: Final = RULES.rule(
+    "B-CANCEL-NOTIFY-CAP",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    answer="connection.close 503 or connection.close 540",
+)
+
+
 def cancel_not_asked_for(case: Case) -> None:
     """A server sends basic.cancel to a client that does not say that it takes it.
 
+    Demands: The server sends basic.cancel only to clients whose capabilities contain consumer_cancel_notify =
+    true.
+    Source: RMQ:docs/consumer-cancel; RMQX:basic.cancel
+    Evidence: client capabilities; 60.30 from server
     Why it matters: According to the specification, only clients send basic.cancel. A client without the
     capability does not know what to do with the method and closes.
     Silent when: the client's start-ok was not captured, or could not be read. Told once a connection.
@@ -137,16 +211,28 @@ def cancel_not_asked_for(case: Case) -> None:
     only if consumer_cancel_notify is true there; otherwise end the consumer without a notification.
     """
     case.report_once(
-        "amqp091/B-CANCEL-NOTIFY-CAP",
+        B_CANCEL_NOTIFY_CAP,
         "the client has not said that it takes consumer_cancel_notify",
         CERTAIN,
         {},
     )
 
 
+B_CANCEL_NOTIFY_REPLY: Final = RULES.rule(
+    "B-CANCEL-NOTIFY-REPLY",
+    "IMPLIED",
+    "tier A",
+    by="client",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def cancel_answered_needlessly(case: Case, tag: str) -> None:
     """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
 
+    Demands: A server cancel with no-wait set (RabbitMQ's always is) gets no Cancel-Ok.
+    Source: RMQX:basic.cancel; XML domain no-wait
+    Evidence: server cancel; Cancel-Ok from client
     Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
     something else.
     Silent when: the server's basic.cancel was not captured.
@@ -154,62 +240,100 @@ def cancel_answered_needlessly(case: Case, tag: str) -> None:
     notify the application, but send no basic.cancel-ok.
     """
     case.report(
-        "amqp091/B-CANCEL-NOTIFY-REPLY",
+        B_CANCEL_NOTIFY_REPLY,
         f"the server's cancel of {tag!r} had no-wait",
         evidence={"consumer_tag": tag},
     )
 
 
+B_CONSUME_QKNOWN: Final = RULES.rule(
+    "B-CONSUME-QKNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 404"
+)
+
+
 def consume_without_queue(case: Case) -> None:
     """A client sends basic.consume without a queue name, although no queue was declared on the channel.
 
+    Demands: Consume with an empty queue name needs an earlier declare on the channel.
+    Source: XML domain queue-name (doc)
+    Evidence: last declared queue per channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
     queue, the server closes the channel.
     Silent when: something before the basic.consume on the channel was not captured.
     How to mend it: Send the queue name in basic.consume, or send queue.declare on the same channel first.
     Typical API misuse: declaring the queue on one channel and consuming on another, or passing an empty name.
     """
-    case.report("amqp091/B-CONSUME-QKNOWN", "no queue is named, and none was declared on this channel")
+    case.report(B_CONSUME_QKNOWN, "no queue is named, and none was declared on this channel")
+
+
+B_GET_QKNOWN: Final = RULES.rule("B-GET-QKNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 404")
 
 
 def get_without_queue(case: Case) -> None:
     """A client sends basic.get without a queue name, although no queue was declared on the channel.
 
+    Demands: Get with an empty queue name needs an earlier declare on the channel.
+    Source: XML domain queue-name (doc)
+    Evidence: last declared queue per channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
     queue, the server closes the channel.
     Silent when: something before the basic.get on the channel was not captured.
     How to mend it: Send the queue name in basic.get, or send queue.declare on the same channel first. Typical
     API misuse: declaring the queue on one channel and fetching on another, or passing an empty name.
     """
-    case.report("amqp091/B-GET-QKNOWN", "no queue is named, and none was declared on this channel")
+    case.report(B_GET_QKNOWN, "no queue is named, and none was declared on this channel")
+
+
+B_CONSUME_PRIO: Final = RULES.rule(
+    "B-CONSUME-PRIO", "IMPLIED", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def priority_no_integer(case: Case, value: object) -> None:
     """A client sends basic.consume with an argument x-priority that is not an integer.
 
+    Demands: The x-priority argument of Consume is an integer.
+    Source: RMQ:docs/consumer-priority
+    Evidence: argument type
     Why it matters: RabbitMQ refuses the basic.consume and closes the channel, so the consumer does not start.
     Silent when: the server is not RabbitMQ or LavinMQ.
     How to mend it: Encode x-priority as an integer field value. Applications should pass an integer, not a
     string, a float or a boolean.
     """
-    case.report("amqp091/B-CONSUME-PRIO", f"x-priority is {value!r}"[:120], evidence={"path": "x-priority"})
+    case.report(B_CONSUME_PRIO, f"x-priority is {value!r}"[:120], evidence={"path": "x-priority"})
+
+
+B_REPLYTO_NOACK: Final = RULES.rule(
+    "B-REPLYTO-NOACK", "MUST", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def replies_with_acks(case: Case) -> None:
     """A client sends basic.consume for amq.rabbitmq.reply-to without no-ack.
 
+    Demands: amq.rabbitmq.reply-to is consumed with no-ack set.
+    Source: RMQ:docs/direct-reply-to
+    Evidence: consume arguments
     Why it matters: RabbitMQ does not keep replies anywhere, so replies cannot be acknowledged. RabbitMQ
     closes the channel.
     Silent when: the server is not RabbitMQ or LavinMQ.
     How to mend it: Set no-ack in the basic.consume for amq.rabbitmq.reply-to, and send no basic.ack for the
     replies. Applications should use their library's automatic acknowledgement mode for this consumer.
     """
-    case.report("amqp091/B-REPLYTO-NOACK", f"{REPLIES} is consumed without no-ack")
+    case.report(B_REPLYTO_NOACK, f"{REPLIES} is consumed without no-ack")
+
+
+B_REPLYTO_ONE: Final = RULES.rule(
+    "B-REPLYTO-ONE", "IMPLIED", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def second_consumer_of_replies(case: Case, consumer: Consumer) -> None:
     """A client starts a second consumer of amq.rabbitmq.reply-to on a channel.
 
+    Demands: A channel has at most one consumer on amq.rabbitmq.reply-to.
+    Source: RMQ:docs/direct-reply-to
+    Evidence: consumers per channel
     Why it matters: RabbitMQ supports one consumer of amq.rabbitmq.reply-to per channel. For the second one,
     RabbitMQ closes the channel.
     Silent when: the server is not RabbitMQ or LavinMQ, or the first consumer was cancelled before.
@@ -217,16 +341,24 @@ def second_consumer_of_replies(case: Case, consumer: Consumer) -> None:
     Assign each reply to its request by correlation-id.
     """
     case.report(
-        "amqp091/B-REPLYTO-ONE",
+        B_REPLYTO_ONE,
         f"consumer {consumer.tag!r} of {REPLIES} is active on this channel",
         others=[int(consumer.packet)],
     )
+
+
+B_CONSUME_EXCL: Final = RULES.rule(
+    "B-CONSUME-EXCL", "MAY NOT", "tier B", by="client", answer="channel.close 403"
+)
 
 
 def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) -> None:
     """A client asks with the exclusive bit of basic.consume to be the only consumer of a queue that already
     has a consumer.
 
+    Demands: Exclusive consumption is not asked for on a queue that already has consumers.
+    Source: XML:basic.consume.exclusive.01
+    Evidence: active consumers per vhost and queue; 403 reply
     Why it matters: The server refuses the basic.consume and closes the channel. All other consumers of the
     channel end with it.
     Silent when: the queue's other consumers are on connections that the capture does not show.
@@ -236,7 +368,7 @@ def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) ->
     consumer before starting a new one. Expect the refusal, and retry on a new channel.
     """
     case.report(
-        "amqp091/B-CONSUME-EXCL",
+        B_CONSUME_EXCL,
         f"exclusive, while channel {channel.number} has consumer {consumer.tag!r} of the queue",
         POSSIBLE,
         {"consumer_tag": consumer.tag, "other_channel": int(channel.number)},
@@ -244,9 +376,15 @@ def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) ->
     )
 
 
+B_CONSUME_EXCL_HELD: Final = RULES.rule("B-CONSUME-EXCL-HELD", "IMPLIED", "tier B", by="server")
+
+
 def granted_beside_exclusive(case: Case, consumer: Consumer, channel: Channel) -> None:
     """A server lets a consumer start on a queue that has an exclusive consumer.
 
+    Demands: While an exclusive consumer is active nobody else reads from the queue.
+    Source: XML:basic.consume.exclusive (field doc)
+    Evidence: exclusive consumers; later Consume-Ok or Get-Ok on the queue
     Why it matters: The client that asked for exclusive access is no longer the only consumer. The server
     distributes the messages among both consumers.
     Silent when: the exclusive consumer is on a connection that the capture does not show.
@@ -255,7 +393,7 @@ def granted_beside_exclusive(case: Case, consumer: Consumer, channel: Channel) -
     with channel.close 403. Check this across all connections of the virtual host.
     """
     case.report(
-        "amqp091/B-CONSUME-EXCL-HELD",
+        B_CONSUME_EXCL_HELD,
         f"channel {channel.number} has the exclusive consumer {consumer.tag!r} of the queue",
         POSSIBLE,
         {"consumer_tag": consumer.tag, "other_channel": int(channel.number)},
@@ -263,16 +401,24 @@ def granted_beside_exclusive(case: Case, consumer: Consumer, channel: Channel) -
     )
 
 
+B_RECOVER_REQUEUE0: Final = RULES.rule(
+    "B-RECOVER-REQUEUE0", "IMPLIED", "tier A", by="client", answer="connection.close 540"
+)
+
+
 def recover_without_requeue(case: Case) -> None:
     """A client sends basic.recover without requeue to RabbitMQ.
 
+    Demands: Against RabbitMQ, Recover is sent with requeue=1.
+    Source: ERR:2; RMQ:server rabbit_channel basic.recover_async
+    Evidence: requeue bit; server product
     Why it matters: By the specification, the server would send the messages to the same consumers again.
     RabbitMQ does not implement that, and closes the connection with 540.
     Silent when: the server does not say that it is RabbitMQ.
     How to mend it: Set requeue in basic.recover when the server is RabbitMQ, or use basic.nack or
     basic.reject with requeue for single deliveries.
     """
-    case.report("amqp091/B-RECOVER-REQUEUE0", "recover without requeue, which RabbitMQ does not have")
+    case.report(B_RECOVER_REQUEUE0, "recover without requeue, which RabbitMQ does not have")
 
 
 def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
@@ -399,23 +545,3 @@ def judge_server_cancel(case: Case) -> None:
     client = case.view.client
     if client is not None and client.lacks("consumer_cancel_notify"):
         cancel_not_asked_for(case)
-
-
-RULES = {
-    "amqp091/B-CTAG-UNIQUE": tag_in_use,
-    "amqp091/B-CTAG-CHANNEL": cancel_on_another_channel,
-    "amqp091/B-CANCEL-CTAG": cancel_of_nobody,
-    "amqp091/B-CTAG-ECHO": tag_not_repeated,
-    "amqp091/B-CTAG-GEN": tag_not_made_up,
-    "amqp091/B-CANCELOK-TAG": other_consumer_cancelled,
-    "amqp091/B-CANCEL-NOTIFY-CAP": cancel_not_asked_for,
-    "amqp091/B-CANCEL-NOTIFY-REPLY": cancel_answered_needlessly,
-    "amqp091/B-CONSUME-QKNOWN": consume_without_queue,
-    "amqp091/B-GET-QKNOWN": get_without_queue,
-    "amqp091/B-CONSUME-PRIO": priority_no_integer,
-    "amqp091/B-REPLYTO-NOACK": replies_with_acks,
-    "amqp091/B-REPLYTO-ONE": second_consumer_of_replies,
-    "amqp091/B-CONSUME-EXCL": exclusive_beside_others,
-    "amqp091/B-CONSUME-EXCL-HELD": granted_beside_exclusive,
-    "amqp091/B-RECOVER-REQUEUE0": recover_without_requeue,
-}

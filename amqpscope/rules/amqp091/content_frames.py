@@ -4,19 +4,31 @@ Each function is told by the dissector where the octets, or the frames before on
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved, proved_of_properties
+from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ChannelCloseOk
 from dissectors.interface import Problem
 
 __all__ = ["PROBLEMS", "body_of_no_octets"]
 
+RULES: Final = Rules("amqp091/content_frames")
+
+
+F_CONTENT_CH_NONZERO: Final = RULES.rule(
+    "F-CONTENT-CH-NONZERO", "MUST NOT", "tier A", answer="connection.close 504"
+)
+
 
 def content_on_channel_0(case: Case, problem: Problem) -> None:
     """A peer sends a content header or a body on channel 0.
 
+    Demands: Content header and body frames never use channel 0.
+    Source: GS:4.2.6.1
+    Evidence: type 2 or 3 with channel 0
     Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
     RabbitMQ, with 505.
     Silent when: octets before the frame were not captured, or another finding already reports the method on
@@ -25,7 +37,7 @@ def content_on_channel_0(case: Case, problem: Problem) -> None:
     How to mend it: Send content header and body on the channel of the method to which they belong. Make one
     function write the method, header and body frames, with one channel number.
     """
-    rule = "amqp091/F-CONTENT-CH-NONZERO"
+    rule = F_CONTENT_CH_NONZERO
     if (case.me.peer, rule) not in case.told:
         case.told.add((case.me.peer, rule))
         proved(case, rule, problem)
@@ -36,9 +48,18 @@ def _settled(case: Case) -> bool:
     return case.record.frame.channel == 0
 
 
+F_CONTENT_HEADER_NEXT: Final = RULES.rule(
+    "F-CONTENT-HEADER-NEXT", "IMPLIED", "tier A", answer="connection.close 505"
+)
+
+
 def no_content_header_behind_the_method(case: Case, problem: Problem) -> None:
     """A peer sends another frame on the channel where the content header of the preceding method is due.
 
+    Demands: A content-bearing method (publish, return, deliver, get-ok) is always followed on its channel by
+    one content header.
+    Source: GS:4.2.6; GS:2.3.5.2; G:basic content
+    Evidence: per-channel, per-direction content state
     Why it matters: The message is lost, and the connection with it (505). The usual cause is two threads that
     use the same channel.
     Silent when: the sender closes the channel, or answers a close of the other peer, or the method or octets
@@ -48,12 +69,20 @@ def no_content_header_behind_the_method(case: Case, problem: Problem) -> None:
     without synchronization.
     """
     if not _settled(case) and not isinstance(case.record.frame.body, ChannelCloseOk):
-        proved(case, "amqp091/F-CONTENT-HEADER-NEXT", problem)
+        proved(case, F_CONTENT_HEADER_NEXT, problem)
+
+
+F_CONTENT_NO_METHOD: Final = RULES.rule(
+    "F-CONTENT-NO-METHOD", "IMPLIED", "tier A", answer="connection.close 505"
+)
 
 
 def method_inside_a_content(case: Case, problem: Problem) -> None:
     """A peer sends a method on the channel while octets of a message's body are still due.
 
+    Demands: No method frame appears on a channel between a content header and its last body octet.
+    Source: GS:4.2.6
+    Evidence: octets outstanding for the open content on that channel and direction
     Why it matters: The message is lost, and the connection with it (505). The usual cause is two threads that
     use the same channel.
     Silent when: the sender closes the channel, which abandons the message, or answers a close of the other
@@ -63,12 +92,20 @@ def method_inside_a_content(case: Case, problem: Problem) -> None:
     synchronization.
     """
     if not _settled(case) and not isinstance(case.record.frame.body, ChannelCloseOk):
-        proved(case, "amqp091/F-CONTENT-NO-METHOD", problem)
+        proved(case, F_CONTENT_NO_METHOD, problem)
+
+
+F_CONTENT_ONE_HEADER: Final = RULES.rule(
+    "F-CONTENT-ONE-HEADER", "IMPLIED", "tier A", answer="connection.close 505"
+)
 
 
 def content_header_inside_a_content(case: Case, problem: Problem) -> None:
     """A peer sends a content header on the channel while octets of another message's body are still due.
 
+    Demands: A second content header is not sent on a channel while an earlier content is unfinished.
+    Source: GS:4.2.6
+    Evidence: content state
     Why it matters: The receiver cannot know to which message the next body belongs. The connection is lost
     (505).
     Silent when: a frame of the unfinished message, or octets between its frames, were not captured.
@@ -77,12 +114,18 @@ def content_header_inside_a_content(case: Case, problem: Problem) -> None:
     synchronization.
     """
     if not _settled(case):
-        proved(case, "amqp091/F-CONTENT-ONE-HEADER", problem)
+        proved(case, F_CONTENT_ONE_HEADER, problem)
+
+
+F_HEADER_ORPHAN: Final = RULES.rule("F-HEADER-ORPHAN", "IMPLIED", "tier A", answer="connection.close 505")
 
 
 def content_header_without_method(case: Case, problem: Problem) -> None:
     """A peer sends a content header on the channel without a preceding method that has content.
 
+    Demands: A content header follows a content-bearing method and nothing else.
+    Source: GS:4.2.6; GS:4.2.1 content
+    Evidence: content state
     Why it matters: The receiver does not know what to do with the message, because the method is missing. The
     connection is lost (505).
     Silent when: frames before the content header on the channel were not captured.
@@ -90,12 +133,18 @@ def content_header_without_method(case: Case, problem: Problem) -> None:
     before the content header. Write method, content header and body as one unit on the same channel.
     """
     if not _settled(case):
-        proved(case, "amqp091/F-HEADER-ORPHAN", problem)
+        proved(case, F_HEADER_ORPHAN, problem)
+
+
+F_BODY_ORPHAN: Final = RULES.rule("F-BODY-ORPHAN", "IMPLIED", "tier A", answer="connection.close 505")
 
 
 def body_without_content_header(case: Case, problem: Problem) -> None:
     """A peer sends a body frame on the channel where no body is due.
 
+    Demands: A body frame belongs to a content whose header has been sent and which is not yet complete.
+    Source: GS:4.2.6; GS:4.2.1 content
+    Evidence: content state
     Why it matters: The body belongs to no message, so the receiver cannot process it. The connection is lost
     (505).
     Silent when: frames before the body on the channel were not captured.
@@ -103,12 +152,18 @@ def body_without_content_header(case: Case, problem: Problem) -> None:
     octets have been sent. Write all frames of a message on the same channel under one lock.
     """
     if not _settled(case):
-        proved(case, "amqp091/F-BODY-ORPHAN", problem)
+        proved(case, F_BODY_ORPHAN, problem)
+
+
+F_BODY_OVERRUN: Final = RULES.rule("F-BODY-OVERRUN", "IMPLIED", "tier A", answer="connection.close 505")
 
 
 def more_body_than_announced(case: Case, problem: Problem) -> None:
     """A peer sends body frames with more octets for a message than the content header announces.
 
+    Demands: Body frames add up to exactly the body size in the header and never beyond it.
+    Source: GS:4.2.6.1
+    Evidence: running sum against body size
     Why it matters: The receiver cannot separate the message from what follows. The connection is lost (505,
     RabbitMQ: 501).
     Silent when: the content header of the message, or octets since the content header, were not captured.
@@ -116,12 +171,18 @@ def more_body_than_announced(case: Case, problem: Problem) -> None:
     Count octets, not characters, and compute the size after encoding or compression.
     """
     if not _settled(case):
-        proved(case, "amqp091/F-BODY-OVERRUN", problem)
+        proved(case, F_BODY_OVERRUN, problem)
+
+
+F_BODY_ZERO: Final = RULES.rule("F-BODY-ZERO", "IMPLIED", "tier A", answer="connection.close 505")
 
 
 def body_of_an_empty_message(case: Case, problem: Problem) -> None:
     """A peer sends a body frame after a content header that announces an empty body.
 
+    Demands: A content whose body size is zero has no body frames.
+    Source: GS:4.2.6.1
+    Evidence: body frame right after a zero-size header
     Why it matters: The message was complete before the body frame, so the body frame belongs to no message.
     The connection is lost (505).
     Silent when: the content header, or octets since the content header, were not captured.
@@ -129,37 +190,60 @@ def body_of_an_empty_message(case: Case, problem: Problem) -> None:
     body, announce its exact number of octets in the content header.
     """
     if not _settled(case):
-        proved(case, "amqp091/F-BODY-ZERO", problem)
+        proved(case, F_BODY_ZERO, problem)
+
+
+F_HEADER_CLASS: Final = RULES.rule(
+    "F-HEADER-CLASS", "MUST", "tier A", answer="connection.close 501 or connection.close 505"
+)
 
 
 def content_header_of_another_class(case: Case, problem: Problem) -> None:
     """A peer sends a content header whose class-id is not that of basic, the class of all methods that have
     content.
 
+    Demands: The class-id in a content header equals that of the method before it (60).
+    Source: GS:4.2.6.1; GS:4.2.6
+    Evidence: header class-id, pending method
     Why it matters: The receiver cannot read the properties. The connection is lost: one section of the
     specification asks for reply-code 501, another one for 505; RabbitMQ uses 505.
     Silent when: octets before the content header were not captured.
     How to mend it: Write class-id 60 (basic) into the content header, equal to the class-id of the preceding
     method. Check the byte order of the field.
     """
-    proved(case, "amqp091/F-HEADER-CLASS", problem)
+    proved(case, F_HEADER_CLASS, problem)
+
+
+F_HEADER_WEIGHT: Final = RULES.rule("F-HEADER-WEIGHT", "MUST", "tier A", answer="connection.close 505")
 
 
 def content_header_with_a_weight(case: Case, problem: Problem) -> None:
     """A peer sends a content header whose weight is not zero.
 
+    Demands: The weight field of a content header is zero.
+    Source: GS:4.2.6.1; GS:4.2.1 content-weight
+    Evidence: header octets 2-3
     Why it matters: The weight field is a remnant of a plan for contents inside contents, and has no use. The
     connection is lost (505).
     Silent when: octets before the content header were not captured.
     How to mend it: Always write 0 into the weight field of the content header. Check that the fields stand in
     the order class-id, weight, body-size, property flags.
     """
-    proved(case, "amqp091/F-HEADER-WEIGHT", problem)
+    proved(case, F_HEADER_WEIGHT, problem)
+
+
+F_HEADER_DECODE: Final = RULES.rule(
+    "F-HEADER-DECODE", "IMPLIED", "tier A", answer="connection.close 501 or connection.close 505"
+)
 
 
 def properties_that_do_not_fill_the_header(case: Case, problem: Problem) -> None:
     """A peer sends a content header whose properties end before or behind the end of its payload.
 
+    Demands: The property list holds exactly the values flagged present, in order, and fills the header
+    payload.
+    Source: GS:4.2.6.1
+    Evidence: property decode ends at payload end
     Why it matters: Property flags and property values disagree, so all properties may be read wrongly.
     RabbitMQ closes the connection with 541.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. When the
@@ -168,13 +252,20 @@ def properties_that_do_not_fill_the_header(case: Case, problem: Problem) -> None
     How to mend it: Set a flag for exactly those properties that are written, and write the properties in the
     order of the flags. Compute the payload size of the frame from the encoded properties.
     """
-    proved_of_properties(case, "amqp091/F-HEADER-DECODE", problem)
+    proved_of_properties(case, F_HEADER_DECODE, problem)
+
+
+F_HEADER_FLAGS: Final = RULES.rule("F-HEADER-FLAGS", "IMPLIED", "tier A", answer="connection.close 501")
 
 
 def flag_of_no_property(case: Case, problem: Problem) -> None:
     """A peer sends a content header with a flag that stands for no property, or that announces a flag word
     which is not there.
 
+    Demands: Only the 14 defined property bits are set, the flag word's low bit only when another word
+    follows, and bits beyond the defined ones stay clear.
+    Source: GS:4.2.6.1; XML class basic fields
+    Evidence: property flag words
     Why it matters: The receiver reads the octets that belong to the unknown flag as a part of another
     property.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. When the
@@ -183,19 +274,28 @@ def flag_of_no_property(case: Case, problem: Problem) -> None:
     How to mend it: Set only the 14 flags of the defined properties, bits 15 to 2 of the flag word. Leave bit
     1 clear, and set bit 0 only when another flag word follows.
     """
-    proved_of_properties(case, "amqp091/F-HEADER-FLAGS", problem)
+    proved_of_properties(case, F_HEADER_FLAGS, problem)
+
+
+F_BODY_EMPTY: Final = RULES.rule(
+    "F-BODY-EMPTY", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+)
 
 
 def body_of_no_octets(case: Case) -> None:
     """A peer sends a body frame without any octets inside a message.
 
+    Demands: A body frame without payload is the server's marker for abandoning a half-sent content, so it has
+    no place in ordinary content.
+    Source: XML:basic.reject.01; GS:4.2.1 content-body
+    Evidence: type 3 with size 0
     Why it matters: The fault has hardly any effect: RabbitMQ ignores the frame. The specification uses such a
     frame for a server that abandons a half-sent message, which no known server does.
     Silent when: the rule has already reported an empty body frame on the same connection.
     How to mend it: Send a body frame only when at least one octet of the body is left. Check the loop that
     splits the body into frames for an empty first or last piece.
     """
-    case.report_once("amqp091/F-BODY-EMPTY", "a body frame without octets", CERTAIN, {})
+    case.report_once(F_BODY_EMPTY, "a body frame without octets", CERTAIN, {})
 
 
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
@@ -211,9 +311,4 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-HEADER-WEIGHT": content_header_with_a_weight,
     "F-HEADER-DECODE": properties_that_do_not_fill_the_header,
     "F-HEADER-FLAGS": flag_of_no_property,
-}
-
-RULES = {
-    **{"amqp091/" + code: rule for code, rule in PROBLEMS.items()},
-    "amqp091/F-BODY-EMPTY": body_of_no_octets,
 }

@@ -5,8 +5,11 @@ All is held against what the server can have received: a consumer from its basic
 acknowledgement as soon as it may have come.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNLIMITED, Consumer
 from dissectors.amqp091.content import ContentHeader
@@ -15,22 +18,43 @@ from dissectors.wire import i64
 
 __all__ = ["judge_delivery", "judge_fetched", "judge_size"]
 
+RULES: Final = Rules("amqp091/delivery")
+
+
+B_DTAG_NONZERO: Final = RULES.rule("B-DTAG-NONZERO", "MUST NOT", "tier A", by="server")
+
 
 def delivery_tag_zero(case: Case) -> None:
     """A server sends basic.deliver or basic.get-ok with delivery-tag 0.
 
+    Demands: Delivery tags from the server are never zero.
+    Source: XML domain delivery-tag.non-zero
+    Evidence: Deliver and Get-Ok tags
     Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client therefore
     cannot name this delivery in an acknowledgement.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Start the delivery-tag of each channel at 1 and increase it with every basic.deliver and
     basic.get-ok. Never send delivery-tag 0.
     """
-    case.report("amqp091/B-DTAG-NONZERO", "delivery-tag 0")
+    case.report(B_DTAG_NONZERO, "delivery-tag 0")
+
+
+B_DTAG_INCREASING: Final = RULES.rule(
+    "B-DTAG-INCREASING",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def delivery_tag_not_new(case: Case, tag: int, last: int) -> None:
     """A server sends a delivery-tag that is not larger than the last delivery-tag on the channel.
 
+    Demands: Deliver and Get-Ok on one channel share one series of tags in which every value is new and larger
+    than the last.
+    Source: XML domain delivery-tag (doc); RMQ:docs/confirms
+    Evidence: last tag per channel life
     Why it matters: An acknowledgement with multiple covers all deliveries up to a tag, so it may cover the
     wrong ones. Of two deliveries with equal tags, neither can be named.
     Silent when: something before the delivery on the channel was not captured.
@@ -38,15 +62,27 @@ def delivery_tag_not_new(case: Case, tag: int, last: int) -> None:
     under the same lock that writes the frame. Do not reset the counter while the channel is open.
     """
     case.report(
-        "amqp091/B-DTAG-INCREASING",
+        B_DTAG_INCREASING,
         f"delivery-tag {tag} after {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
 
+B_DELIVER_CTAG: Final = RULES.rule(
+    "B-DELIVER-CTAG",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def delivery_to_nobody(case: Case, tag: str) -> None:
     """A server sends a basic.deliver with a consumer-tag that no consumer on the channel ever had.
 
+    Demands: Deliver carries the tag of a consumer that is active on that channel.
+    Source: XML:basic.deliver (doc); GS:3.1.6
+    Evidence: active tags per channel (mind no-wait consumes)
     Why it matters: The client has no consumer to which it can give the message. The message is lost or waits
     for ever.
     Silent when: something before the basic.deliver on the channel was not captured, or a basic.consume
@@ -54,14 +90,18 @@ def delivery_to_nobody(case: Case, tag: str) -> None:
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
     basic.consume or basic.consume-ok. Copy the tag unchanged.
     """
-    case.report(
-        "amqp091/B-DELIVER-CTAG", f"no consumer {tag!r} on this channel", evidence={"consumer_tag": tag}
-    )
+    case.report(B_DELIVER_CTAG, f"no consumer {tag!r} on this channel", evidence={"consumer_tag": tag})
+
+
+B_DELIVER_EARLY: Final = RULES.rule("B-DELIVER-EARLY", "MUST NOT", "tier A", by="server")
 
 
 def delivery_before_consume_ok(case: Case, tag: str) -> None:
     """A server sends a basic.deliver before the basic.consume-ok of its consumer.
 
+    Demands: No delivery for a consumer comes before its Consume-Ok.
+    Source: GS:4.6
+    Evidence: order of Consume-Ok and first Deliver with the tag (not for no-wait)
     Why it matters: Clients set up a consumer when its basic.consume-ok arrives. Until then the client does
     not know the consumer and cannot handle the delivery.
     Silent when: the basic.consume had no-wait, an earlier consumer had the same consumer-tag, or something
@@ -70,15 +110,21 @@ def delivery_before_consume_ok(case: Case, tag: str) -> None:
     from the queue, and make sure that no other thread writes a delivery first.
     """
     case.report(
-        "amqp091/B-DELIVER-EARLY",
+        B_DELIVER_EARLY,
         f"the consume of {tag!r} is not answered yet" if tag else "the consume is not answered yet",
         evidence={"consumer_tag": tag},
     )
 
 
+B_DELIVER_LATE: Final = RULES.rule("B-DELIVER-LATE", "MUST", "tier A", by="server")
+
+
 def delivery_after_cancel_ok(case: Case, tag: str) -> None:
     """A server sends a basic.deliver after the basic.cancel-ok of its consumer.
 
+    Demands: No delivery for a consumer comes after its Cancel-Ok.
+    Source: GS:4.6; XML:basic.cancel (doc)
+    Evidence: order of Cancel-Ok and Deliver
     Why it matters: The client has removed the consumer when basic.cancel-ok arrived. A later delivery is lost
     or waits for ever.
     Silent when: the basic.cancel had no-wait, or something before the basic.deliver on the channel was not
@@ -86,12 +132,24 @@ def delivery_after_cancel_ok(case: Case, tag: str) -> None:
     How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Only
     then send basic.cancel-ok, and send nothing for this consumer afterwards.
     """
-    case.report("amqp091/B-DELIVER-LATE", f"consumer {tag!r} was cancelled", evidence={"consumer_tag": tag})
+    case.report(B_DELIVER_LATE, f"consumer {tag!r} was cancelled", evidence={"consumer_tag": tag})
+
+
+B_CANCEL_NOTIFY_LAST: Final = RULES.rule(
+    "B-CANCEL-NOTIFY-LAST",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
     """A server sends a basic.deliver after the server itself has cancelled the consumer.
 
+    Demands: After a server cancel no more deliveries carry that tag.
+    Source: RMQ:docs/consumer-cancel
+    Evidence: tag state
     Why it matters: By its basic.cancel the server has announced that no more deliveries follow. The client
     has removed the consumer and cannot handle the delivery.
     Silent when: something before the basic.deliver on the channel was not captured. The finding is only
@@ -101,11 +159,14 @@ def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
     basic.cancel. Send no basic.deliver with its consumer-tag afterwards.
     """
     case.report(
-        "amqp091/B-CANCEL-NOTIFY-LAST",
+        B_CANCEL_NOTIFY_LAST,
         f"the server has cancelled consumer {tag!r}",
         certainty,
         {"consumer_tag": tag},
     )
+
+
+B_QOS_COUNT: Final = RULES.rule("B-QOS-COUNT", "MUST NOT", "tier A", by="server")
 
 
 def more_than_the_window(
@@ -114,6 +175,10 @@ def more_than_the_window(
     """A server sends a delivery although as many messages are already unacknowledged as the prefetch-count
     allows.
 
+    Demands: No more messages are outstanding than the prefetch-count windows allow.
+    Source: XML:basic.qos.prefetch-count.01; RMQ:docs/consumer-prefetch
+    Evidence: Qos values after Qos-Ok; unacked deliveries per consumer, channel or connection; no-ack
+    consumers and Get-Ok left out
     Why it matters: The client receives more messages than it asked for. The client may run out of memory, and
     other consumers receive less than their share.
     Silent when: something before the delivery on the channel was not captured. Deliveries that need no
@@ -128,13 +193,19 @@ def more_than_the_window(
     """
     reason = f"{held} unacknowledged of {whose} before it, prefetch-count {bound}"
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
-    case.report("amqp091/B-QOS-COUNT", reason, certainty, evidence, [int(consumer.packet)])
+    case.report(B_QOS_COUNT, reason, certainty, evidence, [int(consumer.packet)])
+
+
+B_QOS_SIZE: Final = RULES.rule("B-QOS-SIZE", "MUST NOT", "tier A", by="server")
 
 
 def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> None:
     """A server sends a message that does not fit into what is left of the prefetch-size while other
     messages are unacknowledged.
 
+    Demands: With messages outstanding, a further one is sent only if it fits the octet window.
+    Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
+    Evidence: unacked body octets against prefetch-size
     Why it matters: The client receives more octets at a time than it asked for.
     Silent when: something before the message on the channel was not captured, the prefetch-size was set with
     `global`, or the server is RabbitMQ or LavinMQ, which support no prefetch-size.
@@ -142,7 +213,7 @@ def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> Non
     message only if sum plus body-size does not exceed prefetch-size.
     """
     case.report(
-        "amqp091/B-QOS-SIZE",
+        B_QOS_SIZE,
         f"{size} octets while {held} are unacknowledged, prefetch-size {window}",
         evidence={"size": size, "unacknowledged_octets": int(held), "prefetch_size": int(window)},
     )
@@ -260,15 +331,3 @@ def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
     held = channel.deliveries.octets
     if held > 0 and held + header.size > window:
         larger_than_the_window(case, held, header.body_size, window)
-
-
-RULES = {
-    "amqp091/B-DTAG-NONZERO": delivery_tag_zero,
-    "amqp091/B-DTAG-INCREASING": delivery_tag_not_new,
-    "amqp091/B-DELIVER-CTAG": delivery_to_nobody,
-    "amqp091/B-DELIVER-EARLY": delivery_before_consume_ok,
-    "amqp091/B-DELIVER-LATE": delivery_after_cancel_ok,
-    "amqp091/B-CANCEL-NOTIFY-LAST": delivery_after_server_cancel,
-    "amqp091/B-QOS-COUNT": more_than_the_window,
-    "amqp091/B-QOS-SIZE": larger_than_the_window,
-}

@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import Request
 from dissectors.amqp091.arguments import Method
@@ -24,6 +25,9 @@ from dissectors.amqp091.methods import (
 
 __all__ = ["STANDARD_TYPES", "judge_method", "odd_character"]
 
+RULES: Final = Rules("amqp091/exchange")
+
+
 STANDARD_TYPES: Final = ("direct", "fanout", "topic", "headers")
 """The types of exchanges that the specification describes; "system" is the name of another."""
 
@@ -38,10 +42,18 @@ def odd_character(name: str) -> str:
     return ""
 
 
+X_DEFAULT_DECL: Final = RULES.rule(
+    "X-DEFAULT-DECL", "IMPLIED", "tier A", by="client", answer="connection.close 502"
+)
+
+
 def default_exchange_declared(case: Case) -> None:
     """A client sends exchange.declare or exchange.delete with an empty name, which stands for the default
     exchange.
 
+    Demands: Exchange.Declare and Exchange.Delete carry a non-empty exchange name.
+    Source: XML:exchange.declare.exchange assert notnull; XML:exchange.delete.exchange assert notnull
+    Evidence: declare and delete arguments
     Why it matters: The default exchange always exists, and no client can create or delete it. The broker
     closes the channel or the connection.
     Silent when: never, because the frame alone shows the fault.
@@ -49,13 +61,26 @@ def default_exchange_declared(case: Case) -> None:
     exchange always exists. Check whether a configuration value for the exchange name is missing, and skip the
     declaration if the name is empty.
     """
-    case.report("amqp091/X-DEFAULT-DECL", f"{case.name} names no exchange", CERTAIN)
+    case.report(X_DEFAULT_DECL, f"{case.name} names no exchange", CERTAIN)
+
+
+X_DECL_SYNTAX: Final = RULES.rule(
+    "X-DECL-SYNTAX",
+    "IMPLIED",
+    "tier A",
+    by="client",
+    warning="Brokers are known not to enforce it.",
+    answer="channel.close 406",
+)
 
 
 def name_of_odd_characters(case: Case, character: str) -> None:
     """A client declares an exchange whose name contains a character other than a letter, digit, hyphen,
     underscore, period or colon.
 
+    Demands: A declared exchange name is non-empty and uses letters, digits, '-', '_', '.' and ':' only.
+    Source: XML:exchange.declare.exchange.syntax
+    Evidence: declare argument
     Why it matters: Another broker may refuse the name with 406, so the application does not work there.
     RabbitMQ and other brokers accept any name.
     Silent when: the rule has already reported such a name on this connection.
@@ -63,17 +88,23 @@ def name_of_odd_characters(case: Case, character: str) -> None:
     characters, for example spaces or slashes, before declaring the exchange.
     """
     case.report_once(
-        "amqp091/X-DECL-SYNTAX",
+        X_DECL_SYNTAX,
         f"the name of an exchange has the character {character!a}",
         CERTAIN,
         {"character": ascii(character)},
     )
 
 
+X_DECL_TYPE_PREFIX: Final = RULES.rule("X-DECL-TYPE-PREFIX", "MUST", "tier A", answer="connection.close 503")
+
+
 def type_without_prefix(case: Case, kind: str) -> None:
     """A client declares an exchange with a type that the specification does not define and that does not
     begin with `x-`.
 
+    Demands: Exchange types outside the standard have names beginning with 'x-'.
+    Source: GS:3.1.3.6; GS:3.1.10
+    Evidence: type argument of active declares that succeed
     Why it matters: The specification reserves such names for later editions. Usually the type is a misspelt
     direct, fanout, topic or headers, and the broker refuses the declaration.
     Silent when: the declaration is passive, because the type has no meaning there.
@@ -81,31 +112,46 @@ def type_without_prefix(case: Case, kind: str) -> None:
     Give exchange types of your own or of a plugin a name that begins with `x-`.
     """
     case.report(
-        "amqp091/X-DECL-TYPE-PREFIX",
+        X_DECL_TYPE_PREFIX,
         f"an exchange is declared of the type {kind!a}, no standard one, and without x-",
         CERTAIN,
         {"type": ascii(kind)},
     )
 
 
+X_DELETE_PREDECL: Final = RULES.rule(
+    "X-DELETE-PREDECL", "IMPLIED", "tier A", by="client", answer="channel.close 403"
+)
+
+
 def predeclared_exchange_deleted(case: Case, name: str) -> None:
     """A client deletes an exchange whose name begins with `amq.`.
 
+    Demands: Predeclared amq.* exchanges are not deleted.
+    Source: RMQ:docs/spec-differences
+    Evidence: delete argument
     Why it matters: Every virtual host has these exchanges for all clients. RabbitMQ and other brokers refuse
     the deletion with 403 and close the channel.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Remove the exchange.delete. In cleanup code, skip every exchange whose name begins with
     `amq.`, and delete only exchanges that the application has declared itself.
     """
-    case.report(
-        "amqp091/X-DELETE-PREDECL", f"exchange.delete names {name!a}", CERTAIN, {"exchange": ascii(name)}
-    )
+    case.report(X_DELETE_PREDECL, f"exchange.delete names {name!a}", CERTAIN, {"exchange": ascii(name)})
+
+
+X_BIND_CAP: Final = RULES.rule(
+    "X-BIND-CAP", "IMPLIED", "tier A", by="client", answer="connection.close 503 or connection.close 540"
+)
 
 
 def exchanges_bound_unasked(case: Case) -> None:
     """A client sends exchange.bind or exchange.unbind although the server has not announced the capability
     exchange_exchange_bindings.
 
+    Demands: exchange.bind and exchange.unbind are used only if the server announces
+    exchange_exchange_bindings.
+    Source: RMQ:docs/e2e; RMQ:docs/connections (capabilities)
+    Evidence: server capabilities; 40.30/40.40 from client
     Why it matters: The methods exchange.bind and exchange.unbind are extensions of RabbitMQ. A server without
     these extensions closes the connection.
     Silent when: the capabilities that the server announced were not captured completely.
@@ -114,29 +160,44 @@ def exchanges_bound_unasked(case: Case) -> None:
     the queues directly to the source exchange.
     """
     case.report(
-        "amqp091/X-BIND-CAP",
+        X_BIND_CAP,
         f"{case.name} is sent, the server has not announced exchange_exchange_bindings",
         CERTAIN,
     )
+
+
+X_BIND_DEFAULT: Final = RULES.rule(
+    "X-BIND-DEFAULT", "IMPLIED", "tier A", by="client", answer="channel.close 403"
+)
 
 
 def default_exchange_bound(case: Case) -> None:
     """A client names the default exchange as the source or the destination in exchange.bind or
     exchange.unbind.
 
+    Demands: The default exchange is neither source nor destination of an exchange binding.
+    Source: ERR:14; RMQX:exchange.bind.source.default-exchange
+    Evidence: empty name in exchange.bind/unbind
     Why it matters: RabbitMQ's description of the method allows the default exchange there, but RabbitMQ's
     errata do not, and its brokers refuse it with 403.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Name two declared exchanges in exchange.bind and exchange.unbind, and check that neither
     name is empty. To reach a queue by name, publish to the default exchange instead of binding it.
     """
-    case.report("amqp091/X-BIND-DEFAULT", f"{case.name} names the default exchange", CERTAIN)
+    case.report(X_BIND_DEFAULT, f"{case.name} names the default exchange", CERTAIN)
+
+
+X_DEFAULT_ACCESS: Final = RULES.rule("X-DEFAULT-ACCESS", "MUST NOT", "tier A", by="server")
 
 
 def default_exchange_reached(case: Case, request: Request) -> None:
     """A server carries out a method on the default exchange that clients are not allowed to use on the
     default exchange.
 
+    Demands: The server lets clients reach the default exchange only through an empty name in Queue.Bind and
+    Publish.
+    Source: XML:exchange.default-access; ERR:14
+    Evidence: empty exchange name in exchange.declare/delete/bind/unbind answered by an -ok
     Why it matters: All publishes to queues by queue name go through the default exchange, so a client that
     changes it can affect every other client.
     Silent when: the request was not captured, or an earlier request on the channel is still unanswered.
@@ -144,7 +205,7 @@ def default_exchange_reached(case: Case, request: Request) -> None:
     empty exchange name. Close the channel with 403 and leave the default exchange unchanged.
     """
     case.report(
-        "amqp091/X-DEFAULT-ACCESS",
+        X_DEFAULT_ACCESS,
         f"{case.name} accepts the {request.name} of the default exchange in packet {request.packet}",
         CERTAIN,
         {"request": request.name},
@@ -204,14 +265,3 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
             _judge_bind(case, method.destination, method.source)
     elif isinstance(method, (ExchangeDeclareOk, ExchangeDeleteOk, ExchangeBindOk, ExchangeUnbindOk)):
         _judge_answer(case, channel)
-
-
-RULES = {
-    "amqp091/X-DEFAULT-DECL": default_exchange_declared,
-    "amqp091/X-DECL-SYNTAX": name_of_odd_characters,
-    "amqp091/X-DECL-TYPE-PREFIX": type_without_prefix,
-    "amqp091/X-DELETE-PREDECL": predeclared_exchange_deleted,
-    "amqp091/X-BIND-CAP": exchanges_bound_unasked,
-    "amqp091/X-BIND-DEFAULT": default_exchange_bound,
-    "amqp091/X-DEFAULT-ACCESS": default_exchange_reached,
-}

@@ -6,12 +6,17 @@ declare it since. Others than those captured may have. So only who was told so i
 for it, is at fault for certain.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091.topology_operation import about_request, shown
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 
 __all__ = ["EXCHANGES", "QUEUES", "RULES"]
+
+RULES: Final = Rules("amqp091/existence")
 
 
 def _missing(
@@ -33,11 +38,19 @@ def _missing(
     return about_request(rule, certainty, message, operation, gone)
 
 
+X_DELETE_EXISTS: Final = RULES.rule(
+    "X-DELETE-EXISTS", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+
+
 def exchange_deleted_that_is_not_there(
     operation: TopologyOperation, name: str, gone: TopologyOperation | None
 ) -> Finding:
     """A client deletes an exchange that does not exist.
 
+    Demands: A client does not delete an exchange that does not exist.
+    Source: XML:exchange.delete.exchange.exists
+    Evidence: delete after a seen delete or after 404
     Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse the
     deletion and close the channel.
     Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
@@ -50,7 +63,12 @@ def exchange_deleted_that_is_not_there(
     exchanges that are already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts no
     other work.
     """
-    return _missing("amqp091/X-DELETE-EXISTS", operation, "exchange", name, gone)
+    return _missing(X_DELETE_EXISTS, operation, "exchange", name, gone)
+
+
+X_BIND_EXIST: Final = RULES.rule(
+    "X-BIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def bound_exchange_that_is_not_there(
@@ -58,6 +76,9 @@ def bound_exchange_that_is_not_there(
 ) -> Finding:
     """A client binds an exchange to another exchange although one of the two does not exist.
 
+    Demands: Both ends of an exchange-to-exchange binding exist.
+    Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
+    Evidence: known exchanges; 404 reply
     Why it matters: The server creates no binding, so no messages are routed along it, and the server closes
     the channel.
     Silent when: the answer is not 404, or the answer does not show which exchange is missing. The finding is
@@ -67,7 +88,12 @@ def bound_exchange_that_is_not_there(
     How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending
     exchange.bind. Check the spelling of both names and the virtual host.
     """
-    return _missing("amqp091/X-BIND-EXIST", operation, "exchange", name, gone)
+    return _missing(X_BIND_EXIST, operation, "exchange", name, gone)
+
+
+X_UNBIND_EXIST: Final = RULES.rule(
+    "X-UNBIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def unbound_exchange_that_is_not_there(
@@ -75,6 +101,9 @@ def unbound_exchange_that_is_not_there(
 ) -> Finding:
     """A client removes a binding between two exchanges although one of the two does not exist.
 
+    Demands: exchange.unbind names two existing exchanges.
+    Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source.must-exist
+    Evidence: known exchanges
     Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
     request closes the channel.
     Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
@@ -86,7 +115,12 @@ def unbound_exchange_that_is_not_there(
     How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after
     an exchange.delete, because deleting an exchange removes its bindings.
     """
-    return _missing("amqp091/X-UNBIND-EXIST", operation, "exchange", name, gone)
+    return _missing(X_UNBIND_EXIST, operation, "exchange", name, gone)
+
+
+Q_BIND_QEXIST: Final = RULES.rule(
+    "Q-BIND-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def bound_queue_that_is_not_there(
@@ -94,6 +128,9 @@ def bound_queue_that_is_not_there(
 ) -> Finding:
     """A client binds a queue that does not exist.
 
+    Demands: Queue.Bind names an existing queue.
+    Source: XML:queue.bind.queue.must-exist
+    Evidence: known queues; 404 reply
     Why it matters: The server closes the channel, and the messages that the binding should have routed to the
     queue are lost.
     Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
@@ -104,7 +141,12 @@ def bound_queue_that_is_not_there(
     name of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again
     after a reconnect.
     """
-    return _missing("amqp091/Q-BIND-QEXIST", operation, "queue", name, gone)
+    return _missing(Q_BIND_QEXIST, operation, "queue", name, gone)
+
+
+Q_BIND_XEXIST: Final = RULES.rule(
+    "Q-BIND-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def queue_bound_to_nothing(
@@ -112,6 +154,9 @@ def queue_bound_to_nothing(
 ) -> Finding:
     """A client binds a queue to an exchange that does not exist.
 
+    Demands: Queue.Bind names an existing exchange.
+    Source: XML:queue.bind.exchange.exchange-existence
+    Evidence: known exchanges; 404 reply, or Bind-Ok for a deleted exchange (server fault)
     Why it matters: The server closes the channel, and the messages that the binding should have routed to the
     queue are lost.
     Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
@@ -122,7 +167,12 @@ def queue_bound_to_nothing(
     spelling of the exchange name and the virtual host. If another application declares the exchange, start
     that application first.
     """
-    return _missing("amqp091/Q-BIND-XEXIST", operation, "exchange", name, gone)
+    return _missing(Q_BIND_XEXIST, operation, "exchange", name, gone)
+
+
+Q_UNBIND_QEXIST: Final = RULES.rule(
+    "Q-UNBIND-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def unbound_queue_that_is_not_there(
@@ -130,6 +180,9 @@ def unbound_queue_that_is_not_there(
 ) -> Finding:
     """A client removes a binding of a queue that does not exist.
 
+    Demands: Queue.Unbind names an existing queue.
+    Source: XML:queue.unbind.queue.must-exist
+    Evidence: known queues
     Why it matters: The client and the server disagree about which queues exist. A server that refuses the
     request closes the channel.
     Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
@@ -141,7 +194,12 @@ def unbound_queue_that_is_not_there(
     How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a
     queue.delete, because deleting a queue removes its bindings.
     """
-    return _missing("amqp091/Q-UNBIND-QEXIST", operation, "queue", name, gone)
+    return _missing(Q_UNBIND_QEXIST, operation, "queue", name, gone)
+
+
+Q_UNBIND_XEXIST: Final = RULES.rule(
+    "Q-UNBIND-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def queue_unbound_from_nothing(
@@ -149,6 +207,9 @@ def queue_unbound_from_nothing(
 ) -> Finding:
     """A client removes a binding to an exchange that does not exist.
 
+    Demands: Queue.Unbind names an existing exchange.
+    Source: XML:queue.unbind.exchange.must-exist
+    Evidence: known exchanges
     Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
     request closes the channel.
     Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
@@ -160,7 +221,12 @@ def queue_unbound_from_nothing(
     How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
     exchange.delete, because deleting an exchange removes its bindings.
     """
-    return _missing("amqp091/Q-UNBIND-XEXIST", operation, "exchange", name, gone)
+    return _missing(Q_UNBIND_XEXIST, operation, "exchange", name, gone)
+
+
+Q_PURGE_QEXIST: Final = RULES.rule(
+    "Q-PURGE-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def purged_queue_that_is_not_there(
@@ -168,6 +234,9 @@ def purged_queue_that_is_not_there(
 ) -> Finding:
     """A client purges a queue that does not exist.
 
+    Demands: Queue.Purge names an existing queue.
+    Source: XML:queue.purge.queue.must-exist
+    Evidence: known queues; 404 reply
     Why it matters: The server closes the channel. The client and the server disagree about which queues
     exist.
     Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
@@ -177,7 +246,12 @@ def purged_queue_that_is_not_there(
     How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the
     spelling of the queue name and the virtual host.
     """
-    return _missing("amqp091/Q-PURGE-QEXIST", operation, "queue", name, gone)
+    return _missing(Q_PURGE_QEXIST, operation, "queue", name, gone)
+
+
+Q_DELETE_QEXIST: Final = RULES.rule(
+    "Q-DELETE-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def deleted_queue_that_is_not_there(
@@ -185,6 +259,9 @@ def deleted_queue_that_is_not_there(
 ) -> Finding:
     """A client deletes a queue that does not exist.
 
+    Demands: Queue.Delete names an existing queue.
+    Source: XML:queue.delete.queue.must-exist
+    Evidence: known queues
     Why it matters: The client and the server disagree about which queues exist. Some servers close the
     channel when a client deletes a missing queue.
     Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
@@ -197,7 +274,12 @@ def deleted_queue_that_is_not_there(
     queues that are already deleted or delete themselves (auto-delete, exclusive). Run cleanup code on a
     channel of its own, so that a 404 interrupts no other work.
     """
-    return _missing("amqp091/Q-DELETE-QEXIST", operation, "queue", name, gone)
+    return _missing(Q_DELETE_QEXIST, operation, "queue", name, gone)
+
+
+B_CONSUME_QEXIST: Final = RULES.rule(
+    "B-CONSUME-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404"
+)
 
 
 def consumer_of_a_queue_that_is_not_there(
@@ -205,6 +287,9 @@ def consumer_of_a_queue_that_is_not_there(
 ) -> Finding:
     """A client starts a consumer on a queue that does not exist.
 
+    Demands: Consume names an existing queue.
+    Source: XML constant not-found; XML:basic.consume.queue
+    Evidence: known queues; 404 reply
     Why it matters: The server closes the channel, and the consumer receives no messages.
     Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
     only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
@@ -213,7 +298,10 @@ def consumer_of_a_queue_that_is_not_there(
     How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
     reconnect, declare auto-delete and exclusive queues again before consuming.
     """
-    return _missing("amqp091/B-CONSUME-QEXIST", operation, "queue", name, gone)
+    return _missing(B_CONSUME_QEXIST, operation, "queue", name, gone)
+
+
+B_GET_QEXIST: Final = RULES.rule("B-GET-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404")
 
 
 def got_from_a_queue_that_is_not_there(
@@ -221,6 +309,9 @@ def got_from_a_queue_that_is_not_there(
 ) -> Finding:
     """A client sends basic.get for a queue that does not exist.
 
+    Demands: Get names an existing queue.
+    Source: XML constant not-found; XML:basic.get.queue
+    Evidence: known queues; 404 reply
     Why it matters: The server closes the channel, and the other work on the channel, such as its consumers,
     is lost.
     Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
@@ -230,22 +321,8 @@ def got_from_a_queue_that_is_not_there(
     How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the
     spelling of the queue name and the virtual host, and stop polling when the queue is deleted.
     """
-    return _missing("amqp091/B-GET-QEXIST", operation, "queue", name, gone)
+    return _missing(B_GET_QEXIST, operation, "queue", name, gone)
 
-
-RULES = {
-    "amqp091/X-DELETE-EXISTS": exchange_deleted_that_is_not_there,
-    "amqp091/X-BIND-EXIST": bound_exchange_that_is_not_there,
-    "amqp091/X-UNBIND-EXIST": unbound_exchange_that_is_not_there,
-    "amqp091/Q-BIND-QEXIST": bound_queue_that_is_not_there,
-    "amqp091/Q-BIND-XEXIST": queue_bound_to_nothing,
-    "amqp091/Q-UNBIND-QEXIST": unbound_queue_that_is_not_there,
-    "amqp091/Q-UNBIND-XEXIST": queue_unbound_from_nothing,
-    "amqp091/Q-PURGE-QEXIST": purged_queue_that_is_not_there,
-    "amqp091/Q-DELETE-QEXIST": deleted_queue_that_is_not_there,
-    "amqp091/B-CONSUME-QEXIST": consumer_of_a_queue_that_is_not_there,
-    "amqp091/B-GET-QEXIST": got_from_a_queue_that_is_not_there,
-}
 
 QUEUES = {
     "queue.bind": bound_queue_that_is_not_there,

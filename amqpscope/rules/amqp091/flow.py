@@ -1,19 +1,31 @@
 """channel.flow: who has confirmed that it stops sends no content (channel.flow of amqp0-9-1.xml)."""
 
+from typing import Final
+
 from amqpscope.limits import MAX_FLOW_UNANSWERED
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import Request
 from dissectors.amqp091.methods import ChannelFlowOk
 
 __all__ = ["judge_content", "judge_flow_ok", "judge_promptness"]
 
+RULES: Final = Rules("amqp091/flow")
+
+
+CH_FLOW_STOP: Final = RULES.rule("CH-FLOW-STOP", "IMPLIED", "tier A")
+
 
 def content_while_stopped(case: Case) -> None:
     """A peer starts to send content on a channel although it has confirmed with channel.flow-ok that it
     sends no content there.
 
+    Demands: After confirming Flow(active=0) a peer starts no new content on that channel until
+    Flow(active=1), Get-Ok contents aside.
+    Source: XML:channel.flow.active; XML:channel.flow-ok.active; GS:3.1.9
+    Evidence: flow state per channel and direction (starts active)
     Why it matters: The other peer has no room for the content and may close the connection.
     Silent when: the peer may already know of a channel.flow that allows content again, or octets since the
     channel was opened were not captured. The rule does not report content that a client requests with
@@ -23,16 +35,24 @@ def content_while_stopped(case: Case) -> None:
     every thread that publishes on the channel.
     """
     case.report(
-        "amqp091/CH-FLOW-STOP",
+        CH_FLOW_STOP,
         f"{case.name} is sent on channel {case.record.frame.channel} after channel.flow-ok with active=0",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
 
 
+CH_FLOW_OK_VALUE: Final = RULES.rule(
+    "CH-FLOW-OK-VALUE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
     """A peer confirms in channel.flow-ok the opposite of what channel.flow requested.
 
+    Demands: Flow-Ok repeats the setting of the Flow it confirms.
+    Source: XML:channel.flow-ok.active
+    Evidence: pending Flow.active
     Why it matters: The two peers disagree whether content may be sent on the channel, so messages stall, or
     arrive where the receiver has no room for them.
     Silent when: octets since the channel was opened were not captured.
@@ -40,7 +60,7 @@ def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
     several channel.flow in their order.
     """
     case.report(
-        "amqp091/CH-FLOW-OK-VALUE",
+        CH_FLOW_OK_VALUE,
         f"it says active={int(not asked)}, channel.flow in packet {packet} asks for the opposite",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
@@ -48,10 +68,16 @@ def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
     )
 
 
+CH_FLOW_PROMPT: Final = RULES.rule("CH-FLOW-PROMPT", "SHOULD", "tier B")
+
+
 def flow_not_noticed(case: Case, request: Request) -> None:
     """A peer keeps sending content on a channel although it has left a channel.flow unanswered for more
     than 30 seconds.
 
+    Demands: A peer in the middle of sending content still watches for Flow and answers it quickly.
+    Source: XML:channel.flow.bidirectional
+    Evidence: delay and content volume between Flow and Flow-Ok
     Why it matters: The peer that sent channel.flow to stop content has no room for more. A peer that reads
     only between its own contents stops too late.
     Silent when: the rule has already reported on this connection, or octets since the channel was opened were
@@ -62,7 +88,7 @@ def flow_not_noticed(case: Case, request: Request) -> None:
     """
     seconds = (case.record.time - request.time) // 1_000_000_000
     case.report_once(
-        "amqp091/CH-FLOW-PROMPT",
+        CH_FLOW_PROMPT,
         f"{case.name} is sent {seconds} s after channel.flow in packet {request.packet}, not answered yet",
         POSSIBLE,
         {"channel": int(case.record.frame.channel)},
@@ -99,10 +125,3 @@ def judge_flow_ok(case: Case, channel: Channel, method: ChannelFlowOk) -> None:
     request = channel.demands[at] if case.me.by_client else channel.requests[at]
     if (request.subject == "1") != method.active:
         flow_confirmed_otherwise(case, request.subject == "1", int(request.packet))
-
-
-RULES = {
-    "amqp091/CH-FLOW-STOP": content_while_stopped,
-    "amqp091/CH-FLOW-PROMPT": flow_not_noticed,
-    "amqp091/CH-FLOW-OK-VALUE": flow_confirmed_otherwise,
-}

@@ -11,6 +11,7 @@ from amqpscope.limits import BACKWARDS, HEARTBEAT_SLACK
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import Connection, FrameRef
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from dissectors.wire import i64
@@ -25,6 +26,9 @@ __all__ = [
     "overdue",
 ]
 
+RULES: Final = Rules("amqp091/heartbeat")
+
+
 _SECOND: Final = 1_000_000_000
 _MILLISECOND: Final = 1_000_000
 
@@ -32,9 +36,16 @@ _MILLISECOND: Final = 1_000_000
 _GIVEN_UP: Final = 3
 
 
+C_HB_SEND: Final = RULES.rule("C-HB-SEND", "SHOULD", "tier A", answer="to close the socket")
+
+
 def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
     """A peer was silent for longer than the heartbeat delay that was agreed.
 
+    Demands: With a heartbeat delay of h seconds a peer lets no more than h seconds pass without sending at
+    least one octet.
+    Source: GS:4.2.7
+    Evidence: Tune-Ok.heartbeat; gaps between data segments per direction
     Why it matters: After two heartbeat delays without octets the other peer considers this peer dead and
     drops the connection.
     Silent when: tune-ok was not captured, says 0, or octets may be missing; or it could not write for so long
@@ -47,7 +58,7 @@ def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) ->
     delay.
     """
     case.report(
-        "amqp091/C-HB-SEND",
+        C_HB_SEND,
         f"{silence / _SECOND:.3f} s without a frame, the heartbeat delay is {delay} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
@@ -56,9 +67,15 @@ def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) ->
     )
 
 
+C_HB_CLOSING: Final = RULES.rule("C-HB-CLOSING", "SHOULD", "tier A")
+
+
 def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
     """A peer is silent for longer than the heartbeat delay during the close handshake of the connection.
 
+    Demands: Heartbeats go on until the socket is closed, during the Close handshake too.
+    Source: GS:4.2.7
+    Evidence: silence >= h between Close and FIN
     Why it matters: The other peer may consider the connection dead and drop it before the close handshake is
     complete.
     Silent when: tune-ok was not captured, tune-ok has heartbeat 0, or octets may be missing from the capture.
@@ -67,7 +84,7 @@ def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -
     stop the timer thread at the start of the shutdown.
     """
     case.report(
-        "amqp091/C-HB-CLOSING",
+        C_HB_CLOSING,
         f"{silence / _SECOND:.3f} s without a frame during the close, the heartbeat delay is {delay} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
@@ -76,10 +93,16 @@ def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -
     )
 
 
+C_HB_EARLY: Final = RULES.rule("C-HB-EARLY", "SHOULD", "tier A")
+
+
 def heartbeat_too_early(case: Case) -> None:
     """A peer sends a heartbeat before the heartbeat delay is agreed: a client before tune arrives, a server
     before tune-ok arrives.
 
+    Demands: Heartbeats start after Tune on the client side and after Tune-Ok on the server side.
+    Source: GS:4.2.7
+    Evidence: heartbeat frames before those methods
     Why it matters: The other peer may accept only the next method of the connection set-up, and may close the
     connection.
     Silent when: octets of either peer were not captured.
@@ -87,15 +110,24 @@ def heartbeat_too_early(case: Case) -> None:
     tune-ok arrives. Use the agreed delay, not a default value.
     """
     case.report(
-        "amqp091/C-HB-EARLY",
+        C_HB_EARLY,
         "heartbeat before tune" if case.me.by_client else "heartbeat before tune-ok",
         evidence={"connection_state": case.view.state},
     )
 
 
+C_HB_REACT: Final = RULES.rule(
+    "C-HB-REACT", "SHOULD", "tier A", note="The rule is about how a peer answers the other peer's fault."
+)
+
+
 def silence_put_up_with(case: Case, silence: i64, delay: i64) -> None:
     """A peer keeps sending to another peer that has been silent for more than three heartbeat delays.
 
+    Demands: After two heartbeat delays without incoming octets a peer closes the socket without a Close
+    handshake.
+    Source: GS:4.2.7
+    Evidence: silence >= 2h in one direction; other side's FIN/RST or Close
     Why it matters: Heartbeats serve to detect that the other peer is gone. This peer does not detect it, so
     its messages may be lost.
     Silent when: tune-ok was not captured, tune-ok has heartbeat 0, octets may be missing from the capture, or
@@ -106,7 +138,7 @@ def silence_put_up_with(case: Case, silence: i64, delay: i64) -> None:
     pass without an incoming octet, close the socket without a close handshake and reconnect.
     """
     case.report_once(
-        "amqp091/C-HB-REACT",
+        C_HB_REACT,
         f"{case.name} to a peer that has been silent for {silence / _SECOND:.3f} s, with a heartbeat delay "
         f"of {delay} s",
         CERTAIN,
@@ -159,7 +191,7 @@ def overdue(connection: Connection, me: Endpoint, now: i64) -> Overdue | None:
         return None
     if me.stalls.free(me.last_time, now, me.sent_end) <= _allowed(delay):
         return None
-    return Overdue("amqp091/C-HB-SEND", connection, me.peer, me.last_time, delay * _SECOND)
+    return Overdue(C_HB_SEND, connection, me.peer, me.last_time, delay * _SECOND)
 
 
 def judge_heartbeat(case: Case) -> None:
@@ -274,11 +306,3 @@ def _stalled(case: Case, since: i64) -> bool:
     mine = case.me.view
     theirs = case.peer.view
     return mine.blocked or theirs.blocked or mine.unblocked_time > since or theirs.unblocked_time > since
-
-
-RULES = {
-    "amqp091/C-HB-SEND": silent_for_too_long,
-    "amqp091/C-HB-CLOSING": silent_while_closing,
-    "amqp091/C-HB-EARLY": heartbeat_too_early,
-    "amqp091/C-HB-REACT": silence_put_up_with,
-}

@@ -33,8 +33,8 @@ from amqpscope.rules.amqp091 import (
 )
 from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.context import Context
+from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
@@ -191,14 +191,14 @@ class Judge(AnyJudge):
         if error.name == FIN or error.name == RST:
             if error.processed > finding.offset and not silence:
                 return False
-            return "to close the socket" in rule(finding.rule).answer
+            return "to close the socket" in DECLARED[finding.rule].answer
         if silence:
             return error.name == "connection.close" and not error.method
         if 0 <= error.read <= finding.offset and finding.frame != _END:
             return False
         if error.name == "channel.close" and 0 <= finding.channel != error.channel:
             return False
-        is_note = severity(finding.rule, finding.edition) == "note"
+        is_note = DECLARED[finding.rule].severity == "note"
         if not error.method:
             return not is_note
         if finding.frame == error.method or finding.frame == error.method + "-ok":

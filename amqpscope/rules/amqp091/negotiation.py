@@ -12,6 +12,7 @@ from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.introduction import judge_secure_ok, judge_start, judge_start_ok
 from amqpscope.rules.amqp091.set_up_refused import judge_answer
 from amqpscope.rules.amqp091.tuning import judge_tune, judge_tune_ok
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.endpoint import unreadable
 from amqpscope.tracking.amqp091.states import CONNECTION, STILL_DUE
 from dissectors.amqp091.arguments import Method
@@ -29,25 +30,53 @@ from dissectors.amqp091.methods import (
 
 __all__ = ["RULES", "channel_too_early", "judge_first", "judge_set_up", "judge_update_secret"]
 
+RULES: Final = Rules("amqp091/negotiation")
+
+
 # Noted once one of the two is out of order: from then on nobody can say whose turn it is.
 _OUT_OF_STEP: Final = ("", "out of step")
+
+
+C_START_FIRST: Final = RULES.rule(
+    "C-START-FIRST",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def start_not_first(case: Case) -> None:
     """A server's first frame is not connection.start.
 
+    Demands: The server's answer to an accepted header is Connection.Start, before any other frame.
+    Source: G:connection; GS:2.2.4
+    Evidence: first server frame
     Why it matters: The client cannot know which version and mechanisms are available. Most clients close the
     socket.
     Silent when: octets of either peer were not captured.
     How to mend it: Send connection.start as the first frame after accepting the client's protocol header. If
     a proxy stands between the peers, check that it does not insert or drop frames.
     """
-    case.report("amqp091/C-START-FIRST", f"the server's first frame is {case.name}, not connection.start")
+    case.report(C_START_FIRST, f"the server's first frame is {case.name}, not connection.start")
+
+
+C_HS_ORDER_SERVER: Final = RULES.rule(
+    "C-HS-ORDER-SERVER",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def server_out_of_order(case: Case, name: str) -> None:
     """A server sends a method of the connection set-up too early or twice.
 
+    Demands: During set-up the server sends Start, any number of Secure, Tune and Open-Ok, in that order and
+    each in answer to the client's previous step.
+    Source: G:connection open-connection; GS:2.2.4
+    Evidence: handshake state machine
     Why it matters: The client is in another state than the server assumes. The values that the method should
     have negotiated are not agreed.
     Silent when: octets of either peer were not captured, or one of the two peers was out of order before.
@@ -55,15 +84,27 @@ def server_out_of_order(case: Case, name: str) -> None:
     start, tune and open-ok once each, and every method only in answer to the client's previous step.
     """
     case.report(
-        "amqp091/C-HS-ORDER-SERVER",
+        C_HS_ORDER_SERVER,
         f"{name} out of order: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
 
+C_HS_ORDER_CLIENT: Final = RULES.rule(
+    "C-HS-ORDER-CLIENT",
+    "IMPLIED",
+    "tier A",
+    by="client",
+    answer="connection.close 503 or to close the socket",
+)
+
+
 def client_out_of_order(case: Case, name: str) -> None:
     """A client sends a method of the connection set-up too early or twice.
 
+    Demands: During set-up the client sends Start-Ok, a Secure-Ok per Secure, Tune-Ok and Open, in that order.
+    Source: G:connection open-connection; GS:2.2.4
+    Evidence: handshake state machine
     Why it matters: The server cannot continue the set-up. Most servers drop the connection without sending
     connection.close.
     Silent when: octets of either peer were not captured, or one of the two peers was out of order before. The
@@ -72,30 +113,43 @@ def client_out_of_order(case: Case, name: str) -> None:
     with one secure-ok, wait for tune before tune-ok, then send open once.
     """
     case.report(
-        "amqp091/C-HS-ORDER-CLIENT",
+        C_HS_ORDER_CLIENT,
         f"{name} out of order: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
 
+C_HS_ONCE: Final = RULES.rule("C-HS-ONCE", "IMPLIED", "tier A", answer="connection.close 503")
+
+
 def set_up_again(case: Case, name: str) -> None:
     """A peer sends a method of the connection set-up on a connection that is already open.
 
+    Demands: Set-up methods are not repeated once the connection is open, so the virtual host cannot be
+    switched.
+    Source: G:connection; GS:3.1.2
+    Evidence: connection state
     Why it matters: The negotiated values hold until the end of the connection, and the virtual host cannot be
     changed. The receiver closes the connection with 503.
     Silent when: octets of either peer were not captured.
     How to mend it: Send set-up methods only before open-ok. To use another virtual host or other tuning
     values, close the connection and open a new one.
     """
-    case.report(
-        "amqp091/C-HS-ONCE", f"{name} on a connection that is open", evidence={"connection_state": "OPEN"}
-    )
+    case.report(C_HS_ONCE, f"{name} on a connection that is open", evidence={"connection_state": "OPEN"})
+
+
+C_HS_NO_CHANNEL: Final = RULES.rule(
+    "C-HS-NO-CHANNEL", "IMPLIED", "tier A", answer="connection.close 503 or connection.close 505"
+)
 
 
 def channel_too_early(case: Case) -> bool:
     """A peer sends a frame on a channel before the connection is open: a client before its open, a server
     before its open-ok.
 
+    Demands: No channel carries frames before Open (client) or Open-Ok (server) has been sent.
+    Source: G:connection use-connection; GS:2.3.7
+    Evidence: connection state per direction
     Why it matters: No channels exist yet, and the other peer drops the connection.
     Silent when: octets of either peer were not captured, or the set-up was out of order before. The rule
     reports once per connection.
@@ -109,7 +163,7 @@ def channel_too_early(case: Case) -> bool:
     before = "connection.open" if case.me.by_client else "connection.open-ok"
     found = case.found
     case.report_once(
-        "amqp091/C-HS-NO-CHANNEL",
+        C_HS_NO_CHANNEL,
         f"{case.name} on channel {case.record.frame.channel} before {before}",
         CERTAIN,
         {"connection_state": view.state},
@@ -117,16 +171,25 @@ def channel_too_early(case: Case) -> bool:
     return case.found > found
 
 
+C_UPDATE_SECRET: Final = RULES.rule(
+    "C-UPDATE-SECRET", "IMPLIED", "tier A", by="client", answer="connection.close 530"
+)
+
+
 def secret_at_the_wrong_time(case: Case, why: str) -> None:
     """A client sends update-secret before the connection is open, or sends another update-secret before the
     server has answered the previous one.
 
+    Demands: update-secret is sent on channel 0 of an open connection, one at a time, and answered by
+    update-secret-ok or a close.
+    Source: RMQX:connection.update-secret
+    Evidence: connection state; pending 10.70
     Why it matters: The server drops the connection, or the client cannot know which secret is in force.
     Silent when: octets of either peer were not captured.
     How to mend it: Send update-secret only on an open connection, and wait for update-secret-ok before
     sending the next one. Serialize secret renewal if several threads trigger it.
     """
-    case.report("amqp091/C-UPDATE-SECRET", f"update-secret {why}")
+    case.report(C_UPDATE_SECRET, f"update-secret {why}")
 
 
 # Who is brought before them
@@ -196,13 +259,3 @@ def judge_update_secret(case: Case, method: ConnectionUpdateSecret) -> None:
         secret_at_the_wrong_time(case, "before the connection is open")
     elif view.channels[0].awaited(False, "connection.update-secret-ok") >= 0:
         secret_at_the_wrong_time(case, "before the last one is answered")
-
-
-RULES = {
-    "amqp091/C-START-FIRST": start_not_first,
-    "amqp091/C-HS-ORDER-SERVER": server_out_of_order,
-    "amqp091/C-HS-ORDER-CLIENT": client_out_of_order,
-    "amqp091/C-HS-ONCE": set_up_again,
-    "amqp091/C-HS-NO-CHANNEL": channel_too_early,
-    "amqp091/C-UPDATE-SECRET": secret_at_the_wrong_time,
-}

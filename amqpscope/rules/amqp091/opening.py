@@ -5,16 +5,20 @@ with its own: that is negotiation, and nobody's fault.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.endpoint import Endpoint, begins_otherwise
 from dissectors.interface import Problem
 from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["PROBLEMS", "judge_answer", "judge_first_frame"]
+
+RULES: Final = Rules("amqp091/opening")
 
 
 def judge_first_frame(case: Case) -> None:
@@ -57,10 +61,16 @@ def _wrong_revision(protocol: int, major: int, minor: int, revision: int) -> str
     return ""
 
 
+F_PROTO_HDR: Final = RULES.rule("F-PROTO-HDR", "MUST", "tier A", by="client")
+
+
 def wrong_protocol_header(case: Case, wrong: str, spot: FrameRef | None) -> None:
     """A client does not begin its stream with the protocol header of AMQP 0-9-1, and the server refuses the
     stream.
 
+    Demands: The client's first eight octets on a new socket are the protocol header 'AMQP' 0 0 9 1.
+    Source: GS:4.2.2; GS:4.2.1 protocol-header; G:connection
+    Evidence: first 8 octets of the client byte stream (capture has to start at TCP open)
     Why it matters: The server cannot determine which protocol the client speaks, and closes the connection.
     Silent when: the start of the stream was not captured, the server continues all the same (a load balancer
     may have inserted octets of its own before the header), the server has not answered, or the client asks
@@ -73,13 +83,21 @@ def wrong_protocol_header(case: Case, wrong: str, spot: FrameRef | None) -> None
         before = case.spot
         if spot is not None:
             case.spot = spot
-        case.report("amqp091/F-PROTO-HDR", wrong, CERTAIN)
+        case.report(F_PROTO_HDR, wrong, CERTAIN)
         case.spot = before
+
+
+F_PROTO_HDR_ONCE: Final = RULES.rule(
+    "F-PROTO-HDR-ONCE", "IMPLIED", "tier A", by="client", answer="connection.close 501"
+)
 
 
 def second_protocol_header(case: Case, problem: Problem) -> None:
     """A client sends a second protocol header, or sends a protocol header after frames.
 
+    Demands: The protocol header is sent once, and every later client octet sits inside a frame.
+    Source: GS:2.2.4; GS:4.2.1 amqp
+    Evidence: client-side frame parser position
     Why it matters: The server reads the late protocol header as a frame of type 0x41. The server then closes
     the connection with 501, or drops the connection.
     Silent when: octets before the late protocol header were not captured.
@@ -87,12 +105,19 @@ def second_protocol_header(case: Case, problem: Problem) -> None:
     frames after it. To start the handshake again, open a new socket instead of reusing the old one.
     """
     if case.me.by_client:
-        proved(case, "amqp091/F-PROTO-HDR-ONCE", problem)
+        proved(case, F_PROTO_HDR_ONCE, problem)
+
+
+F_PROTO_REJECT_HDR: Final = RULES.rule("F-PROTO-REJECT-HDR", "MUST", "tier A", by="server")
 
 
 def answer_that_is_no_header(case: Case, problem: Problem) -> None:
     """A server begins its stream with octets that are neither a protocol header nor a frame.
 
+    Demands: A server that cannot speak the protocol or version asked for answers with a valid protocol header
+    of its own.
+    Source: XML:connection.start.protocol-name; GS:4.2.2
+    Evidence: client header; first server octets (header or Connection.Start)
     Why it matters: A client whose version is refused must learn which version the server speaks. From these
     octets the client cannot learn it.
     Silent when: the start of the stream was not captured, or the stream turns out to be another protocol (for
@@ -101,7 +126,7 @@ def answer_that_is_no_header(case: Case, problem: Problem) -> None:
     the octets 0, 0, 9, 1), then close the socket. Write nothing before the first frame or header.
     """
     if not case.me.by_client:
-        proved(case, "amqp091/F-PROTO-REJECT-HDR", problem)
+        proved(case, F_PROTO_REJECT_HDR, problem)
 
 
 def judge_answer(case: Case) -> None:
@@ -110,9 +135,16 @@ def judge_answer(case: Case) -> None:
         frames_behind_a_refusal(case)
 
 
+F_PROTO_REJECT_CLOSE: Final = RULES.rule("F-PROTO-REJECT-CLOSE", "MUST", "tier A", by="server")
+
+
 def frames_behind_a_refusal(case: Case) -> None:
     """A server refuses the client's version with a protocol header of its own and then keeps sending.
 
+    Demands: After writing a rejecting protocol header the server flushes, closes the socket and sends nothing
+    more.
+    Source: XML:connection.start.protocol-name; GS:4.2.2
+    Evidence: server octets after its header; FIN/RST
     Why it matters: The peers have agreed on no version, so the client cannot interpret the octets that follow
     the server's protocol header.
     Silent when: the server's protocol header was not captured. The rule reports only the first frame after
@@ -120,7 +152,7 @@ def frames_behind_a_refusal(case: Case) -> None:
     How to mend it: Close the socket as soon as the rejecting protocol header is written and flushed. Do not
     send connection.start or any other frame on that socket.
     """
-    rule = "amqp091/F-PROTO-REJECT-CLOSE"
+    rule = F_PROTO_REJECT_CLOSE
     if (case.me.peer, rule) not in case.told:
         case.told.add((case.me.peer, rule))
         case.report(rule, f"{case.name} follows the protocol header with which it refuses the connection")
@@ -129,11 +161,4 @@ def frames_behind_a_refusal(case: Case) -> None:
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "F-PROTO-HDR": answer_that_is_no_header,
     "F-PROTO-HDR-ONCE": second_protocol_header,
-}
-
-RULES = {
-    "amqp091/F-PROTO-HDR": wrong_protocol_header,
-    "amqp091/F-PROTO-HDR-ONCE": second_protocol_header,
-    "amqp091/F-PROTO-REJECT-HDR": answer_that_is_no_header,
-    "amqp091/F-PROTO-REJECT-CLOSE": frames_behind_a_refusal,
 }

@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES
 from amqpscope.tracking.amqp091.publishes import NO_CONSUMERS, NO_ROUTE
@@ -19,12 +20,23 @@ from dissectors.wire import i64
 
 __all__ = ["judge_properties", "judge_return", "judge_returned"]
 
+RULES: Final = Rules("amqp091/publishing")
+
+
 _REPLIES: Final = REPLIES.encode()
+
+
+B_PROP_DELIVERY_MODE: Final = RULES.rule(
+    "B-PROP-DELIVERY-MODE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
 
 
 def odd_delivery_mode(case: Case, value: i64) -> None:
     """A client publishes a message whose delivery-mode is neither 1 (transient) nor 2 (persistent).
 
+    Demands: A delivery-mode property is 1 (transient) or 2 (persistent).
+    Source: XML class basic field delivery-mode (label)
+    Evidence: property octet
     Why it matters: RabbitMQ treats every value other than 2 as transient, so the message may be lost at a
     restart. Other brokers may treat the value differently.
     Silent when: a server delivers the message, because a server repeats what was published. The rule reports
@@ -32,14 +44,20 @@ def odd_delivery_mode(case: Case, value: i64) -> None:
     How to mend it: Set delivery-mode to 2 for messages that must survive a broker restart, and to 1 for all
     others. Leave the property out rather than sending 0.
     """
-    case.report_once(
-        "amqp091/B-PROP-DELIVERY-MODE", f"delivery-mode is {value}", CERTAIN, {"path": "delivery-mode"}
-    )
+    case.report_once(B_PROP_DELIVERY_MODE, f"delivery-mode is {value}", CERTAIN, {"path": "delivery-mode"})
+
+
+B_PROP_PRIORITY: Final = RULES.rule(
+    "B-PROP-PRIORITY", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
 
 
 def odd_priority(case: Case, value: i64, certainty: i64) -> None:
     """A client publishes a message with a priority above 9.
 
+    Demands: A priority property lies between 0 and 9.
+    Source: XML class basic field priority (label)
+    Evidence: property octet
     Why it matters: The specification defines ten priorities, 0 to 9. Each server decides for itself how it
     treats a higher value.
     Silent when: a server delivers the message. The finding is only possible with RabbitMQ and LavinMQ, whose
@@ -47,23 +65,39 @@ def odd_priority(case: Case, value: i64, certainty: i64) -> None:
     How to mend it: Use priorities from 0 to 9. Only when all brokers are RabbitMQ or LavinMQ, and the queue
     is declared with a larger x-max-priority, are higher values meaningful.
     """
-    case.report_once("amqp091/B-PROP-PRIORITY", f"priority is {value}", certainty, {"path": "priority"})
+    case.report_once(B_PROP_PRIORITY, f"priority is {value}", certainty, {"path": "priority"})
+
+
+B_PROP_EXPIRATION: Final = RULES.rule(
+    "B-PROP-EXPIRATION", "IMPLIED", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def odd_expiration(case: Case, value: str) -> None:
     """A client publishes a message whose expiration is not a count of milliseconds.
 
+    Demands: An expiration property is a decimal count of milliseconds, zero or more, written as a string.
+    Source: RMQ:docs/ttl
+    Evidence: property string; server product
     Why it matters: RabbitMQ closes the channel, and the message that carries the property is not accepted.
     Silent when: the server is not RabbitMQ or LavinMQ.
     How to mend it: Write expiration as a string of decimal digits that gives the time to live in
     milliseconds, for example `60000`. Leave out units, fractions, minus signs and dates.
     """
-    case.report("amqp091/B-PROP-EXPIRATION", f"expiration is {value!r}", evidence={"path": "expiration"})
+    case.report(B_PROP_EXPIRATION, f"expiration is {value!r}", evidence={"path": "expiration"})
+
+
+B_PROP_USERID: Final = RULES.rule(
+    "B-PROP-USERID", "IMPLIED", "tier B", by="client", answer="channel.close 406"
+)
 
 
 def other_user(case: Case) -> None:
     """A client publishes a message whose user-id is not the user that logged in on the connection.
 
+    Demands: A user-id property equals the user the connection logged in as.
+    Source: RMQ:docs/validated-user-id
+    Evidence: SASL response; property
     Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
     closes the channel.
     Silent when: the login was not captured or names no user (the mechanism is neither PLAIN nor AMQPLAIN), or
@@ -73,25 +107,40 @@ def other_user(case: Case) -> None:
     application forwards received messages, do not copy their user-id.
     """
     reason = "user-id is not the user of this connection's login"
-    case.report("amqp091/B-PROP-USERID", reason, POSSIBLE, {"path": "user-id"})
+    case.report(B_PROP_USERID, reason, POSSIBLE, {"path": "user-id"})
+
+
+B_PROP_CC: Final = RULES.rule("B-PROP-CC", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
 def copies_no_list(case: Case, name: str) -> None:
     """A client publishes a message whose header CC or BCC is not an array of strings.
 
+    Demands: The CC and BCC headers are arrays of long strings.
+    Source: RMQ:docs/sender-selected
+    Evidence: header table types
     Why it matters: RabbitMQ closes the channel, or does not route the message to the entries that are not
     strings.
     Silent when: the server is not RabbitMQ or LavinMQ.
     How to mend it: Encode the headers CC and BCC as arrays whose values are long strings, one routing key per
     value. Use an array for a single routing key, too.
     """
-    case.report("amqp091/B-PROP-CC", f"the header {name} is no array of strings", evidence={"path": name})
+    case.report(B_PROP_CC, f"the header {name} is no array of strings", evidence={"path": name})
+
+
+B_REPLYTO_PUBLISH: Final = RULES.rule(
+    "B-REPLYTO-PUBLISH", "MUST", "tier A", by="client", answer="channel.close 406"
+)
 
 
 def replies_to_nobody(case: Case) -> None:
     """A client publishes a message with reply-to `amq.rabbitmq.reply-to` on a channel that has no consumer of
     `amq.rabbitmq.reply-to`.
 
+    Demands: A request with reply-to amq.rabbitmq.reply-to is published on the channel that holds the reply
+    consumer.
+    Source: RMQ:docs/direct-reply-to
+    Evidence: reply-to property; reply consumer on the channel
     Why it matters: No consumer could receive the reply to the message. RabbitMQ refuses the message and
     closes the channel.
     Silent when: the server is not RabbitMQ or LavinMQ, the server itself has cancelled a consumer of the
@@ -100,12 +149,24 @@ def replies_to_nobody(case: Case) -> None:
     first request. Publish the requests on the same channel as that consumer; do not spread the two over
     several channels.
     """
-    case.report("amqp091/B-REPLYTO-PUBLISH", f"no consumer of {REPLIES} on this channel")
+    case.report(B_REPLYTO_PUBLISH, f"no consumer of {REPLIES} on this channel")
+
+
+B_RETURN_FLAGGED: Final = RULES.rule(
+    "B-RETURN-FLAGGED",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def return_not_asked_for(case: Case, certainty: i64) -> None:
     """A basic.return comes on a channel on which no message was published with mandatory or immediate.
 
+    Demands: Return is sent only for a message published on that channel with mandatory or immediate set.
+    Source: XML:basic.publish.mandatory/immediate (field docs); XML:basic.return (doc)
+    Evidence: outstanding flagged publishes per channel
     Why it matters: The client expects no basic.return there. A message that the client takes for delivered is
     thrown away.
     Silent when: something before it on the channel was not captured, or more were published so than are kept.
@@ -113,12 +174,24 @@ def return_not_asked_for(case: Case, certainty: i64) -> None:
     How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
     channel of their basic.publish. Drop unroutable messages without either flag silently.
     """
-    case.report("amqp091/B-RETURN-FLAGGED", "no message on this channel waits to be returned", certainty)
+    case.report(B_RETURN_FLAGGED, "no message on this channel waits to be returned", certainty)
+
+
+B_RETURN_MATCH: Final = RULES.rule(
+    "B-RETURN-MATCH",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def return_of_another_message(case: Case, reason: str, certainty: i64) -> None:
     """A basic.return is of no message that was published with mandatory or immediate on the channel.
 
+    Demands: Return repeats exchange, routing key and content of a message published earlier on the channel.
+    Source: XML:basic.return.exchange/routing-key (docs)
+    Evidence: flagged publishes with body size and digest
     Why it matters: The client identifies the returned message by exchange, routing key and content. If these
     differ, the client cannot tell which message failed.
     Silent when: something before it on the channel was not captured, or more were published so than are kept.
@@ -126,13 +199,25 @@ def return_of_another_message(case: Case, reason: str, certainty: i64) -> None:
     How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
     content unchanged. Send it on the channel of the basic.publish, once per message.
     """
-    case.report("amqp091/B-RETURN-MATCH", reason, certainty)
+    case.report(B_RETURN_MATCH, reason, certainty)
+
+
+B_RETURN_CODE: Final = RULES.rule(
+    "B-RETURN-CODE",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
 
 
 def return_with_odd_code(case: Case, code: i64, certainty: i64) -> None:
     """A server sends basic.return with a reply-code that does not fit the flags with which the message was
     published.
 
+    Demands: Return carries 313 for immediate and 312 for mandatory failures.
+    Source: XML constant no-consumers; RMQX constant no-route; ERR:17
+    Evidence: Return.reply-code
     Why it matters: Reply-code 312 means that no queue takes the message (mandatory), 313 that no consumer
     does (immediate). The client acts on the reply-code.
     Silent when: something before the basic.return on the channel was not captured. The finding is only
@@ -140,12 +225,18 @@ def return_with_odd_code(case: Case, code: i64, certainty: i64) -> None:
     How to mend it: Send reply-code 312 only for a message published with mandatory that no queue takes. Send
     313 only for a message published with immediate that no consumer takes.
     """
-    case.report("amqp091/B-RETURN-CODE", f"reply-code {code}", certainty, {"reply_code": int(code)})
+    case.report(B_RETURN_CODE, f"reply-code {code}", certainty, {"reply_code": int(code)})
+
+
+CF_RETURN_FIRST: Final = RULES.rule("CF-RETURN-FIRST", "MUST", "tier A", by="server")
 
 
 def return_after_its_ack(case: Case, number: int) -> None:
     """A server sends the basic.return of a message after the basic.ack of the same message.
 
+    Demands: The Return of an unroutable message precedes its ack.
+    Source: RMQX:confirm.unroutable messages; RMQ:docs/confirms
+    Evidence: Return matched by value to a publish whose number is already confirmed
     Why it matters: With the basic.ack the client discards the message and takes it for safe. The later
     basic.return finds no message, so the loss can go unnoticed.
     Silent when: something before the basic.return on the channel was not captured, or a message with the same
@@ -153,9 +244,7 @@ def return_after_its_ack(case: Case, number: int) -> None:
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
     confirms the same message. Queue both on the channel in this order when routing fails.
     """
-    case.report(
-        "amqp091/CF-RETURN-FIRST", f"message {number} was acked before", evidence={"delivery_tag": number}
-    )
+    case.report(CF_RETURN_FIRST, f"message {number} was acked before", evidence={"delivery_tag": number})
 
 
 def judge_properties(case: Case, channel: Channel, header: ContentHeader) -> None:
@@ -259,17 +348,3 @@ def judge_returned(case: Case, channel: Channel, header: ContentHeader) -> None:
         if not publishes.acked.cover(publish.number, publish.number):
             return
     return_after_its_ack(case, same[0].number)
-
-
-RULES = {
-    "amqp091/B-PROP-DELIVERY-MODE": odd_delivery_mode,
-    "amqp091/B-PROP-PRIORITY": odd_priority,
-    "amqp091/B-PROP-EXPIRATION": odd_expiration,
-    "amqp091/B-PROP-USERID": other_user,
-    "amqp091/B-PROP-CC": copies_no_list,
-    "amqp091/B-REPLYTO-PUBLISH": replies_to_nobody,
-    "amqp091/B-RETURN-FLAGGED": return_not_asked_for,
-    "amqp091/B-RETURN-MATCH": return_of_another_message,
-    "amqp091/B-RETURN-CODE": return_with_odd_code,
-    "amqp091/CF-RETURN-FIRST": return_after_its_ack,
-}

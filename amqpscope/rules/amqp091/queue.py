@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import odd_character
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import QUEUE_DELETED
 from amqpscope.tracking.amqp091.names import UNREADABLE
@@ -28,61 +29,102 @@ from dissectors.amqp091.tables import RABBITMQ, FieldTable
 
 __all__ = ["judge_deliver", "judge_method"]
 
+RULES: Final = Rules("amqp091/queue")
+
+
 # The current queue
+
+
+Q_BIND_QKNOWN: Final = RULES.rule("Q-BIND-QKNOWN", "MUST", "tier A", by="client", answer="channel.close 404")
 
 
 def bind_of_no_queue(case: Case) -> None:
     """A client sends queue.bind with an empty queue name on a channel where no queue was declared.
 
+    Demands: Queue.Bind with an empty queue name needs an earlier declare on the channel.
+    Source: XML:queue.bind.queue.queue-known
+    Evidence: last declared queue per channel
     Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
     there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
     How to mend it: Name the queue in queue.bind, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
-    case.report("amqp091/Q-BIND-QKNOWN", _NO_QUEUE, CERTAIN)
+    case.report(Q_BIND_QKNOWN, _NO_QUEUE, CERTAIN)
+
+
+Q_UNBIND_QKNOWN: Final = RULES.rule(
+    "Q-UNBIND-QKNOWN", "MUST", "tier A", by="client", answer="channel.close 404"
+)
 
 
 def unbind_of_no_queue(case: Case) -> None:
     """A client sends queue.unbind with an empty queue name on a channel where no queue was declared.
 
+    Demands: Queue.Unbind with an empty queue name needs an earlier declare on the channel.
+    Source: XML:queue.unbind.queue.queue-known
+    Evidence: last declared queue per channel
     Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
     there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
     How to mend it: Name the queue in queue.unbind, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
-    case.report("amqp091/Q-UNBIND-QKNOWN", _NO_QUEUE, CERTAIN)
+    case.report(Q_UNBIND_QKNOWN, _NO_QUEUE, CERTAIN)
+
+
+Q_PURGE_QKNOWN: Final = RULES.rule(
+    "Q-PURGE-QKNOWN", "MUST", "tier A", by="client", answer="channel.close 404"
+)
 
 
 def purge_of_no_queue(case: Case) -> None:
     """A client sends queue.purge with an empty queue name on a channel where no queue was declared.
 
+    Demands: Queue.Purge with an empty queue name needs an earlier declare on the channel.
+    Source: XML:queue.purge.queue.queue-known
+    Evidence: last declared queue per channel
     Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
     there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
     How to mend it: Name the queue in queue.purge, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
-    case.report("amqp091/Q-PURGE-QKNOWN", _NO_QUEUE, CERTAIN)
+    case.report(Q_PURGE_QKNOWN, _NO_QUEUE, CERTAIN)
+
+
+Q_DELETE_QKNOWN: Final = RULES.rule(
+    "Q-DELETE-QKNOWN", "MUST", "tier A", by="client", answer="channel.close 404"
+)
 
 
 def delete_of_no_queue(case: Case) -> None:
     """A client sends queue.delete with an empty queue name on a channel where no queue was declared.
 
+    Demands: Queue.Delete with an empty queue name needs an earlier declare on the channel.
+    Source: XML:queue.delete.queue.queue-known
+    Evidence: last declared queue per channel
     Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
     there, so the broker closes the channel.
     Silent when: octets since the channel was opened were not captured.
     How to mend it: Name the queue in queue.delete, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
-    case.report("amqp091/Q-DELETE-QKNOWN", _NO_QUEUE, CERTAIN)
+    case.report(Q_DELETE_QKNOWN, _NO_QUEUE, CERTAIN)
+
+
+Q_CURRENT_DOMAIN: Final = RULES.rule(
+    "Q-CURRENT-DOMAIN", "IMPLIED", "tier A", by="client", answer="connection.close 502 or channel.close 404"
+)
 
 
 def passive_declaration_of_no_queue(case: Case) -> None:
     """A client sends a passive queue.declare with an empty queue name on a channel where no queue was
     declared.
 
+    Demands: An empty queue name stands for the queue last declared on that channel, so there has to be one.
+    Source: XML domain queue-name (doc); ERR:18
+    Evidence: last declared queue per channel (from Declare-Ok)
     Why it matters: The passive queue.declare asks whether a queue exists, but does not say which queue. The
     broker cannot give a useful answer.
     Silent when: octets since the channel was opened were not captured. Other rules, such as
@@ -91,7 +133,7 @@ def passive_declaration_of_no_queue(case: Case) -> None:
     How to mend it: Put the name of the queue into a passive queue.declare. To have the broker make up a name,
     send queue.declare with an empty name and without passive.
     """
-    case.report("amqp091/Q-CURRENT-DOMAIN", _NO_QUEUE, POSSIBLE)
+    case.report(Q_CURRENT_DOMAIN, _NO_QUEUE, POSSIBLE)
 
 
 _NO_QUEUE: Final = "the queue name is empty, and no queue was declared on this channel"
@@ -100,10 +142,23 @@ _NO_QUEUE: Final = "the queue name is empty, and no queue was declared on this c
 # Names
 
 
+Q_DECL_SYNTAX: Final = RULES.rule(
+    "Q-DECL-SYNTAX",
+    "IMPLIED",
+    "tier A",
+    by="client",
+    warning="Brokers are known not to enforce it.",
+    answer="channel.close 406",
+)
+
+
 def name_of_odd_characters(case: Case, character: str) -> None:
     """A client declares a queue whose name contains a character that is not a letter, digit, hyphen,
     underscore, period or colon.
 
+    Demands: A declared queue name is empty or uses letters, digits, '-', '_', '.' and ':' only.
+    Source: XML:queue.declare.queue.syntax
+    Evidence: declare argument
     Why it matters: Another broker may refuse the name with 406, so the application is not portable. RabbitMQ
     and others accept any name.
     Silent when: the same was already reported on the connection, or the name begins with `amq.`, as names
@@ -112,16 +167,22 @@ def name_of_odd_characters(case: Case, character: str) -> None:
     slashes and other characters when a queue name is built from other data.
     """
     case.report_once(
-        "amqp091/Q-DECL-SYNTAX",
+        Q_DECL_SYNTAX,
         f"the name of a queue has the character {character!a}",
         CERTAIN,
         {"character": ascii(character)},
     )
 
 
+Q_DECL_GENNAME: Final = RULES.rule("Q-DECL-GENNAME", "MUST", "tier A", by="server")
+
+
 def no_name_made_up(case: Case, request: Request) -> None:
     """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
 
+    Demands: For an empty name the server makes up a unique one and returns it in Declare-Ok.
+    Source: XML:queue.declare.queue.default-name; XML:queue.declare-ok.queue assert notnull
+    Evidence: Declare.queue = ""; Declare-Ok.queue non-empty and new in the vhost
     Why it matters: The client does not learn the name of the new queue, so the client cannot name that queue
     in later methods or to other clients.
     Silent when: the queue.declare was not captured.
@@ -129,7 +190,7 @@ def no_name_made_up(case: Case, request: Request) -> None:
     under it, and return that name in queue.declare-ok.
     """
     case.report(
-        "amqp091/Q-DECL-GENNAME",
+        Q_DECL_GENNAME,
         f"queue.declare in packet {request.packet} asks for a name, queue.declare-ok has none",
         CERTAIN,
         None,
@@ -137,9 +198,21 @@ def no_name_made_up(case: Case, request: Request) -> None:
     )
 
 
+Q_DECLOK_NAME: Final = RULES.rule(
+    "Q-DECLOK-NAME",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def another_name_declared(case: Case, request: Request, name: str) -> None:
     """A server names another queue in queue.declare-ok than the client declared.
 
+    Demands: Declare-Ok returns the name that was asked for when one was given.
+    Source: XML:queue.declare-ok.queue (field doc)
+    Evidence: Declare.queue against Declare-Ok.queue
     Why it matters: The client goes on with a queue that it did not ask for, and may consume or delete the
     messages of that queue.
     Silent when: the queue.declare was not captured, or the name belongs to another queue.declare that is not
@@ -148,7 +221,7 @@ def another_name_declared(case: Case, request: Request, name: str) -> None:
     Send the answers on a channel in the order of the requests, so that names do not get mixed up.
     """
     case.report(
-        "amqp091/Q-DECLOK-NAME",
+        Q_DECLOK_NAME,
         f"queue.declare-ok names {name!a}, the queue declared in packet {request.packet} is "
         f"{request.subject!a}",
         CERTAIN,
@@ -157,9 +230,21 @@ def another_name_declared(case: Case, request: Request, name: str) -> None:
     )
 
 
+Q_DECLOK_EMPTY: Final = RULES.rule(
+    "Q-DECLOK-EMPTY",
+    "IMPLIED",
+    "tier B",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def new_queue_not_empty(case: Case, request: Request, count: int) -> None:
     """A server reports messages in queue.declare-ok for a queue whose name it has just made up.
 
+    Demands: Declare-Ok for a freshly created queue reports zero messages.
+    Source: XML domain message-count (doc)
+    Evidence: Declare-Ok.message-count after an empty-name declare
     Why it matters: No client can have published to the queue yet. Either the name is not new, so clients
     share a queue unintentionally, or message-count is wrong.
     Silent when: the queue.declare was not captured.
@@ -167,7 +252,7 @@ def new_queue_not_empty(case: Case, request: Request, count: int) -> None:
     Report message-count 0 in queue.declare-ok for a queue that was created just now.
     """
     case.report(
-        "amqp091/Q-DECLOK-EMPTY",
+        Q_DECLOK_EMPTY,
         f"a queue that has just got its name has {count} messages",
         CERTAIN,
         {"message_count": count},
@@ -178,9 +263,15 @@ def new_queue_not_empty(case: Case, request: Request, count: int) -> None:
 # Deleting
 
 
+Q_DELETE_NOTEMPTY: Final = RULES.rule("Q-DELETE-NOTEMPTY", "MUST NOT", "tier B", by="server")
+
+
 def deleted_although_not_empty(case: Case, request: Request, count: int) -> None:
     """A server deletes a queue that holds messages although queue.delete set if-empty.
 
+    Demands: With if-empty set the server keeps a queue that still holds messages.
+    Source: XML:queue.delete.if-empty.not-empty
+    Evidence: Delete-Ok.message-count > 0 with if-empty set
     Why it matters: The messages in the queue are lost, although the client asked the server not to delete a
     queue that holds messages.
     Silent when: the queue.delete was not captured.
@@ -188,7 +279,7 @@ def deleted_although_not_empty(case: Case, request: Request, count: int) -> None
     deletion. If the queue holds messages, keep the queue and close the channel with 406.
     """
     case.report(
-        "amqp091/Q-DELETE-NOTEMPTY",
+        Q_DELETE_NOTEMPTY,
         f"queue.delete-ok says that {count} messages are gone, queue.delete had if-empty",
         CERTAIN,
         {"message_count": count},
@@ -196,10 +287,16 @@ def deleted_although_not_empty(case: Case, request: Request, count: int) -> None
     )
 
 
+Q_DELETE_INUSE: Final = RULES.rule("Q-DELETE-INUSE", "MUST NOT", "tier B", by="server")
+
+
 def deleted_although_in_use(case: Case, request: Request, tag: str) -> None:
     """A server deletes a queue although queue.delete set if-unused and the channel has a consumer of the
     queue.
 
+    Demands: With if-unused set the server keeps a queue that still has consumers.
+    Source: XML:queue.delete.if-unused.in-use
+    Evidence: active consumers per queue; Delete-Ok
     Why it matters: The consumer ends without having been cancelled. The application behind the consumer gets
     no further messages.
     Silent when: the consumer is on another channel, or the queue.delete was not captured.
@@ -209,7 +306,7 @@ def deleted_although_in_use(case: Case, request: Request, tag: str) -> None:
     deletion. If the queue has a consumer, keep the queue and close the channel with 406.
     """
     case.report(
-        "amqp091/Q-DELETE-INUSE",
+        Q_DELETE_INUSE,
         f"queue.delete-ok answers if-unused, the consumer {tag!a} has not ended",
         POSSIBLE,
         {"consumer_tag": ascii(tag)},
@@ -217,10 +314,22 @@ def deleted_although_in_use(case: Case, request: Request, tag: str) -> None:
     )
 
 
+Q_DELETE_CONSUMERS: Final = RULES.rule(
+    "Q-DELETE-CONSUMERS",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def delivery_of_a_deleted_queue(case: Case, tag: str) -> None:
     """A server sends basic.deliver to a consumer after queue.delete-ok for the queue of that consumer on the
     same channel.
 
+    Demands: Deleting a queue ends its consumers, so none of them gets a delivery after Delete-Ok.
+    Source: XML:queue.delete (doc)
+    Evidence: consumer-to-queue map; deliveries on the deleting channel after Delete-Ok
     Why it matters: Deleting a queue ends its consumers, so the client has already discarded the consumer. The
     client may drop the message or fail.
     Silent when: the queue was deleted through another channel, or octets since the channel was opened were
@@ -229,7 +338,7 @@ def delivery_of_a_deleted_queue(case: Case, tag: str) -> None:
     are still waiting in the channel's output buffer, or send them before queue.delete-ok.
     """
     case.report(
-        "amqp091/Q-DELETE-CONSUMERS",
+        Q_DELETE_CONSUMERS,
         f"basic.deliver to the consumer {tag!a}, whose queue was deleted on this channel",
         CERTAIN,
         {"consumer_tag": ascii(tag)},
@@ -289,9 +398,15 @@ _ARGUMENTS: Final[dict[str, Callable[[object], str]]] = {
 _MOST_ARGUMENTS: Final = 64
 
 
+Q_XARGS: Final = RULES.rule("Q-XARGS", "IMPLIED", "tier A", by="client", answer="channel.close 406")
+
+
 def odd_argument(case: Case, name: str, why: str) -> None:
     """A client sends queue.declare with an argument whose type or range RabbitMQ does not accept.
 
+    Demands: RabbitMQ's x- declare arguments have the type and range it expects.
+    Source: RMQ:server rabbit_amqqueue declare_args
+    Evidence: arguments table (x-message-ttl, x-expires, x-max-length, x-max-priority, x-queue-type ...)
     Why it matters: RabbitMQ closes the channel with 406 and does not create the queue. Often the client sends
     a number as a string.
     Silent when: the server does not say that it is RabbitMQ, the queue.declare is passive, or the argument is
@@ -300,7 +415,7 @@ def odd_argument(case: Case, name: str, why: str) -> None:
     x-expires as integers, never as strings. x-expires must be above 0, x-max-priority at most 255.
     """
     case.report(
-        "amqp091/Q-XARGS",
+        Q_XARGS,
         f"the argument {name} is {why}",
         CERTAIN,
         {"argument": name},
@@ -398,20 +513,3 @@ def judge_deliver(case: Case, channel: Channel, method: BasicDeliver) -> None:
     tag = method.consumer_tag
     if tag is not None and channel.consumers.cancelled.get(tag) == QUEUE_DELETED and channel.whole:
         delivery_of_a_deleted_queue(case, tag)
-
-
-RULES = {
-    "amqp091/Q-BIND-QKNOWN": bind_of_no_queue,
-    "amqp091/Q-UNBIND-QKNOWN": unbind_of_no_queue,
-    "amqp091/Q-PURGE-QKNOWN": purge_of_no_queue,
-    "amqp091/Q-DELETE-QKNOWN": delete_of_no_queue,
-    "amqp091/Q-CURRENT-DOMAIN": passive_declaration_of_no_queue,
-    "amqp091/Q-DECL-SYNTAX": name_of_odd_characters,
-    "amqp091/Q-DECL-GENNAME": no_name_made_up,
-    "amqp091/Q-DECLOK-NAME": another_name_declared,
-    "amqp091/Q-DECLOK-EMPTY": new_queue_not_empty,
-    "amqp091/Q-DELETE-NOTEMPTY": deleted_although_not_empty,
-    "amqp091/Q-DELETE-INUSE": deleted_although_in_use,
-    "amqp091/Q-DELETE-CONSUMERS": delivery_of_a_deleted_queue,
-    "amqp091/Q-XARGS": odd_argument,
-}

@@ -8,9 +8,13 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 
 __all__ = ["judge_reaction", "note_offence"]
+
+RULES: Final = Rules("amqp091/reaction")
+
 
 # By the rule that was broken: what its reaction is called here.
 _KINDS: Final[dict[str, str]] = {
@@ -90,9 +94,18 @@ def _report(case: Case, rule: str, code: int, due: str, certainty: int) -> None:
     case.report(rule, message, certainty, {"reply_code": code}, [packet])
 
 
+F_FATAL_SILENT: Final = RULES.rule(
+    "F-FATAL-SILENT", "MUST", "tier C", note="No error is tied to it, and both peers go on."
+)
+
+
 def close_behind_a_fatal_frame(case: Case, code: int) -> None:
     """A peer sends connection.close after it received a frame of an unknown type or with a wrong end octet.
 
+    Demands: A peer that gets an undefined frame type or a wrong end octet drops the connection and sends no
+    further data.
+    Source: GS:4.2.3
+    Evidence: offending frame in one direction; what the other direction sends next
     Why it matters: This rarely matters. The specification wants the connection dropped without sending;
     RabbitMQ, LavinMQ and others first send connection.close with 501, which helps more.
     Silent when: the peer may not have received the faulty frame, or octets of the other peer's stream were
@@ -100,12 +113,24 @@ def close_behind_a_fatal_frame(case: Case, code: int) -> None:
     How to mend it: Close the socket without sending anything, if strict conformance is required. Otherwise
     keep connection.close with 501, and mend the peer that sent the malformed frame.
     """
-    _report(case, "amqp091/F-FATAL-SILENT", code, "to drop it without a word", CERTAIN)
+    _report(case, F_FATAL_SILENT, code, "to drop it without a word", CERTAIN)
+
+
+F_FRAME_SIZE_REACT: Final = RULES.rule(
+    "F-FRAME-SIZE-REACT",
+    "MUST",
+    "tier C",
+    note="The rule is about how a peer answers the other peer's fault.",
+)
 
 
 def too_large_frame_not_refused(case: Case, code: int) -> None:
     """A peer does not answer a frame that is too large with connection.close and 501.
 
+    Demands: A peer receiving an oversized frame raises a connection exception 501 and so disconnects the
+    faulty side.
+    Source: GS:4.2.3; GS:2.3.3
+    Evidence: oversized frame seen; next control frame or FIN from the receiver
     Why it matters: The sender of such frames does not learn of its fault here, and may fail with another
     receiver.
     Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
@@ -114,13 +139,22 @@ def too_large_frame_not_refused(case: Case, code: int) -> None:
     How to mend it: Compare the size of every received frame, header and end octet included, with the
     negotiated frame-max. If the frame is larger, send connection.close with 501.
     """
-    _report(case, "amqp091/F-FRAME-SIZE-REACT", code, "501", POSSIBLE if code else CERTAIN)
+    _report(case, F_FRAME_SIZE_REACT, code, "501", POSSIBLE if code else CERTAIN)
+
+
+F_CH0_REACT: Final = RULES.rule(
+    "F-CH0-REACT", "MUST", "tier C", note="The rule is about how a peer answers the other peer's fault."
+)
 
 
 def wrong_channel_not_refused(case: Case, code: int) -> None:
     """A peer does not answer a heartbeat frame or a connection method on a channel other than 0 with
     connection.close and 503.
 
+    Demands: A peer that sees a Connection-class or heartbeat frame off channel 0 raises connection exception
+    503.
+    Source: GS:4.2.3
+    Evidence: offending frame; reply code of the next Connection.Close
     Why it matters: This rarely matters. The specification names 501 for the same fault in another place, and
     RabbitMQ closes with 505.
     Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
@@ -129,12 +163,20 @@ def wrong_channel_not_refused(case: Case, code: int) -> None:
     How to mend it: Check the channel number of every received heartbeat frame and connection method. If the
     channel number is not 0, send connection.close with 503.
     """
-    _report(case, "amqp091/F-CH0-REACT", code, "503", POSSIBLE if code else CERTAIN)
+    _report(case, F_CH0_REACT, code, "503", POSSIBLE if code else CERTAIN)
+
+
+F_CONTENT_REACT: Final = RULES.rule(
+    "F-CONTENT-REACT", "MUST", "tier C", note="The rule is about how a peer answers the other peer's fault."
+)
 
 
 def wrong_content_not_refused(case: Case, code: int) -> None:
     """A peer does not answer content frames that are out of order with connection.close and 505.
 
+    Demands: A peer that receives incomplete or malformed content raises connection exception 505.
+    Source: GS:4.2.6
+    Evidence: offending content; next Connection.Close
     Why it matters: The sender does not learn of its fault, and may take a broken message for a sound one.
     RabbitMQ closes with 501 in some cases.
     Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
@@ -143,12 +185,24 @@ def wrong_content_not_refused(case: Case, code: int) -> None:
     How to mend it: Track per channel which frame is due: method, content header or content body, and how much
     body is missing. If another frame comes, send connection.close with 505.
     """
-    _report(case, "amqp091/F-CONTENT-REACT", code, "505", POSSIBLE if code else CERTAIN)
+    _report(case, F_CONTENT_REACT, code, "505", POSSIBLE if code else CERTAIN)
+
+
+T_TABLE_NAME_REACT: Final = RULES.rule(
+    "T-TABLE-NAME-REACT",
+    "SHOULD",
+    "tier C",
+    by="server",
+    note="The rule is about how a peer answers the other peer's fault.",
+)
 
 
 def odd_name_not_refused(case: Case, code: int) -> None:
     """A server does not refuse a field table with a name that begins with neither a letter nor '$' or '#'.
 
+    Demands: The server checks field names and answers a bad one with a connection exception.
+    Source: GS:4.2.5.5
+    Evidence: bad key from client; absence of Connection.Close
     Why it matters: This rarely matters: RabbitMQ says that it does not check, and no broker is known to. The
     specification wants 503 (syntax error), although syntax-error has the number 502.
     Silent when: the server may not have received the field table; the server goes on, but answers nothing
@@ -157,13 +211,4 @@ def odd_name_not_refused(case: Case, code: int) -> None:
     How to mend it: Check the first character of every field name in a received table, if strict conformance
     is required, and send connection.close with 503 or 502. Otherwise leave the server as it is.
     """
-    _report(case, "amqp091/T-TABLE-NAME-REACT", code, "502 or 503", POSSIBLE if code else CERTAIN)
-
-
-RULES = {
-    "amqp091/F-FATAL-SILENT": close_behind_a_fatal_frame,
-    "amqp091/F-FRAME-SIZE-REACT": too_large_frame_not_refused,
-    "amqp091/F-CH0-REACT": wrong_channel_not_refused,
-    "amqp091/F-CONTENT-REACT": wrong_content_not_refused,
-    "amqp091/T-TABLE-NAME-REACT": odd_name_not_refused,
-}
+    _report(case, T_TABLE_NAME_REACT, code, "502 or 503", POSSIBLE if code else CERTAIN)

@@ -14,11 +14,15 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import STANDARD_TYPES
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import DURABLE, EXCLUSIVE, PASSIVE, Request
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close"]
+
+RULES: Final = Rules("amqp091/refusal")
+
 
 _PREDECLARED: Final = (
     "amq.direct",
@@ -82,9 +86,17 @@ def _complain(case: Case, rule: str, refusal: Refusal, what: str) -> None:
 # What the client named
 
 
+Q_DECL_RESERVED: Final = RULES.rule(
+    "Q-DECL-RESERVED", "IMPLIED", "tier B", by="client", answer="channel.close 403"
+)
+
+
 def reserved_queue_declared(case: Case, refusal: Refusal) -> None:
     """A client declares a queue that does not exist and whose name begins with `amq.`.
 
+    Demands: A client does not create a new queue whose name begins with 'amq.'.
+    Source: XML:queue.declare.queue.reserved; GS:3.1.10
+    Evidence: active declare of amq.* not known to exist, or a 403 reply
     Why it matters: Such names are reserved for the broker. Often a client declares a broker-made name again
     after the connection, and with it the queue, was lost.
     Silent when: the server does not refuse the queue.declare with 403, or the queue.declare is passive.
@@ -93,12 +105,20 @@ def reserved_queue_declared(case: Case, refusal: Refusal) -> None:
     How to mend it: Declare the queue with an empty name after each reconnect, and use the new name from
     queue.declare-ok. Choose names without the prefix `amq.` for all other queues.
     """
-    _blame(case, "amqp091/Q-DECL-RESERVED", refusal, "names a queue of the broker's")
+    _blame(case, Q_DECL_RESERVED, refusal, "names a queue of the broker's")
+
+
+X_DECL_RESERVED: Final = RULES.rule(
+    "X-DECL-RESERVED", "IMPLIED", "tier B", by="client", answer="channel.close 403"
+)
 
 
 def reserved_exchange_declared(case: Case, refusal: Refusal) -> None:
     """A client declares an exchange that does not exist and whose name begins with `amq.`.
 
+    Demands: A client does not create a new exchange whose name begins with 'amq.'.
+    Source: XML:exchange.declare.exchange.reserved; GS:3.1.10
+    Evidence: active declare of amq.* other than predeclared names, or a 403 reply
     Why it matters: Such names are reserved for the broker. The server refuses the exchange.declare, so the
     exchange does not exist afterwards.
     Silent when: the server does not refuse the exchange.declare with 403, or the exchange.declare is passive.
@@ -107,12 +127,20 @@ def reserved_exchange_declared(case: Case, refusal: Refusal) -> None:
     How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
     such as amq.topic, check its spelling and do not declare it, or declare it passively.
     """
-    _blame(case, "amqp091/X-DECL-RESERVED", refusal, "names an exchange of the broker's")
+    _blame(case, X_DECL_RESERVED, refusal, "names an exchange of the broker's")
+
+
+X_DECL_TYPE_SUPPORT: Final = RULES.rule(
+    "X-DECL-TYPE-SUPPORT", "MUST NOT", "tier B", by="client", answer="connection.close 503"
+)
 
 
 def type_not_supported(case: Case, refusal: Refusal) -> None:
     """A client declares an exchange of a type that the server does not support.
 
+    Demands: A client does not ask for an exchange type the server lacks.
+    Source: XML:exchange.declare.type.support
+    Evidence: reply to declare
     Why it matters: The server does not create the exchange; the specification names 503 for the refusal.
     Mostly a plugin is missing on the server.
     Silent when: the server does not say that the type is the reason, or the type is not an extension (its
@@ -121,15 +149,21 @@ def type_not_supported(case: Case, refusal: Refusal) -> None:
     How to mend it: Install and enable the plugin that provides the exchange type on every node of the broker.
     Otherwise declare the exchange with type direct, fanout, topic or headers.
     """
-    _blame(case, "amqp091/X-DECL-TYPE-SUPPORT", refusal, f"wants the type {refusal.request.other!a}")
+    _blame(case, X_DECL_TYPE_SUPPORT, refusal, f"wants the type {refusal.request.other!a}")
 
 
 # What the server had to carry out
 
 
+X_DEFAULT_EXISTS: Final = RULES.rule("X-DEFAULT-EXISTS", "MUST", "tier B", by="server")
+
+
 def default_exchange_missing(case: Case, refusal: Refusal) -> None:
     """A server says that the default exchange does not exist.
 
+    Demands: A nameless direct exchange exists for publishing and default bindings.
+    Source: XML:exchange.default-exchange; GS:3.1.3.1
+    Evidence: 404 on publish to ""
     Why it matters: Every message that is published to a queue by the queue's name goes through the default
     exchange. Without it such messages get lost.
     Silent when: the server's close does not mention an exchange.
@@ -137,12 +171,18 @@ def default_exchange_missing(case: Case, refusal: Refusal) -> None:
     How to mend it: Provide the nameless direct exchange in every virtual host, and bind every queue to it
     under the queue's name. Do not look up the empty exchange name among declared exchanges.
     """
-    _complain(case, "amqp091/X-DEFAULT-EXISTS", refusal, "but every virtual host has the default exchange")
+    _complain(case, X_DEFAULT_EXISTS, refusal, "but every virtual host has the default exchange")
+
+
+X_TYPES_REQUIRED: Final = RULES.rule("X-TYPES-REQUIRED", "MUST", "tier B", by="server")
 
 
 def required_type_missing(case: Case, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type direct or fanout.
 
+    Demands: The server offers the exchange types direct and fanout.
+    Source: XML:exchange.required-types; GS:3.1.3.1; GS:3.1.3.2
+    Evidence: reply to declare of those types
     Why it matters: Every server must offer these two types. Clients rely on them and cannot set up their
     routing without them.
     Silent when: the server's close does not mention the type.
@@ -150,12 +190,18 @@ def required_type_missing(case: Case, refusal: Refusal) -> None:
     How to mend it: Implement the exchange types direct and fanout, and accept exactly these names in the type
     field of exchange.declare.
     """
-    _complain(case, "amqp091/X-TYPES-REQUIRED", refusal, "but every server has the types direct and fanout")
+    _complain(case, X_TYPES_REQUIRED, refusal, "but every server has the types direct and fanout")
+
+
+X_TYPES_RECOMMENDED: Final = RULES.rule("X-TYPES-RECOMMENDED", "SHOULD", "tier B", by="server")
 
 
 def recommended_type_missing(case: Case, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type topic or headers.
 
+    Demands: The server offers the exchange types topic and headers.
+    Source: XML:exchange.recommended-types; GS:3.1.3.3; GS:3.1.3.4
+    Evidence: reply to declare of those types
     Why it matters: Servers should offer these two types, and clients count on them. Applications that use
     such exchanges cannot run with this server.
     Silent when: the server's close does not mention the type.
@@ -163,13 +209,19 @@ def recommended_type_missing(case: Case, refusal: Refusal) -> None:
     How to mend it: Implement the exchange types topic and headers, and accept these names in the type field
     of exchange.declare. Clients that must run with this server can use direct or fanout.
     """
-    _complain(case, "amqp091/X-TYPES-RECOMMENDED", refusal, "but servers should have topic and headers")
+    _complain(case, X_TYPES_RECOMMENDED, refusal, "but servers should have topic and headers")
+
+
+X_DECL_DURABLE: Final = RULES.rule("X-DECL-DURABLE", "MUST", "tier B", by="server")
 
 
 def durability_refused_of_exchange(case: Case, refusal: Refusal) -> None:
     """A server answers exchange.declare with 540 (not implemented), although both durable and transient
     exchanges must be possible.
 
+    Demands: Both durable and transient exchanges can be declared.
+    Source: XML:exchange.declare.durable.support
+    Evidence: reply to declare with durable 0 and 1
     Why it matters: A server must offer both kinds of exchange. Clients that need the refused kind cannot set
     up their routing.
     Silent when: the reply-code is not 540.
@@ -177,13 +229,19 @@ def durability_refused_of_exchange(case: Case, refusal: Refusal) -> None:
     How to mend it: Implement exchange.declare with durable set and with durable not set. Keep durable
     exchanges across a restart, and do not refuse transient exchanges.
     """
-    _complain(case, "amqp091/X-DECL-DURABLE", refusal, "but exchanges of both kinds are to be had")
+    _complain(case, X_DECL_DURABLE, refusal, "but exchanges of both kinds are to be had")
+
+
+Q_DECL_DURABLE: Final = RULES.rule("Q-DECL-DURABLE", "MUST", "tier B", by="server")
 
 
 def durability_refused_of_queue(case: Case, refusal: Refusal) -> None:
     """A server answers queue.declare as not implemented, although both durable and transient queues must be
     possible.
 
+    Demands: Both durable and transient queues can be declared.
+    Source: XML:queue.declare.durable.types
+    Evidence: reply to declare with durable 0 and 1
     Why it matters: A server must offer both kinds of queue. New releases of RabbitMQ refuse transient queues
     that are not exclusive.
     Silent when: the reply-code is not 540, and is not 541 with a mention of transient queues in the
@@ -192,12 +250,18 @@ def durability_refused_of_queue(case: Case, refusal: Refusal) -> None:
     How to mend it: Accept queue.declare both with and without durable. Until the server does, clients declare
     queues as durable, or make transient queues exclusive.
     """
-    _complain(case, "amqp091/Q-DECL-DURABLE", refusal, "but durable and transient queues are both to be had")
+    _complain(case, Q_DECL_DURABLE, refusal, "but durable and transient queues are both to be had")
+
+
+Q_DECL_EXCLUSIVE: Final = RULES.rule("Q-DECL-EXCLUSIVE", "MUST", "tier B", by="server")
 
 
 def exclusive_queue_refused(case: Case, refusal: Refusal) -> None:
     """A server answers queue.declare of an exclusive queue with 540 (not implemented).
 
+    Demands: Both exclusive and shared queues can be declared.
+    Source: XML:queue.declare.exclusive.types
+    Evidence: reply to declare with exclusive 0 and 1
     Why it matters: A server must offer both exclusive and shared queues. Clients that need a private queue,
     for example for replies, cannot get one.
     Silent when: the reply-code is not 540.
@@ -205,12 +269,20 @@ def exclusive_queue_refused(case: Case, refusal: Refusal) -> None:
     How to mend it: Accept queue.declare both with and without exclusive. Restrict an exclusive queue to the
     connection that declared it, and delete the queue when this connection ends.
     """
-    _complain(case, "amqp091/Q-DECL-EXCLUSIVE", refusal, "but exclusive and shared queues are both to be had")
+    _complain(case, Q_DECL_EXCLUSIVE, refusal, "but exclusive and shared queues are both to be had")
+
+
+Q_BIND_DEFAULT_X: Final = RULES.rule(
+    "Q-BIND-DEFAULT-X", "MUST", "tier C", by="server", note="No error is tied to it, and both peers go on."
+)
 
 
 def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
     """A server refuses queue.bind to the default exchange.
 
+    Demands: Queue.Bind with an empty exchange name is accepted and means the default exchange.
+    Source: XML:queue.bind.exchange.default-exchange
+    Evidence: empty exchange in bind; reply (a 403 may be a missing permission)
     Why it matters: The specification lets the empty name stand for the default exchange; brokers refuse it,
     as RabbitMQ's errata say. Clients must do without this queue.bind.
     Silent when: the same was already reported on the connection, or the reply-code is not 403.
@@ -218,7 +290,7 @@ def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
     client's side, drop this queue.bind: every queue is bound to the default exchange under its name anyway.
     """
     case.report_once(
-        "amqp091/Q-BIND-DEFAULT-X",
+        Q_BIND_DEFAULT_X,
         f"queue.bind to the default exchange in packet {refusal.request.packet} is refused",
         POSSIBLE,
         {"reply_code": int(refusal.code)},
@@ -226,9 +298,15 @@ def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
     )
 
 
+Q_UNBIND_DEFAULT_X: Final = RULES.rule("Q-UNBIND-DEFAULT-X", "MUST", "tier A", by="server")
+
+
 def default_exchange_not_unbound(case: Case, refusal: Refusal) -> None:
     """A server refuses queue.unbind from the default exchange.
 
+    Demands: Queue.Unbind with an empty exchange name is accepted and means the default exchange.
+    Source: XML:queue.unbind.exchange.default-exchange
+    Evidence: empty exchange in unbind; reply
     Why it matters: The specification lets the empty name stand for the default exchange; brokers refuse it,
     as RabbitMQ's errata say. A client that sends it loses its channel or connection.
     Silent when: the reply-code is not 403.
@@ -236,12 +314,20 @@ def default_exchange_not_unbound(case: Case, refusal: Refusal) -> None:
     How to mend it: Accept an empty exchange name in queue.unbind, if strict conformance is required. On the
     client's side, do not send queue.unbind for the default exchange.
     """
-    _complain(case, "amqp091/Q-UNBIND-DEFAULT-X", refusal, "but the empty name means the default exchange")
+    _complain(case, Q_UNBIND_DEFAULT_X, refusal, "but the empty name means the default exchange")
+
+
+Q_UNBIND_FAIL_CONN: Final = RULES.rule(
+    "Q-UNBIND-FAIL-CONN", "MUST", "tier C", by="server", note="No error is tied to it, and both peers go on."
+)
 
 
 def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
     """A server closes only the channel because of a failed queue.unbind.
 
+    Demands: A failing unbind raises a connection exception.
+    Source: XML:queue.unbind.01
+    Evidence: Channel.Close whose failing method is 50.50
     Why it matters: One rule of the specification wants the connection closed, while others name a channel
     code. Brokers close the channel, so clients must expect either.
     Silent when: the same was already reported on the connection, or the reply-code is 404, which other rules
@@ -250,7 +336,7 @@ def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
     Otherwise keep channel.close as other brokers do, and let clients handle both.
     """
     case.report_once(
-        "amqp091/Q-UNBIND-FAIL-CONN",
+        Q_UNBIND_FAIL_CONN,
         f"queue.unbind in packet {refusal.request.packet} fails, and only the channel is closed",
         CERTAIN,
         {"reply_code": int(refusal.code)},
@@ -258,9 +344,21 @@ def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
     )
 
 
+X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
+    "X-DECL-PASSIVE-NOWAIT",
+    "IMPLIED",
+    "tier C",
+    by="server",
+    note="No error is tied to it, and both peers go on.",
+)
+
+
 def passive_without_wait_of_exchange(case: Case, refusal: Refusal) -> None:
     """A server refuses a passive exchange.declare that sets no-wait.
 
+    Demands: Passive combined with no-wait is a no-op: the server changes nothing and raises no exception.
+    Source: XML:exchange.declare.passive (field doc); ERR:9
+    Evidence: both bits set; close naming exchange.declare
     Why it matters: By the specification this request does nothing. RabbitMQ closes the channel if the
     exchange does not exist, so that the client can learn it.
     Silent when: the same was already reported on the connection.
@@ -268,7 +366,7 @@ def passive_without_wait_of_exchange(case: Case, refusal: Refusal) -> None:
     the two flags: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
     """
     case.report_once(
-        "amqp091/X-DECL-PASSIVE-NOWAIT",
+        X_DECL_PASSIVE_NOWAIT,
         f"a passive exchange.declare with no-wait in packet {refusal.request.packet} is refused",
         CERTAIN,
         {"reply_code": int(refusal.code)},
@@ -276,9 +374,21 @@ def passive_without_wait_of_exchange(case: Case, refusal: Refusal) -> None:
     )
 
 
+Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
+    "Q-DECL-PASSIVE-NOWAIT",
+    "IMPLIED",
+    "tier C",
+    by="server",
+    note="No error is tied to it, and both peers go on.",
+)
+
+
 def passive_without_wait_of_queue(case: Case, refusal: Refusal) -> None:
     """A server refuses a passive queue.declare that sets no-wait.
 
+    Demands: Passive combined with no-wait is a no-op: the server changes nothing and raises no exception.
+    Source: XML:queue.declare.passive (field doc); ERR:9
+    Evidence: both bits set; close naming queue.declare
     Why it matters: By the specification this request does nothing. RabbitMQ closes the channel if the queue
     does not exist, so that the client can learn it.
     Silent when: the same was already reported on the connection.
@@ -286,7 +396,7 @@ def passive_without_wait_of_queue(case: Case, refusal: Refusal) -> None:
     two flags: send the passive queue.declare without no-wait and wait for queue.declare-ok.
     """
     case.report_once(
-        "amqp091/Q-DECL-PASSIVE-NOWAIT",
+        Q_DECL_PASSIVE_NOWAIT,
         f"a passive queue.declare with no-wait in packet {refusal.request.packet} is refused",
         CERTAIN,
         {"reply_code": int(refusal.code)},
@@ -398,21 +508,3 @@ def judge_connection_close(case: Case, code: i64, text: str, class_id: i64, meth
             waited = channel.unheard.get(name) is not request
     if found is not None:
         _judge(case, found, waited)
-
-
-RULES = {
-    "amqp091/Q-DECL-RESERVED": reserved_queue_declared,
-    "amqp091/X-DECL-RESERVED": reserved_exchange_declared,
-    "amqp091/X-DECL-TYPE-SUPPORT": type_not_supported,
-    "amqp091/X-DEFAULT-EXISTS": default_exchange_missing,
-    "amqp091/X-TYPES-REQUIRED": required_type_missing,
-    "amqp091/X-TYPES-RECOMMENDED": recommended_type_missing,
-    "amqp091/X-DECL-DURABLE": durability_refused_of_exchange,
-    "amqp091/Q-DECL-DURABLE": durability_refused_of_queue,
-    "amqp091/Q-DECL-EXCLUSIVE": exclusive_queue_refused,
-    "amqp091/Q-BIND-DEFAULT-X": default_exchange_not_bound,
-    "amqp091/Q-UNBIND-DEFAULT-X": default_exchange_not_unbound,
-    "amqp091/Q-UNBIND-FAIL-CONN": unbind_fails_by_channel,
-    "amqp091/X-DECL-PASSIVE-NOWAIT": passive_without_wait_of_exchange,
-    "amqp091/Q-DECL-PASSIVE-NOWAIT": passive_without_wait_of_queue,
-}

@@ -4,9 +4,12 @@ basic).
 Source: the rules of basic.publish and basic.ack in amqp0-9-1.xml, and the reply codes.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.requests import Request
@@ -20,12 +23,22 @@ __all__ = [
     "judge_refused_immediate",
 ]
 
+RULES: Final = Rules("amqp091/refused")
+
+
+B_PUBLISH_XEXIST: Final = RULES.rule(
+    "B-PUBLISH-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+
 
 def publish_to_no_exchange(
     case: Case, channel: Channel, exchange: str, publish: tuple[int, int, int]
 ) -> None:
     """A client publishes a message to an exchange that does not exist.
 
+    Demands: Publish names an existing exchange.
+    Source: XML:basic.publish.exchange.must-exist
+    Evidence: known exchanges; 404 reply with class/method 60.40
     Why it matters: The server closes the channel with 404. Everything that was published on the channel after
     this message is lost, too.
     Silent when: the server's close does not name basic.publish, or names another exchange than those to which
@@ -42,7 +55,7 @@ def publish_to_no_exchange(
     before = case.spot
     case.spot = FrameRef(1 - record.direction, packet, time, end, "basic.publish", channel.number)
     case.report(
-        "amqp091/B-PUBLISH-XEXIST",
+        B_PUBLISH_XEXIST,
         f"exchange {exchange!r}; the server closes the channel with 404 (packet {closing})",
         POSSIBLE,
         {"exchange": exchange},
@@ -51,10 +64,16 @@ def publish_to_no_exchange(
     case.spot = before
 
 
+B_PUBLISH_DEFAULT_X: Final = RULES.rule("B-PUBLISH-DEFAULT-X", "MUST", "tier A", by="server")
+
+
 def default_exchange_refused(case: Case) -> None:
     """A server says that the exchange of a message does not exist, although the message was published to the
     default exchange.
 
+    Demands: An empty exchange name in Publish is accepted and means the default exchange.
+    Source: XML:basic.publish.exchange.default-exchange
+    Evidence: publish to "" followed by 404 for class/method 60.40 (a 403 may be a missing permission)
     Why it matters: An empty exchange name stands for the default exchange, which every server has and to
     which every queue is bound. Without it, clients cannot publish to a queue by its name.
     Silent when: something before the close on the channel was not captured, or a message was published on the
@@ -62,26 +81,36 @@ def default_exchange_refused(case: Case) -> None:
     How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
     name equals the routing key. Do not look up the empty name among declared exchanges.
     """
-    case.report(
-        "amqp091/B-PUBLISH-DEFAULT-X", "404 for basic.publish, all on this channel to the default exchange"
-    )
+    case.report(B_PUBLISH_DEFAULT_X, "404 for basic.publish, all on this channel to the default exchange")
+
+
+B_IMMEDIATE: Final = RULES.rule("B-IMMEDIATE", "SHOULD", "tier B", by="server")
 
 
 def immediate_refused(case: Case) -> None:
     """A server closes the connection because of a message that was published with immediate.
 
+    Demands: A message published with immediate that finds no ready consumer comes back as Return.
+    Source: XML:basic.publish.immediate.01
+    Evidence: immediate bit; Return 313 or close 540
     Why it matters: The server should deliver the message at once or return it; RabbitMQ has done neither
     since version 3.0. The client loses its whole connection.
     Silent when: amqpscope knows of no message that was published with immediate.
     How to mend it: Implement immediate: deliver the message at once, or send basic.return with 313. On the
     client's side, publish to RabbitMQ without immediate, for example with expiration `0` instead.
     """
-    case.report("amqp091/B-IMMEDIATE", "540 for basic.publish with immediate")
+    case.report(B_IMMEDIATE, "540 for basic.publish with immediate")
+
+
+B_ACK_TX_IMMEDIATE: Final = RULES.rule("B-ACK-TX-IMMEDIATE", "MUST", "tier A", by="server")
 
 
 def bad_ack_refused_late(case: Case, packet: i64) -> None:
     """A server refuses an acknowledgement of an unknown delivery in a transaction only at tx.commit.
 
+    Demands: In a transaction a bad ack is refused at once, not at commit.
+    Source: XML:basic.ack.multiple.exists
+    Evidence: bad ack in a tx channel; Channel.Close before or after tx.commit
     Why it matters: The server must check the acknowledgement at once. The client has gone on in the meantime,
     and loses the whole transaction.
     Silent when: something before the close on the channel was not captured, or the close does not name
@@ -90,15 +119,23 @@ def bad_ack_refused_late(case: Case, packet: i64) -> None:
     If the delivery-tag is unknown, send channel.close with 406 then, and do not wait for tx.commit.
     """
     case.report(
-        "amqp091/B-ACK-TX-IMMEDIATE",
+        B_ACK_TX_IMMEDIATE,
         f"the acknowledgement in packet {packet} is of no delivery, and is refused with the commit",
         others=[int(packet)],
     )
 
 
+B_ACK_VALIDATE: Final = RULES.rule(
+    "B-ACK-VALIDATE", "MUST", "tier C", by="server", note="No error is tied to it, and both peers go on."
+)
+
+
 def bad_ack_taken(case: Case, packet: i64) -> None:
     """A server commits a transaction that contains an acknowledgement of an unknown delivery.
 
+    Demands: The server answers a bad ack tag with a channel exception.
+    Source: XML:basic.ack.multiple.exists
+    Evidence: bad ack seen; absence of Channel.Close within a timeout
     Why it matters: The client never learns that it has lost count of its deliveries. Some servers document
     that they do not check.
     Silent when: something before the tx.commit-ok on the channel was not captured. The rule reports once per
@@ -107,7 +144,7 @@ def bad_ack_taken(case: Case, packet: i64) -> None:
     unacknowledged deliveries of the channel. If the delivery-tag is unknown, send channel.close with 406.
     """
     case.report_once(
-        "amqp091/B-ACK-VALIDATE",
+        B_ACK_VALIDATE,
         f"the acknowledgement in packet {packet} is of no delivery, and is committed",
         CERTAIN,
         {},
@@ -115,9 +152,21 @@ def bad_ack_taken(case: Case, packet: i64) -> None:
     )
 
 
+B_RECOVER_REPLY: Final = RULES.rule(
+    "B-RECOVER-REPLY",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def recover_not_answered(case: Case, request: Request) -> None:
     """A server completes the close of a channel without having answered a basic.recover on the channel.
 
+    Demands: Recover is answered by Recover-Ok, Recover-Async by nothing.
+    Source: G:basic; ERR:28
+    Evidence: outstanding recover
     Why it matters: A client that waits for basic.recover-ok waits forever, or until its own timeout ends the
     channel.
     Silent when: the server closes the channel, or octets since the channel was opened were not captured.
@@ -125,7 +174,7 @@ def recover_not_answered(case: Case, request: Request) -> None:
     channel. Only basic.recover-async has no answer.
     """
     case.report(
-        "amqp091/B-RECOVER-REPLY",
+        B_RECOVER_REPLY,
         f"the basic.recover in packet {request.packet} was not answered",
         others=[int(request.packet)],
     )
@@ -194,13 +243,3 @@ def judge_refused_immediate(case: Case) -> None:
             if publish.immediate:
                 immediate_refused(case)
                 return
-
-
-RULES = {
-    "amqp091/B-PUBLISH-XEXIST": publish_to_no_exchange,
-    "amqp091/B-PUBLISH-DEFAULT-X": default_exchange_refused,
-    "amqp091/B-IMMEDIATE": immediate_refused,
-    "amqp091/B-ACK-TX-IMMEDIATE": bad_ack_refused_late,
-    "amqp091/B-ACK-VALIDATE": bad_ack_taken,
-    "amqp091/B-RECOVER-REPLY": recover_not_answered,
-}

@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import Request
 from dissectors.amqp091.arguments import Method
@@ -16,13 +17,24 @@ from dissectors.wire import i64
 
 __all__ = ["judge_close_ok", "judge_method"]
 
+RULES: Final = Rules("amqp091/requests")
+
+
 # Requests whose answers wait for the queues, not only for the channel, and may come too late for it.
 _OF_THE_QUEUE: Final = ("basic.consume", "basic.cancel", "tx.commit")
+
+
+CH_SYNC_UNSOLICITED: Final = RULES.rule(
+    "CH-SYNC-UNSOLICITED", "IMPLIED", "tier A", answer="connection.close 503"
+)
 
 
 def answer_to_nothing(case: Case) -> None:
     """A peer sends a reply method although no request waits for it.
 
+    Demands: A reply method is not sent without an outstanding request that it answers.
+    Source: GS:2.2.1; G:all classes
+    Evidence: outstanding requests
     Why it matters: The receiver takes it as the reply to its next request of that kind, so all later replies
     are off by one; or the receiver closes the connection with 503.
     Silent when: octets since the channel was opened were not captured.
@@ -30,16 +42,28 @@ def answer_to_nothing(case: Case) -> None:
     still unanswered. Applications must not let several threads use one channel at the same time.
     """
     case.report(
-        "amqp091/CH-SYNC-UNSOLICITED",
+        CH_SYNC_UNSOLICITED,
         f"{case.name} answers nothing: no request on channel {case.record.frame.channel} waits for it",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
 
 
+CH_NOWAIT_SILENT: Final = RULES.rule(
+    "CH-NOWAIT-SILENT",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The text implies it and names no error for it.",
+)
+
+
 def answer_not_wanted(case: Case) -> None:
     """A server answers a request that set no-wait.
 
+    Demands: A request with no-wait set gets no reply method.
+    Source: XML domain no-wait (doc)
+    Evidence: no-wait bit of the request; next replies on the channel
     Why it matters: The client does not expect the reply, and takes the reply as the answer to its next
     request of the same kind.
     Silent when: octets since the channel was opened were not captured.
@@ -47,16 +71,24 @@ def answer_not_wanted(case: Case) -> None:
     request and send no reply; report a failure with channel.close or connection.close.
     """
     case.report(
-        "amqp091/CH-NOWAIT-SILENT",
+        CH_NOWAIT_SILENT,
         f"{case.name} is sent, and all requests for it that are not answered yet have no-wait",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
 
 
+CH_SYNC_ORDER: Final = RULES.rule(
+    "CH-SYNC-ORDER", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+)
+
+
 def answer_out_of_turn(case: Case, earlier: Request) -> None:
     """A peer answers a request before it has answered an earlier request on the same channel.
 
+    Demands: Replies on a channel come back in the order of their requests.
+    Source: GS:4.7; GS:2.2.1
+    Evidence: outstanding request queue
     Why it matters: A client that only counts its requests matches replies wrongly. Brokers whose queues
     answer by themselves let other replies overtake basic.consume-ok and basic.cancel-ok.
     Silent when: octets since the channel was opened were not captured.
@@ -64,7 +96,7 @@ def answer_out_of_turn(case: Case, earlier: Request) -> None:
     a reply to its request by method and by consumer-tag or queue name, not only by order.
     """
     case.report_once(
-        "amqp091/CH-SYNC-ORDER",
+        CH_SYNC_ORDER,
         f"{case.name} comes while the {earlier.name} in packet {earlier.packet} is not answered",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "request": earlier.name},
@@ -72,9 +104,18 @@ def answer_out_of_turn(case: Case, earlier: Request) -> None:
     )
 
 
+CH_SYNC_WAIT: Final = RULES.rule(
+    "CH-SYNC-WAIT", "SHOULD", "tier C", note="No error is tied to it, and both peers go on."
+)
+
+
 def request_not_waited_for(case: Case, request: Request) -> None:
     """A client sends its next request on a channel before the previous request was answered.
 
+    Demands: The sender of a synchronous request waits for its reply before its next method on that channel,
+    though asynchronous working is allowed.
+    Source: GS:3.2.1
+    Evidence: methods sent while a request is outstanding
     Why it matters: If a request fails, the server closes the channel and silently drops all later requests.
     The specification recommends waiting, but does not demand it.
     Silent when: octets since the channel was opened were not captured, or the next method is of a kind that
@@ -83,7 +124,7 @@ def request_not_waited_for(case: Case, request: Request) -> None:
     Applications that need parallel requests use one channel per thread.
     """
     case.report_once(
-        "amqp091/CH-SYNC-WAIT",
+        CH_SYNC_WAIT,
         f"{case.name} is sent while the {request.name} in packet {request.packet} is not answered",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "request": request.name},
@@ -91,10 +132,20 @@ def request_not_waited_for(case: Case, request: Request) -> None:
     )
 
 
+CH_SYNC_REPLY: Final = RULES.rule(
+    "CH-SYNC-REPLY", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
+
+
 def request_never_answered(case: Case, request: Request) -> None:
     """A server completes the close of a channel without having answered one of the client's requests on the
     channel.
 
+    Demands: Every synchronous request gets exactly one of its defined replies on the same channel, unless a
+    close ends the channel or connection first.
+    Source: G:all classes; GS:2.2.1; GS:3.2.1; XML response elements
+    Evidence: queue of outstanding requests per channel and direction; 22 requests with a response element +
+    recover, and 5 RabbitMQ ones (exchange.bind/unbind, confirm.select, update-secret, access.request)
     Why it matters: A client that waits for the reply waits forever, or gives up on the channel.
     Silent when: the server closes the channel or the connection, or octets since the channel was opened were
     not captured. The finding is only possible for basic.consume, basic.cancel and tx.commit, which brokers
@@ -103,7 +154,7 @@ def request_never_answered(case: Case, request: Request) -> None:
     after the requests that arrived before it on the same channel, not ahead of them.
     """
     case.report(
-        "amqp091/CH-SYNC-REPLY",
+        CH_SYNC_REPLY,
         f"channel {case.record.frame.channel} ends, the {request.name} in packet {request.packet} was not "
         "answered",
         POSSIBLE if request.name in _OF_THE_QUEUE else CERTAIN,
@@ -147,12 +198,3 @@ def judge_close_ok(case: Case, channel: Channel) -> None:
         if request.end < closing.end and request.name != "basic.recover":
             request_never_answered(case, request)
             return
-
-
-RULES = {
-    "amqp091/CH-SYNC-UNSOLICITED": answer_to_nothing,
-    "amqp091/CH-NOWAIT-SILENT": answer_not_wanted,
-    "amqp091/CH-SYNC-ORDER": answer_out_of_turn,
-    "amqp091/CH-SYNC-WAIT": request_not_waited_for,
-    "amqp091/CH-SYNC-REPLY": request_never_answered,
-}

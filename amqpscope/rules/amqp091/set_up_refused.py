@@ -10,6 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.introduction import listed
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.states import STILL_DUE
@@ -19,6 +20,9 @@ from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_answer", "judge_close"]
 
+RULES: Final = Rules("amqp091/set_up_refused")
+
+
 _ACCESS_REFUSED: Final = 403
 _NOT_ALLOWED: Final = 530
 _NO_SUCH_PATH: Final = (402, 404)
@@ -27,9 +31,18 @@ _NO_SUCH_PATH: Final = (402, 404)
 # A close
 
 
+C_HS_ERROR_SILENT: Final = RULES.rule(
+    "C-HS-ERROR-SILENT", "MUST", "tier C", note="No error is tied to it, and both peers go on."
+)
+
+
 def close_before_open(case: Case) -> None:
     """A peer sends connection.close before the connection is open.
 
+    Demands: A peer that finds an error before the connection is open closes the socket without sending
+    anything.
+    Source: GS:2.2.4
+    Evidence: Connection.Close or other data sent before Open/Open-Ok
     Why it matters: By the specification, a peer that finds an error before that point closes the socket
     without sending anything. All brokers send connection.close with the reason, which is more useful.
     Silent when: octets of either peer were not captured.
@@ -37,16 +50,25 @@ def close_before_open(case: Case) -> None:
     Otherwise keep connection.close, and mend the error that the reply-text of connection.close names.
     """
     case.report(
-        "amqp091/C-HS-ERROR-SILENT",
+        C_HS_ERROR_SILENT,
         f"close while the connection is being set up: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
+
+
+C_AUTHFAIL_CAP: Final = RULES.rule(
+    "C-AUTHFAIL-CAP", "IMPLIED", "tier A", by="server", answer="connection.close 403"
+)
 
 
 def login_refused_unasked(case: Case) -> None:
     """A server reports a failed login with connection.close 403 to a client that did not announce the
     capability authentication_failure_close.
 
+    Demands: The server reports failed authentication with Close 403 only to clients that set the capability
+    authentication_failure_close.
+    Source: RMQ:docs/auth-notification
+    Evidence: client capabilities; server frame after Start-Ok or Secure-Ok
     Why it matters: Such a client still waits for connection.tune, or takes the connection.close for another
     error. Its user does not learn that the login failed.
     Silent when: the client announces the capability authentication_failure_close, or its connection.start-ok
@@ -56,15 +78,21 @@ def login_refused_unasked(case: Case) -> None:
     sending connection.close.
     """
     case.report(
-        "amqp091/C-AUTHFAIL-CAP",
+        C_AUTHFAIL_CAP,
         "close with 403 for a login, and the client has no capability authentication_failure_close",
     )
+
+
+C_START_CLIENT_SUPPORT: Final = RULES.rule("C-START-CLIENT-SUPPORT", "MUST", "tier B", by="client")
 
 
 def close_for_the_version(case: Case) -> None:
     """A client that gets connection.start with another version than it asked for sends connection.close,
     instead of closing the socket.
 
+    Demands: A client that cannot work with the offered version closes the socket and sends nothing more.
+    Source: XML:connection.start.client-support
+    Evidence: Start version; client octets afterwards
     Why it matters: A server of another version need not understand connection.close, and may report a
     protocol error instead of the real cause.
     Silent when: the offered version is the version that the client asked for.
@@ -74,15 +102,23 @@ def close_for_the_version(case: Case) -> None:
     more.
     """
     case.report(
-        "amqp091/C-START-CLIENT-SUPPORT",
+        C_START_CLIENT_SUPPORT,
         "close in answer to start of a version that the client did not ask for, instead of the end",
         POSSIBLE,
     )
 
 
+C_OPEN_VHOST_EXISTS: Final = RULES.rule(
+    "C-OPEN-VHOST-EXISTS", "IMPLIED", "tier B", by="client", answer="connection.close 402"
+)
+
+
 def virtual_host_unknown(case: Case, code: i64) -> None:
     """A client opens a virtual host that does not exist.
 
+    Demands: The client opens a virtual host that exists.
+    Source: XML constant invalid-path; XML:connection.open.virtual-host
+    Evidence: reply to Open
     Why it matters: The server refuses connection.open. The client can do nothing on the connection, because
     no channel can be opened.
     Silent when: the server does not say that the virtual host is missing, or the name of the virtual host is
@@ -99,7 +135,7 @@ def virtual_host_unknown(case: Case, code: i64) -> None:
         1 - record.direction, view.open_packet, view.open_time, view.open_end, "connection.open", 0
     )
     case.report(
-        "amqp091/C-OPEN-VHOST-EXISTS",
+        C_OPEN_VHOST_EXISTS,
         f"the server refuses the virtual host with {code} (packet {closing})",
         POSSIBLE,
         {"reply_code": int(code)},
@@ -111,9 +147,21 @@ def virtual_host_unknown(case: Case, code: i64) -> None:
 # What has to be answered by hanging up
 
 
+C_STARTOK_MECH_REACT: Final = RULES.rule(
+    "C-STARTOK-MECH-REACT",
+    "MUST",
+    "tier C",
+    by="server",
+    note="The rule is about how a peer answers the other peer's fault.",
+)
+
+
 def wrong_mechanism_answered(case: Case) -> None:
     """A server answers a connection.start-ok whose mechanism it did not offer, instead of closing the socket.
 
+    Demands: Given a mechanism it never offered, the server closes the socket without sending anything.
+    Source: XML:connection.start-ok.mechanism.validity
+    Evidence: bad mechanism; server octets afterwards
     Why it matters: This has little effect: a connection.close that gives the reason is more useful to the
     client than silence.
     Silent when: connection.start or connection.start-ok was not captured. The rule reports once per
@@ -122,17 +170,29 @@ def wrong_mechanism_answered(case: Case) -> None:
     the mechanism was not offered, close the socket without sending; never go on with secure or tune.
     """
     case.report_once(
-        "amqp091/C-STARTOK-MECH-REACT",
+        C_STARTOK_MECH_REACT,
         f"{case.name} in answer to a security mechanism that was not offered",
         CERTAIN,
         {"offered": listed(case.view.mechanisms)},
     )
 
 
+C_TUNEOK_FRAMEMAX_REACT: Final = RULES.rule(
+    "C-TUNEOK-FRAMEMAX-REACT",
+    "MUST",
+    "tier C",
+    by="server",
+    note="The rule is about how a peer answers the other peer's fault.",
+)
+
+
 def too_large_frame_max_answered(case: Case) -> None:
     """A server answers a connection.tune-ok whose frame-max is above the server's limit, instead of
     dropping the connection.
 
+    Demands: Offered too high a frame-max, the server drops the connection without a Close handshake.
+    Source: XML:connection.tune-ok.frame-max.upper-limit
+    Evidence: bad Tune-Ok; what the server sends
     Why it matters: This has little effect: RabbitMQ and LavinMQ close with 530, which gives the client the
     reason.
     Silent when: connection.tune or connection.tune-ok was not captured. The rule reports once per connection.
@@ -140,17 +200,29 @@ def too_large_frame_max_answered(case: Case) -> None:
     above the limit, drop the connection without sending, and never send connection.open-ok.
     """
     case.report_once(
-        "amqp091/C-TUNEOK-FRAMEMAX-REACT",
+        C_TUNEOK_FRAMEMAX_REACT,
         f"{case.name} in answer to a frame-max above the limit",
         CERTAIN,
         {"frame_max": int(case.view.frame_max), "limit": int(case.view.tune_frame_max)},
     )
 
 
+C_TUNEOK_CHMAX_REACT: Final = RULES.rule(
+    "C-TUNEOK-CHMAX-REACT",
+    "MUST",
+    "tier C",
+    by="server",
+    note="The rule is about how a peer answers the other peer's fault.",
+)
+
+
 def too_large_channel_max_answered(case: Case) -> None:
     """A server answers a connection.tune-ok whose channel-max is above the server's limit, instead of
     dropping the connection.
 
+    Demands: Offered too high a channel-max, the server drops the connection without a Close handshake.
+    Source: XML:connection.tune-ok.channel-max.upper-limit
+    Evidence: bad Tune-Ok; what the server sends
     Why it matters: This has little effect: RabbitMQ and LavinMQ close with 530, which gives the client the
     reason.
     Silent when: connection.tune or connection.tune-ok was not captured. The rule reports once per connection.
@@ -158,7 +230,7 @@ def too_large_channel_max_answered(case: Case) -> None:
     channel-max is above the limit, drop the connection without sending, and never send connection.open-ok.
     """
     case.report_once(
-        "amqp091/C-TUNEOK-CHMAX-REACT",
+        C_TUNEOK_CHMAX_REACT,
         f"{case.name} in answer to a channel-max above the limit",
         CERTAIN,
         {"channel_max": int(case.view.channel_max), "limit": int(case.view.tune_channel_max)},
@@ -229,14 +301,3 @@ def _frame_max_too_large(view: ConnectionView) -> bool:
 
 def _channel_max_too_large(view: ConnectionView) -> bool:
     return 0 < view.tune_channel_max < view.channel_max
-
-
-RULES = {
-    "amqp091/C-START-CLIENT-SUPPORT": close_for_the_version,
-    "amqp091/C-STARTOK-MECH-REACT": wrong_mechanism_answered,
-    "amqp091/C-HS-ERROR-SILENT": close_before_open,
-    "amqp091/C-AUTHFAIL-CAP": login_refused_unasked,
-    "amqp091/C-TUNEOK-FRAMEMAX-REACT": too_large_frame_max_answered,
-    "amqp091/C-TUNEOK-CHMAX-REACT": too_large_channel_max_answered,
-    "amqp091/C-OPEN-VHOST-EXISTS": virtual_host_unknown,
-}

@@ -5,9 +5,13 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.reaction import note_offence
+from amqpscope.rules.declaration import Rules
 from dissectors.wire import i64
 
 __all__ = ["ALWAYS_TAKEN", "frame_cut_off", "judge_size"]
+
+RULES: Final = Rules("amqp091/sizes")
+
 
 ALWAYS_TAKEN: Final = 4096
 """Octets of a frame that every peer takes, whatever was agreed: frame-min-size."""
@@ -30,10 +34,16 @@ def judge_size(case: Case, size: i64) -> None:
         frame_too_large(case, size, agreed)
 
 
+F_FRAME_SIZE: Final = RULES.rule("F-FRAME-SIZE", "MUST NOT", "tier A", answer="connection.close 501")
+
+
 def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
     """A peer sends a frame that has more octets, header and end octet included, than the frame-max of tune-ok
     allows.
 
+    Demands: No frame, counting header and end octet, is larger than the negotiated frame-max.
+    Source: GS:4.2.3; XML:connection.tune-ok.frame-max (field doc)
+    Evidence: frame-max from Tune/Tune-Ok (0 = unlimited); frame size + 8
     Why it matters: The receiver has no room for the frame and closes the connection with 501. RabbitMQ
     accepts eight octets more; RabbitMQ itself sends content headers of any size.
     Silent when: connection.tune-ok was not captured or sets no limit, or the frame has at most 4096 octets,
@@ -55,16 +65,23 @@ def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
         certainty = me.knowledge.certainty(case.view.tune_ok_end)
     if over <= _TOLERATED and me.by_client and case.view.rabbitmq:
         message += ": RabbitMQ does not count the octets around the payload"
-        case.report_once("amqp091/F-FRAME-SIZE", message, certainty, evidence)
+        case.report_once(F_FRAME_SIZE, message, certainty, evidence)
         return
-    case.report("amqp091/F-FRAME-SIZE", message, certainty, evidence)
+    case.report(F_FRAME_SIZE, message, certainty, evidence)
     note_offence(case, "F-FRAME-SIZE")
+
+
+F_PRETUNE_SIZE: Final = RULES.rule("F-PRETUNE-SIZE", "IMPLIED", "tier A", answer="connection.close 501")
 
 
 def frame_before_tuning(case: Case, size: i64) -> None:
     """A peer sends a frame of more than 4096 octets before connection.tune-ok has fixed how large frames
     may be.
 
+    Demands: Before tuning is agreed a sender can only count on 4096-octet frames being accepted, so it sends
+    none larger.
+    Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
+    Evidence: frame sizes before Tune-Ok
     Why it matters: Until then no peer must accept more than 4096 octets. Mostly the frame is a start-ok with
     a large token; RabbitMQ accepts 8192 octets, or its configured size.
     Silent when: octets before the frame, or connection.tune-ok, were not captured.
@@ -73,23 +90,24 @@ def frame_before_tuning(case: Case, size: i64) -> None:
     larger frames before tuning.
     """
     message = f"a frame of {size} octets before tune-ok; all that is sure to be taken is {ALWAYS_TAKEN}"
-    case.report("amqp091/F-PRETUNE-SIZE", message, CERTAIN, {"size": int(size)})
+    case.report(F_PRETUNE_SIZE, message, CERTAIN, {"size": int(size)})
+
+
+F_FRAME_TRUNCATED: Final = RULES.rule(
+    "F-FRAME-TRUNCATED", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
 
 
 def frame_cut_off(case: Case) -> None:
     """A peer ends its stream inside a frame.
 
+    Demands: A sender finishes the frame it started before it closes its half of the socket.
+    Source: GS:4.2.1; GS:4.2.3
+    Evidence: FIN sequence number against frame parser position
     Why it matters: The content of the unfinished frame is lost. Mostly the sender of the frame has crashed.
     Silent when: the stream ends with a reset, or the capture ends first; the other peer had ended its stream
     before, or closed the connection; or octets before the frame were not captured.
     How to mend it: Write every frame that was started to its end octet before closing the socket, and send
     connection.close first. Look for a crash, a killed process or a write timeout in the sender.
     """
-    case.report("amqp091/F-FRAME-TRUNCATED", "the stream ends inside this frame")
-
-
-RULES = {
-    "amqp091/F-FRAME-SIZE": frame_too_large,
-    "amqp091/F-PRETUNE-SIZE": frame_before_tuning,
-    "amqp091/F-FRAME-TRUNCATED": frame_cut_off,
-}
+    case.report(F_FRAME_TRUNCATED, "the stream ends inside this frame")

@@ -7,17 +7,27 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ConnectionTune, ConnectionTuneOk
 from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_tune", "judge_tune_ok"]
 
+RULES: Final = Rules("amqp091/tuning")
+
+
 _FRAME_MIN: Final = 4096
+
+
+C_TUNE_FRAMEMAX_MIN: Final = RULES.rule("C-TUNE-FRAMEMAX-MIN", "MUST", "tier A", by="server")
 
 
 def offered_frame_max_too_small(case: Case, frame_max: i64) -> None:
     """A server's connection.tune limits frames to less than 4096 octets.
 
+    Demands: A non-zero frame-max offered in Tune is at least 4096.
+    Source: XML:connection.tune.frame-max.minimum; XML constant frame-min-size
+    Evidence: Tune.frame-max
     Why it matters: Every peer must accept frames of 4096 octets. The client cannot work with a smaller limit
     and may end the connection.
     Silent when: connection.tune cannot be decoded.
@@ -25,15 +35,31 @@ def offered_frame_max_too_small(case: Case, frame_max: i64) -> None:
     configured value, which counts octets and not kilobytes.
     """
     case.report(
-        "amqp091/C-TUNE-FRAMEMAX-MIN",
+        C_TUNE_FRAMEMAX_MIN,
         f"frame-max {frame_max} is below {_FRAME_MIN}",
         evidence={"frame_max": int(frame_max)},
     )
 
 
+C_TUNEOK_FRAMEMAX_MIN: Final = RULES.rule(
+    "C-TUNEOK-FRAMEMAX-MIN",
+    "MUST",
+    "tier A",
+    by="client",
+    answer="to close the socket",
+    broker_codes=(
+        "530",
+        "502",
+    ),
+)
+
+
 def chosen_frame_max_too_small(case: Case, frame_max: i64) -> None:
     """A client's connection.tune-ok limits frames to less than 4096 octets.
 
+    Demands: A non-zero frame-max chosen in Tune-Ok is at least 4096.
+    Source: XML:connection.tune-ok.frame-max.minimum
+    Evidence: Tune-Ok.frame-max
     Why it matters: Every peer must accept frames of 4096 octets. Servers close the socket, so the connection
     is not established.
     Silent when: connection.tune-ok cannot be decoded.
@@ -41,16 +67,32 @@ def chosen_frame_max_too_small(case: Case, frame_max: i64) -> None:
     from connection.tune. Check the value that the application configures for the connection.
     """
     case.report(
-        "amqp091/C-TUNEOK-FRAMEMAX-MIN",
+        C_TUNEOK_FRAMEMAX_MIN,
         f"frame-max {frame_max} is below {_FRAME_MIN}",
         evidence={"frame_max": int(frame_max)},
     )
+
+
+C_TUNEOK_FRAMEMAX_LE: Final = RULES.rule(
+    "C-TUNEOK-FRAMEMAX-LE",
+    "IMPLIED",
+    "tier A",
+    by="client",
+    answer="to close the socket",
+    broker_codes=(
+        "530",
+        "502",
+    ),
+)
 
 
 def chosen_frame_max_too_large(case: Case, frame_max: i64, limit: i64) -> None:
     """A client's connection.tune-ok has a frame-max above the limit that the server has set in
     connection.tune.
 
+    Demands: The client's frame-max does not exceed a limit set by the server.
+    Source: XML:connection.tune-ok.frame-max.upper-limit; GS:2.3.3
+    Evidence: Tune and Tune-Ok (0 in Tune = no limit; 0 in Tune-Ok against a limit = too high)
     Why it matters: The client could send frames that the server does not accept. The server therefore drops
     the connection at once.
     Silent when: connection.tune was not captured, or sets no limit. The finding is only possible when the
@@ -63,17 +105,25 @@ def chosen_frame_max_too_large(case: Case, frame_max: i64, limit: i64) -> None:
     certainty = CERTAIN if frame_max > 0 or case.view.rabbitmq else POSSIBLE
     said = str(frame_max) if frame_max > 0 else "0 (no limit)"
     case.report(
-        "amqp091/C-TUNEOK-FRAMEMAX-LE",
+        C_TUNEOK_FRAMEMAX_LE,
         f"frame-max {said} is above the server's {limit}",
         certainty,
         {"frame_max": int(frame_max), "limit": int(limit)},
     )
 
 
+C_TUNEOK_CHMAX_LE: Final = RULES.rule(
+    "C-TUNEOK-CHMAX-LE", "IMPLIED", "tier A", by="client", answer="to close the socket", broker_codes=("530",)
+)
+
+
 def chosen_channel_max_too_large(case: Case, channel_max: i64, limit: i64) -> None:
     """A client's connection.tune-ok has a channel-max above the limit that the server has set in
     connection.tune.
 
+    Demands: The client's channel-max does not exceed a limit set by the server.
+    Source: XML:connection.tune-ok.channel-max.upper-limit; XML assert le tune.channel-max
+    Evidence: Tune and Tune-Ok (0 as for frame-max)
     Why it matters: The client could open channels that the server does not grant. The server therefore drops
     the connection at once.
     Silent when: connection.tune was not captured, or sets no limit. The finding is only possible when the
@@ -86,16 +136,28 @@ def chosen_channel_max_too_large(case: Case, channel_max: i64, limit: i64) -> No
     certainty = CERTAIN if channel_max > 0 or case.view.rabbitmq else POSSIBLE
     said = str(channel_max) if channel_max > 0 else "0 (no limit)"
     case.report(
-        "amqp091/C-TUNEOK-CHMAX-LE",
+        C_TUNEOK_CHMAX_LE,
         f"channel-max {said} is above the server's {limit}",
         certainty,
         {"channel_max": int(channel_max), "limit": int(limit)},
     )
 
 
+C_TUNEOK_CHMAX_NOTNULL: Final = RULES.rule(
+    "C-TUNEOK-CHMAX-NOTNULL",
+    "IMPLIED",
+    "tier B",
+    by="client",
+    note="Two passages of the specification disagree.",
+)
+
+
 def no_channel_max(case: Case) -> None:
     """A client leaves channel-max at 0 in connection.tune-ok, as the server did in connection.tune.
 
+    Demands: The channel-max in Tune-Ok is given a value.
+    Source: XML:connection.tune-ok.channel-max assert notnull
+    Evidence: Tune-Ok.channel-max = 0
     Why it matters: The specification wants a value. Most peers take 0 to mean as many channels as there are
     channel numbers.
     Silent when: the server has set a limit, because 0 is then above the limit. Another rule
@@ -104,7 +166,7 @@ def no_channel_max(case: Case) -> None:
     How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at
     most, for example 2047, or to 65535 for all channel numbers.
     """
-    case.report("amqp091/C-TUNEOK-CHMAX-NOTNULL", "channel-max is 0", POSSIBLE)
+    case.report(C_TUNEOK_CHMAX_NOTNULL, "channel-max is 0", POSSIBLE)
 
 
 def judge_tune(case: Case, method: ConnectionTune) -> None:
@@ -126,12 +188,3 @@ def judge_tune_ok(case: Case, method: ConnectionTuneOk) -> None:
         chosen_channel_max_too_large(case, method.channel_max, limit)
     elif limit == 0 and method.channel_max == 0:
         no_channel_max(case)
-
-
-RULES = {
-    "amqp091/C-TUNE-FRAMEMAX-MIN": offered_frame_max_too_small,
-    "amqp091/C-TUNEOK-FRAMEMAX-MIN": chosen_frame_max_too_small,
-    "amqp091/C-TUNEOK-FRAMEMAX-LE": chosen_frame_max_too_large,
-    "amqp091/C-TUNEOK-CHMAX-LE": chosen_channel_max_too_large,
-    "amqp091/C-TUNEOK-CHMAX-NOTNULL": no_channel_max,
-}

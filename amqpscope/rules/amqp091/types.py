@@ -10,6 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.proof import proved_of_properties
 from amqpscope.rules.amqp091.reaction import note_offence
+from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_HEADERS, HAS_RESERVED, HAS_TIMESTAMP
@@ -18,10 +19,18 @@ from dissectors.interface import Frame, Problem
 
 __all__ = ["PROBLEMS", "field_name_that_begins_oddly", "is_of_the_printed_dialect", "judge_properties"]
 
+RULES: Final = Rules("amqp091/types")
+
+
+T_SHORTSTR_NUL: Final = RULES.rule("T-SHORTSTR-NUL", "IMPLIED", "tier A", answer="connection.close 502")
+
 
 def zero_octet_in_a_short_string(case: Case, problem: Problem) -> None:
     """A peer sends a short string that contains a zero octet.
 
+    Demands: Short strings contain no zero octet.
+    Source: GS:4.2.5.3; GS:4.2.1 string-char
+    Evidence: every shortstr in arguments, properties and table keys
     Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
     value. RabbitMQ does not check.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
@@ -30,12 +39,18 @@ def zero_octet_in_a_short_string(case: Case, problem: Problem) -> None:
     How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
     name or routing key. Do not include the terminating zero of a C string in the length.
     """
-    proved_of_properties(case, "amqp091/T-SHORTSTR-NUL", problem)
+    proved_of_properties(case, T_SHORTSTR_NUL, problem)
+
+
+T_SHORTSTR_UTF8: Final = RULES.rule("T-SHORTSTR-UTF8", "IMPLIED", "tier A", answer="connection.close 502")
 
 
 def short_string_not_in_utf8(case: Case, problem: Problem) -> None:
     """A peer sends a short string that is not well-formed UTF-8.
 
+    Demands: Short strings hold well-formed UTF-8.
+    Source: GS:4.2.5.3; ERR:16
+    Evidence: UTF-8 validation
     Why it matters: Many clients cannot read such a string. RabbitMQ refuses it in methods (501), but not in
     messages.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
@@ -44,12 +59,18 @@ def short_string_not_in_utf8(case: Case, problem: Problem) -> None:
     How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
     identifiers in hexadecimal or Base64, or in a header value.
     """
-    proved_of_properties(case, "amqp091/T-SHORTSTR-UTF8", problem)
+    proved_of_properties(case, T_SHORTSTR_UTF8, problem)
+
+
+T_LENGTH_BOUNDS: Final = RULES.rule("T-LENGTH-BOUNDS", "IMPLIED", "tier A", answer="connection.close 502")
 
 
 def length_behind_the_end(case: Case, problem: Problem) -> None:
     """A peer sends a string or table whose length exceeds the octets left in the payload.
 
+    Demands: A string or table length never reaches past the payload that contains it.
+    Source: GS:4.2.5.3; GS:4.2.5.5; GS:4.10.1
+    Evidence: declared length against octets left
     Why it matters: The receiver finds the value cut off and cannot read what follows. The connection is lost,
     too.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
@@ -58,12 +79,18 @@ def length_behind_the_end(case: Case, problem: Problem) -> None:
     How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make
     sure that no value is truncated and that two threads do not write to one buffer.
     """
-    proved_of_properties(case, "amqp091/T-LENGTH-BOUNDS", problem)
+    proved_of_properties(case, T_LENGTH_BOUNDS, problem)
+
+
+T_TABLE_NAME_LEN: Final = RULES.rule("T-TABLE-NAME-LEN", "IMPLIED", "tier A", answer="connection.close 503")
 
 
 def field_name_too_long(case: Case, problem: Problem) -> None:
     """A peer sends a field table with a name of more than 128 characters.
 
+    Demands: Field names are at most 128 characters long.
+    Source: GS:4.2.5.5
+    Evidence: table keys
     Why it matters: A receiver that has no room for such a name refuses the table, or cuts the name off.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
     is only possible, and is reported once, when the fault is among the properties of a message that a server
@@ -71,12 +98,20 @@ def field_name_too_long(case: Case, problem: Problem) -> None:
     How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from
     the name of the field into its value.
     """
-    proved_of_properties(case, "amqp091/T-TABLE-NAME-LEN", problem)
+    proved_of_properties(case, T_TABLE_NAME_LEN, problem)
+
+
+T_TABLE_DUP: Final = RULES.rule(
+    "T-TABLE-DUP", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+)
 
 
 def field_name_twice(case: Case, problem: Problem) -> None:
     """A peer sends a field table that contains the same name twice.
 
+    Demands: A table does not hold the same field name twice.
+    Source: GS:4.2.5.5
+    Evidence: key set per table
     Why it matters: The receiver decides which of the two values counts, so different receivers can read
     different tables.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
@@ -85,12 +120,19 @@ def field_name_twice(case: Case, problem: Problem) -> None:
     How to mend it: Replace an existing field instead of appending a second one when building a table. Code
     that adds a header to a forwarded message checks first whether the header is present.
     """
-    proved_of_properties(case, "amqp091/T-TABLE-DUP", problem)
+    proved_of_properties(case, T_TABLE_DUP, problem)
+
+
+T_TABLE_TAG: Final = RULES.rule("T-TABLE-TAG", "IMPLIED", "tier A", answer="connection.close 502")
 
 
 def tag_of_no_type(case: Case, problem: Problem) -> None:
     """A peer sends a field table with a value whose type tag stands for no type.
 
+    Demands: Each table or array value starts with a known type tag (t b B s u I i l f d D S A T F V x, or U
+    and L of the printed grammar).
+    Source: GS:4.2.1 field-value; ERR:3
+    Evidence: value tags
     Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
     is only possible, and is reported once, when the fault is among the properties of a message that a server
@@ -98,12 +140,18 @@ def tag_of_no_type(case: Case, problem: Problem) -> None:
     How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined.
     Check that the length of the preceding value is correct, because a wrong length shifts all later tags.
     """
-    proved_of_properties(case, "amqp091/T-TABLE-TAG", problem)
+    proved_of_properties(case, T_TABLE_TAG, problem)
+
+
+T_TABLE_LEN: Final = RULES.rule("T-TABLE-LEN", "IMPLIED", "tier A", answer="connection.close 502")
 
 
 def table_of_another_length(case: Case, problem: Problem) -> None:
     """A peer sends a field table or array whose content does not end where its length says.
 
+    Demands: The pairs of a table (or values of an array) end exactly at its declared octet length.
+    Source: GS:4.2.5.5; ERR:4
+    Evidence: nested decode position
     Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
     RabbitMQ closes the connection with 541, or drops it.
     Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
@@ -112,7 +160,7 @@ def table_of_another_length(case: Case, problem: Problem) -> None:
     How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
     length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
     """
-    proved_of_properties(case, "amqp091/T-TABLE-LEN", problem)
+    proved_of_properties(case, T_TABLE_LEN, problem)
 
 
 def is_of_the_printed_dialect(case: Case) -> bool:
@@ -139,10 +187,19 @@ def _tables(frame: Frame) -> list[FieldTable]:
     return [value for value in values if isinstance(value, FieldTable)]
 
 
+T_TABLE_DIALECT: Final = RULES.rule(
+    "T-TABLE-DIALECT", "IMPLIED", "tier B", answer="connection.close 502 or connection.close 501"
+)
+
+
 def table_in_the_printed_dialect(case: Case) -> None:
     """A field table uses types of the printed specification that the RabbitMQ dialect lacks, although the
     server is RabbitMQ or LavinMQ.
 
+    Demands: Tags whose meaning differs between the printed 0-9-1 grammar and the RabbitMQ/Qpid dialect ('s',
+    'l', 'L', 'U', and decimal sign) are used as the peer reads them.
+    Source: GS:4.2.1 field-value; ERR:3; ERR:4
+    Evidence: product in peer properties; trial decode both ways
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ takes the
     table for a different one, or closes the connection.
     Silent when: the table can also be read in RabbitMQ's dialect, or the server's connection.start was not
@@ -152,7 +209,7 @@ def table_in_the_printed_dialect(case: Case) -> None:
     integers with `s`, 64-bit signed integers with `l`. Do not send `U`, `L` or short strings as values.
     """
     case.report_once(
-        "amqp091/T-TABLE-DIALECT",
+        T_TABLE_DIALECT,
         "a field table can be read by the printed grammar only, not as RabbitMQ does",
         POSSIBLE,
         {},
@@ -178,9 +235,17 @@ _YEAR_10000: Final = 253_402_300_800
 """Seconds since 1970."""
 
 
+T_TIMESTAMP: Final = RULES.rule(
+    "T-TIMESTAMP", "IMPLIED", "tier B", warning="The text implies it and names no error for it."
+)
+
+
 def timestamp_far_off(case: Case, seconds: int) -> None:
     """A peer sends a message whose timestamp lies beyond the year 9999.
 
+    Demands: Timestamps are whole seconds since the Unix epoch in 64 bits.
+    Source: GS:4.2.5.4
+    Evidence: timestamp properties and 'T' values
     Why it matters: Timestamps are whole seconds since 1970. Mostly the sender wrote milliseconds, and
     receivers then read a date some 50000 years in the future.
     Silent when: octets before the message were not captured, or the same was already reported on the
@@ -190,12 +255,18 @@ def timestamp_far_off(case: Case, seconds: int) -> None:
     counts milliseconds, divide by 1000 first, or carry milliseconds in a header instead.
     """
     message = f"the timestamp {seconds} is no plausible number of seconds"
-    case.report_once("amqp091/T-TIMESTAMP", message, POSSIBLE, {"timestamp": seconds})
+    case.report_once(T_TIMESTAMP, message, POSSIBLE, {"timestamp": seconds})
+
+
+T_RESERVED_PROP: Final = RULES.rule("T-RESERVED-PROP", "MUST", "tier A")
 
 
 def retired_property(case: Case) -> None:
     """A peer sends a message whose last property, the former cluster-id, has a value.
 
+    Demands: The fourteenth basic property (former cluster-id) is empty.
+    Source: XML class basic field reserved
+    Evidence: property flag bit 2 and value
     Why it matters: The property no longer has a meaning, so receivers do not use it. RabbitMQ hands the
     property on.
     Silent when: octets before the message were not captured, or the same was already reported on the
@@ -205,12 +276,25 @@ def retired_property(case: Case) -> None:
     no value. Carry the information in headers or app-id instead.
     """
     certainty = CERTAIN if case.me.by_client else POSSIBLE
-    case.report_once("amqp091/T-RESERVED-PROP", "the reserved property has a value", certainty, {})
+    case.report_once(T_RESERVED_PROP, "the reserved property has a value", certainty, {})
+
+
+T_TABLE_NAME_START: Final = RULES.rule(
+    "T-TABLE-NAME-START",
+    "MUST",
+    "tier C",
+    note="No error is tied to it, and both peers go on.",
+    answer="connection.close 503",
+    broker_codes=("502",),
+)
 
 
 def field_name_that_begins_oddly(case: Case, name: str) -> None:
     """A peer sends a field table with a name that begins with something other than a letter, '$' or '#'.
 
+    Demands: A table field name begins with a letter, '$' or '#'.
+    Source: GS:4.2.5.5
+    Evidence: table keys in arguments and headers, nested ones too
     Why it matters: This rarely matters: a server should refuse the name with 503 or 502, but no server is
     known to, and Spring, for example, uses the header name `__TypeId__`.
     Silent when: octets before the field table were not captured, the same was already reported on the
@@ -221,7 +305,7 @@ def field_name_that_begins_oddly(case: Case, name: str) -> None:
     if case.me.by_client:
         note_offence(case, "T-TABLE-NAME-START")
     case.report_once(
-        "amqp091/T-TABLE-NAME-START",
+        T_TABLE_NAME_START,
         "a name in a field table begins with neither a letter nor '$' or '#'",
         CERTAIN if case.me.by_client else POSSIBLE,
         {"name": ascii(name[:64])},
@@ -236,12 +320,4 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "T-TABLE-DUP": field_name_twice,
     "T-TABLE-TAG": tag_of_no_type,
     "T-TABLE-LEN": table_of_another_length,
-}
-
-RULES = {
-    **{"amqp091/" + code: rule for code, rule in PROBLEMS.items()},
-    "amqp091/T-TABLE-DIALECT": table_in_the_printed_dialect,
-    "amqp091/T-TABLE-NAME-START": field_name_that_begins_oddly,
-    "amqp091/T-TIMESTAMP": timestamp_far_off,
-    "amqp091/T-RESERVED-PROP": retired_property,
 }

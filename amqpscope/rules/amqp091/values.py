@@ -8,8 +8,10 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.rules.amqp091.exchange import odd_character
+from amqpscope.rules.amqp091.exchange import X_DECL_SYNTAX, odd_character
+from amqpscope.rules.amqp091.queue import Q_DECL_SYNTAX
 from amqpscope.rules.amqp091.types import field_name_that_begins_oddly
+from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.arguments import ArgumentField, Method, MethodType
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -24,6 +26,9 @@ from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
 __all__ = ["judge_values"]
+
+RULES: Final = Rules("amqp091/values")
+
 
 _LONGEST_NAME: Final = 127
 """Octets of the name of an exchange, a queue or a virtual host."""
@@ -122,9 +127,17 @@ def _certainty(case: Case) -> i64:
     return CERTAIN if case.me.by_client else POSSIBLE
 
 
+T_XNAME_LEN: Final = RULES.rule(
+    "T-XNAME-LEN", "IMPLIED", "tier A", answer="connection.close 502 or channel.close 406"
+)
+
+
 def exchange_name_too_long(case: Case) -> None:
     """A peer sends a method with an exchange name of more than 127 octets.
 
+    Demands: Exchange names have at most 127 octets.
+    Source: XML domain exchange-name assert length 127
+    Evidence: exchange arguments of every method
     Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
     RabbitMQ accepts 255 octets.
     Silent when: octets before the method were not captured, or the same was already reported on the
@@ -133,13 +146,21 @@ def exchange_name_too_long(case: Case) -> None:
     characters.
     """
     message = f"the name of an exchange has more than {_LONGEST_NAME} octets"
-    case.report_once("amqp091/T-XNAME-LEN", message, _certainty(case), {})
+    case.report_once(T_XNAME_LEN, message, _certainty(case), {})
+
+
+T_XNAME_RE: Final = RULES.rule(
+    "T-XNAME-RE", "IMPLIED", "tier A", answer="connection.close 502 or channel.close 406"
+)
 
 
 def exchange_name_of_odd_characters(case: Case, character: str) -> None:
     """A peer sends a method with an exchange name that contains a character other than letters, digits,
     hyphen, underscore, period and colon.
 
+    Demands: Exchange names use only ASCII letters, digits, '-', '_', '.' and ':'.
+    Source: XML domain exchange-name assert regexp
+    Evidence: exchange arguments of every method
     Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
     RabbitMQ accepts any name.
     Silent when: octets before the method were not captured, or the same was already reported on the
@@ -148,15 +169,23 @@ def exchange_name_of_odd_characters(case: Case, character: str) -> None:
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
     """
-    if not case.was_told("amqp091/X-DECL-SYNTAX"):
+    if not case.was_told(X_DECL_SYNTAX):
         message = f"the name of an exchange has the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
-        case.report_once("amqp091/T-XNAME-RE", message, _certainty(case), evidence)
+        case.report_once(T_XNAME_RE, message, _certainty(case), evidence)
+
+
+T_QNAME_LEN: Final = RULES.rule(
+    "T-QNAME-LEN", "IMPLIED", "tier A", answer="connection.close 502 or channel.close 406"
+)
 
 
 def queue_name_too_long(case: Case) -> None:
     """A peer sends a method with a queue name of more than 127 octets.
 
+    Demands: Queue names have at most 127 octets.
+    Source: XML domain queue-name assert length 127
+    Evidence: queue arguments of every method, Declare-Ok too
     Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
     RabbitMQ accepts 255 octets.
     Silent when: octets before the method were not captured, or the same was already reported on the
@@ -166,13 +195,21 @@ def queue_name_too_long(case: Case) -> None:
     characters; hash long parts of generated names.
     """
     message = f"the name of a queue has more than {_LONGEST_NAME} octets"
-    case.report_once("amqp091/T-QNAME-LEN", message, _certainty(case), {})
+    case.report_once(T_QNAME_LEN, message, _certainty(case), {})
+
+
+T_QNAME_RE: Final = RULES.rule(
+    "T-QNAME-RE", "IMPLIED", "tier A", answer="connection.close 502 or channel.close 406"
+)
 
 
 def queue_name_of_odd_characters(case: Case, character: str) -> None:
     """A peer sends a method with a queue name that contains a character other than letters, digits, hyphen,
     underscore, period and colon.
 
+    Demands: Queue names use only ASCII letters, digits, '-', '_', '.' and ':'.
+    Source: XML domain queue-name assert regexp
+    Evidence: queue arguments of every method
     Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
     RabbitMQ accepts any name.
     Silent when: octets before the method were not captured; the same was already reported on the connection,
@@ -181,39 +218,61 @@ def queue_name_of_odd_characters(case: Case, character: str) -> None:
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters where names are built from other data.
     """
-    if not case.was_told("amqp091/Q-DECL-SYNTAX"):
+    if not case.was_told(Q_DECL_SYNTAX):
         message = f"the name of a queue has the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
-        case.report_once("amqp091/T-QNAME-RE", message, _certainty(case), evidence)
+        case.report_once(T_QNAME_RE, message, _certainty(case), evidence)
+
+
+T_PATH_NOTNULL: Final = RULES.rule(
+    "T-PATH-NOTNULL", "IMPLIED", "tier A", by="client", answer="connection.close 502"
+)
 
 
 def no_virtual_host(case: Case) -> None:
     """A client sends connection.open with an empty virtual host name.
 
+    Demands: The virtual host in Connection.Open is not empty.
+    Source: XML domain path assert notnull
+    Evidence: Open.virtual-host
     Why it matters: RabbitMQ treats the empty name like any other name, and such a virtual host mostly does
     not exist. Other brokers take the name for `/`, or refuse it with 502.
     Silent when: octets before connection.open were not captured, or the name cannot be decoded.
     How to mend it: Put the name of the virtual host into connection.open, usually `/`. In a connection URI, a
     single slash at the end means the empty name; write `%2F` after it for the virtual host `/`.
     """
-    case.report("amqp091/T-PATH-NOTNULL", "the name of the virtual host is empty")
+    case.report(T_PATH_NOTNULL, "the name of the virtual host is empty")
+
+
+T_PATH_LEN: Final = RULES.rule("T-PATH-LEN", "IMPLIED", "tier A", by="client", answer="connection.close 502")
 
 
 def virtual_host_too_long(case: Case) -> None:
     """A client sends connection.open with a virtual host name of more than 127 octets.
 
+    Demands: The virtual host name has at most 127 octets.
+    Source: XML domain path assert length 127
+    Evidence: Open.virtual-host
     Why it matters: A broker may refuse connection.open with 502, and the connection is then not established.
     Silent when: octets before connection.open were not captured, or the name cannot be decoded.
     How to mend it: Shorten the name of the virtual host to at most 127 octets, on the broker and in the
     client's configuration. Count the octets of the UTF-8 form, not characters.
     """
     message = f"the name of the virtual host has more than {_LONGEST_NAME} octets"
-    case.report("amqp091/T-PATH-LEN", message)
+    case.report(T_PATH_LEN, message)
+
+
+T_REPLYCODE_NOTNULL: Final = RULES.rule(
+    "T-REPLYCODE-NOTNULL", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+)
 
 
 def reply_code_zero(case: Case) -> None:
     """A peer sends a close or basic.return with reply-code 0.
 
+    Demands: The reply code in Close and Return is not zero.
+    Source: XML domain reply-code assert notnull
+    Evidence: reply-code field
     Why it matters: Reply-code 0 tells the other peer nothing about the reason. A normal close uses 200. Pika,
     py-amqp and other clients close channels with reply-code 0.
     Silent when: octets before the frame were not captured, or the rule has already reported on the
@@ -221,12 +280,20 @@ def reply_code_zero(case: Case) -> None:
     How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
     specification otherwise. Do not leave reply-code at its default 0.
     """
-    case.report_once("amqp091/T-REPLYCODE-NOTNULL", f"{case.name} has the reply code 0", CERTAIN, {})
+    case.report_once(T_REPLYCODE_NOTNULL, f"{case.name} has the reply code 0", CERTAIN, {})
+
+
+T_REPLYTEXT_NOTNULL: Final = RULES.rule(
+    "T-REPLYTEXT-NOTNULL", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+)
 
 
 def no_reply_text(case: Case) -> None:
     """A peer sends a close or basic.return with an empty reply-text.
 
+    Demands: The reply text in Close and Return is not empty.
+    Source: XML domain reply-text assert notnull
+    Evidence: reply-text field
     Why it matters: Logs then lack the reason. The specification demands a reply-text that is not null,
     without saying what null means for a string. Py-amqp and other clients leave reply-text empty.
     Silent when: octets before the frame were not captured, or the rule has already reported on the
@@ -234,7 +301,7 @@ def no_reply_text(case: Case) -> None:
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
     the description of the error.
     """
-    case.report_once("amqp091/T-REPLYTEXT-NOTNULL", f"{case.name} has no reply text", CERTAIN, {})
+    case.report_once(T_REPLYTEXT_NOTNULL, f"{case.name} has no reply text", CERTAIN, {})
 
 
 def _reserved(case: Case, definition: MethodType, field: ArgumentField, value: object) -> None:
@@ -261,9 +328,15 @@ def _asks_for_an_older_version(case: Case) -> bool:
     return False
 
 
+T_TICKET_ZERO: Final = RULES.rule("T-TICKET-ZERO", "MUST", "tier A", by="client")
+
+
 def ticket(case: Case, number: i64) -> None:
     """A client sends a method whose former access-ticket field (reserved-1) is not zero.
 
+    Demands: The former access-ticket field stays zero.
+    Source: XML fields reserved-1 (ticket) of exchange/queue/basic methods
+    Evidence: reserved-1 of declare, delete, bind, unbind, purge, consume, publish, get
     Why it matters: AMQP 0-9-1 has no access tickets any more. The value shows a client that speaks an older
     version of the protocol.
     Silent when: the server has given out access tickets on the channel; octets of either peer were not
@@ -274,13 +347,21 @@ def ticket(case: Case, number: i64) -> None:
     channel = case.channel
     if channel is not None and channel.whole and case.me.whole and not channel.ticketed:
         message = f"{case.name} has the access ticket {number}"
-        case.report_once("amqp091/T-TICKET-ZERO", message, CERTAIN, {"ticket": int(number)})
+        case.report_once(T_TICKET_ZERO, message, CERTAIN, {"ticket": int(number)})
+
+
+T_RESERVED_CONN: Final = RULES.rule(
+    "T-RESERVED-CONN", "MUST", "tier C", note="No error is tied to it, and both peers go on."
+)
 
 
 def retired_field_of_the_connection(case: Case, name: str) -> None:
     """A peer sends connection.open or connection.open-ok with a value in a retired field: capabilities,
     insist or known-hosts.
 
+    Demands: The retired capabilities, insist and known-hosts fields stay empty or zero.
+    Source: XML:connection.open reserved-1/reserved-2; XML:connection.open-ok reserved-1
+    Evidence: Open and Open-Ok fields
     Why it matters: The value has hardly any consequence, because receivers ignore these fields. Pika and
     librabbitmq set insist by habit.
     Silent when: octets before the frame were not captured, or the rule has already reported on the
@@ -288,14 +369,20 @@ def retired_field_of_the_connection(case: Case, name: str) -> None:
     How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
     sets these fields for older versions of the protocol.
     """
-    rule = "amqp091/T-RESERVED-CONN"
+    rule = T_RESERVED_CONN
     case.report_once(rule, f"{case.name} has a value in {name}", CERTAIN, {"field": name}, kind=name)
+
+
+T_RESERVED_CHAN: Final = RULES.rule("T-RESERVED-CHAN", "MUST", "tier A")
 
 
 def retired_field_of_a_channel(case: Case, name: str) -> None:
     """A peer sends channel.open or channel.open-ok with a value in a retired field: out-of-band or
     channel-id.
 
+    Demands: The retired out-of-band and channel-id fields stay empty.
+    Source: XML:channel.open reserved-1; XML:channel.open-ok reserved-1
+    Evidence: Open and Open-Ok fields
     Why it matters: The value has hardly any consequence. The value shows a peer that speaks an older version
     of the protocol.
     Silent when: octets before the frame were not captured, or the rule has already reported on the
@@ -303,15 +390,19 @@ def retired_field_of_a_channel(case: Case, name: str) -> None:
     How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
     out-of-band or channel-id.
     """
-    case.report_once(
-        "amqp091/T-RESERVED-CHAN", f"{case.name} has a value in {name}", CERTAIN, {"field": name}
-    )
+    case.report_once(T_RESERVED_CHAN, f"{case.name} has a value in {name}", CERTAIN, {"field": name})
+
+
+T_RESERVED_XDECL: Final = RULES.rule("T-RESERVED-XDECL", "MUST", "tier A", by="client")
 
 
 def retired_bit_of_declare(case: Case, field: ArgumentField) -> None:
     """A client sets the retired bit auto-delete or internal in exchange.declare to a server that does not
     support this bit.
 
+    Demands: In plain 0-9-1 the old auto-delete and internal bits of Exchange.Declare stay zero.
+    Source: XML:exchange.declare reserved-2/reserved-3; ERR:25; ERR:26
+    Evidence: declare bit octet; server product
     Why it matters: The server ignores the bit. An exchange meant as auto-delete stays, and clients can
     publish to an exchange meant as internal.
     Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits; or the
@@ -323,12 +414,18 @@ def retired_bit_of_declare(case: Case, field: ArgumentField) -> None:
     view = case.view
     if view.server is not None and not view.rabbitmq:
         message = f"{field.extension} is set, which is no part of AMQP 0-9-1"
-        case.report("amqp091/T-RESERVED-XDECL", message, CERTAIN, {"field": field.name})
+        case.report(T_RESERVED_XDECL, message, CERTAIN, {"field": field.name})
+
+
+T_RESERVED_GETEMPTY: Final = RULES.rule("T-RESERVED-GETEMPTY", "MUST", "tier A", by="server")
 
 
 def cluster_in_get_empty(case: Case) -> None:
     """A server sends basic.get-empty with a value in the retired field cluster-id.
 
+    Demands: The retired cluster-id field of Get-Empty stays empty.
+    Source: XML:basic.get-empty reserved-1
+    Evidence: Get-Empty field
     Why it matters: The value has hardly any consequence. The value shows a server that speaks an older
     version of the protocol.
     Silent when: octets before the frame were not captured, or the rule has already reported on the
@@ -336,21 +433,4 @@ def cluster_in_get_empty(case: Case) -> None:
     How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that
     sets cluster-id.
     """
-    case.report_once("amqp091/T-RESERVED-GETEMPTY", "basic.get-empty has a value in reserved-1", CERTAIN, {})
-
-
-RULES = {
-    "amqp091/T-XNAME-LEN": exchange_name_too_long,
-    "amqp091/T-XNAME-RE": exchange_name_of_odd_characters,
-    "amqp091/T-QNAME-LEN": queue_name_too_long,
-    "amqp091/T-QNAME-RE": queue_name_of_odd_characters,
-    "amqp091/T-PATH-NOTNULL": no_virtual_host,
-    "amqp091/T-PATH-LEN": virtual_host_too_long,
-    "amqp091/T-REPLYCODE-NOTNULL": reply_code_zero,
-    "amqp091/T-REPLYTEXT-NOTNULL": no_reply_text,
-    "amqp091/T-TICKET-ZERO": ticket,
-    "amqp091/T-RESERVED-CONN": retired_field_of_the_connection,
-    "amqp091/T-RESERVED-CHAN": retired_field_of_a_channel,
-    "amqp091/T-RESERVED-XDECL": retired_bit_of_declare,
-    "amqp091/T-RESERVED-GETEMPTY": cluster_in_get_empty,
-}
+    case.report_once(T_RESERVED_GETEMPTY, "basic.get-empty has a value in reserved-1", CERTAIN, {})

@@ -1,11 +1,14 @@
 """Attaching: which handle, which role, what a refusal looks like, what a re-attach may say (transport.xml,
 "Establishing or Resuming a Link")."""
 
+from typing import Final
+
 from amqpscope.limits import MAX_HANDLES_SEARCHED, REFUSAL_TIME
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.reaction import offend
+from amqpscope.rules.amqp10.due_answer import L_ERR_PIPELINED, offend
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.pending_error import END
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -14,14 +17,23 @@ from dissectors.wire import i64
 
 __all__ = ["input_for_a_failed_link", "judge_attach", "judge_detach", "judge_first_transfer", "judge_flow"]
 
+RULES: Final = Rules("amqp10/attachment")
+
+
 _UNSETTLED = 7
 _SOURCE = 5
 _TARGET = 6
 
 
+L_HANDLE_LOWEST: Final = RULES.rule("L-HANDLE-LOWEST", "SHOULD", "wording")
+
+
 def handle_that_is_not_the_lowest(case: Case, session: SessionEnd, handle: int, lowest: i64) -> None:
     """A peer attaches a link on a handle although a lower handle is free.
 
+    Demands: attach preferably takes the lowest free handle.
+    Source: transport.xml section performatives > attach.handle
+    Evidence: handle against handles in use
     Why it matters: Receivers keep tables as large as the highest handle, so high handles cost memory. The
     specification recommends the lowest available handle.
     Silent when: octets since the session's begin were not captured, the rule has already reported on the
@@ -31,16 +43,29 @@ def handle_that_is_not_the_lowest(case: Case, session: SessionEnd, handle: int, 
     the pool when the detach has been sent and answered.
     """
     case.report(
-        "amqp10/L-HANDLE-LOWEST",
+        L_HANDLE_LOWEST,
         f"handle {handle} is used, {lowest} is free",
         CERTAIN,
         {"handle": handle, "lowest_free": int(lowest)},
     )
 
 
+L_HANDLE_REUSE: Final = RULES.rule(
+    "L-HANDLE-REUSE",
+    "MAY-limits",
+    "definition",
+    note="Two passages of the specification disagree.",
+    usual_answer="amqp:session:handle-in-use",
+)
+
+
 def handle_not_free_for_both(case: Case, session: SessionEnd, handle: int, before: LinkEnd) -> None:
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
+    Demands: A handle may serve another link once the old link is closed in both directions (the detach text
+    says: once detached).
+    Source: transport.xml section definitions > handle; transport.xml section performatives > detach
+    Evidence: detach order of both peers, next attach with the handle
     Why it matters: One passage of the specification frees a handle only when both peers have closed the link.
     A receiver that follows this passage takes frames of the new link for frames of the old link.
     Silent when: octets since the old link's attach were not captured.
@@ -50,7 +75,7 @@ def handle_not_free_for_both(case: Case, session: SessionEnd, handle: int, befor
     Only then use the handle for another attach.
     """
     case.report(
-        "amqp10/L-HANDLE-REUSE",
+        L_HANDLE_REUSE,
         f"handle {handle} is given to another link, the detach of the one before is not answered yet",
         POSSIBLE,
         {"handle": handle, "link_state": before.state},
@@ -87,10 +112,18 @@ def _remember_attach_in_the_same_role(case: Case, session: SessionEnd, body: Att
             asked.attachment.misanswered = FrameRef.of(case.record)
 
 
+L_ERR_RESUME_UNSETTLED: Final = RULES.rule(
+    "L-ERR-RESUME-UNSETTLED", "MUST", "keyword", answer="amqp:session:errant-link"
+)
+
+
 def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
     """A peer attaches a link again without an unsettled map, although the other peer has detached this link
     with an error.
 
+    Demands: The attach that resumes a link after an error detach carries a non-null unsettled map.
+    Source: transport.xml section links > Link Errors
+    Evidence: detach(error), then attach of the same name with null unsettled
     Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
     unsettled map, the other peer takes the attach for one sent before the detach arrived.
     Silent when: the detach closed the link, or the detach may not have reached the peer. The finding is only
@@ -99,7 +132,7 @@ def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
     empty map if no deliveries are unsettled.
     """
     case.report(
-        "amqp10/L-ERR-RESUME-UNSETTLED",
+        L_ERR_RESUME_UNSETTLED,
         "the link is attached again without unsettled map, the other side has detached it with an error",
         case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
@@ -129,7 +162,7 @@ def _judge_again(case: Case, session: SessionEnd, body: Attach) -> None:
     ):
         offend(
             case,
-            "amqp10/L-ERR-PIPELINED",
+            L_ERR_PIPELINED,
             END,
             "amqp:session:errant-link",
             case.record.frame.channel,
@@ -144,10 +177,18 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     _judge_again(case, session, body)
 
 
+L_REFUSE_NULL: Final = RULES.rule(
+    "L-REFUSE-NULL", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+)
+
+
 def refused_with_a_terminus(case: Case, link: LinkEnd) -> None:
     """A peer refuses a link, but its answering attach names its own terminus (source for a sender, target
     for a receiver) instead of null.
 
+    Demands: A refusing peer answers with its own terminus (source if sender, target if receiver) null.
+    Source: transport.xml section links > Establishing or Resuming a Link (Refusing a Link)
+    Evidence: attach answer followed at once by detach
     Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
     present, the other peer may start to use the link before the detach arrives.
     Silent when: the refusing peer sent another frame between its answering attach and its detach, or more
@@ -157,7 +198,7 @@ def refused_with_a_terminus(case: Case, link: LinkEnd) -> None:
     sender, target if receiver). Then send detach with closed and the error at once.
     """
     case.report(
-        "amqp10/L-REFUSE-NULL",
+        L_REFUSE_NULL,
         f"the link is refused, but the attach that answers has a {'source' if link.sender else 'target'}",
         POSSIBLE,
         {"link_state": link.state},
@@ -189,10 +230,16 @@ def _without_terminus(link: LinkEnd) -> bool:
     return (attach.source if link.sender else attach.target) is None
 
 
+L_REFUSE_DETACH: Final = RULES.rule("L-REFUSE-DETACH", "MUST", "keyword", usual_answer="amqp:not-found")
+
+
 def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
     """A receiver answers an attach without a target, which refuses the link, and then grants link-credit
     instead of detaching the link.
 
+    Demands: A peer that attached without a local terminus detaches that link at once.
+    Source: transport.xml section links > Establishing or Resuming a Link
+    Evidence: attach with null own terminus, frames until detach
     Why it matters: The sender cannot know whether the link is refused or usable. Messages sent on this
     link-credit have no target.
     Silent when: the receiver attached the link first, not in answer to the sender, or the sender's attach was
@@ -202,7 +249,7 @@ def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
     link-credit. If the link is accepted, state the target in the answering attach.
     """
     case.report(
-        "amqp10/L-REFUSE-DETACH",
+        L_REFUSE_DETACH,
         f"link-credit is granted, but the attach that answers (packet {link.attachment.packet}) has no "
         "target: a detach is due",
         POSSIBLE,
@@ -221,9 +268,18 @@ def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
             credit_on_a_refused_link(case, link)
 
 
+L_ERRANT_INPUT: Final = RULES.rule(
+    "L-ERRANT-INPUT", "MUST NOT", "definition", answer="amqp:session:errant-link"
+)
+
+
 def input_for_a_failed_link(case: Case, link: LinkEnd) -> None:
     """A peer sends a frame other than detach for a link that the other peer has detached with an error.
 
+    Demands: Once a link was detached with an error, no input other than detach may reach it, by handle or by
+    delivery-id.
+    Source: transport.xml section links > Link Errors
+    Evidence: detach(error), later flow/transfer/disposition for that link from the other side
     Why it matters: An error destroys the link endpoint. The other peer must end the session with errant-link,
     which ends all other links of the session too.
     Silent when: the detach may not have reached the peer. The finding is only possible, not certain, when the
@@ -232,16 +288,24 @@ def input_for_a_failed_link(case: Case, link: LinkEnd) -> None:
     link. Send only the answering detach, and discard queued frames of the link.
     """
     case.report(
-        "amqp10/L-ERRANT-INPUT",
+        L_ERRANT_INPUT,
         f"{case.record.frame.name} is sent for a link that the other side has detached with an error",
         case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
 
 
+L_TGT_NULL: Final = RULES.rule(
+    "L-TGT-NULL", "MUST NOT", "definition", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def transfer_without_target(case: Case, link: LinkEnd, certainty: i64) -> None:
     """A sender sends a transfer on a link that the receiver attached without a target.
 
+    Demands: Nothing may be transferred to a receiving end whose attach has no target.
+    Source: transport.xml section performatives > attach.target
+    Evidence: receiver attach with null target, then transfer
     Why it matters: The receiver has refused the link. No node exists that could take the message, so the
     message is lost.
     Silent when: the receiver's attach was not captured, or may not have reached the sender. The finding is
@@ -256,17 +320,26 @@ def transfer_without_target(case: Case, link: LinkEnd, certainty: i64) -> None:
     application.
     """
     case.report(
-        "amqp10/L-TGT-NULL",
+        L_TGT_NULL,
         "a transfer is sent on a link that the receiver attached without a target",
         certainty,
         {"link_state": link.state},
     )
 
 
+L_INCOMPLETE_SUSPEND: Final = RULES.rule(
+    "L-INCOMPLETE-SUSPEND", "MUST", "lower-case", usual_answer="amqp:not-allowed"
+)
+
+
 def new_delivery_before_the_map_is_complete(case: Case, link: LinkEnd) -> None:
     """A sender starts a new delivery although its own attach stated an incomplete unsettled map
     (incomplete-unsettled).
 
+    Demands: After working off an incomplete map both sides suspend and resume the link again before new
+    deliveries.
+    Source: transport.xml section links > Resuming Deliveries
+    Evidence: sequence attach(incomplete), resumes, detach, attach
     Why it matters: Both peers must first settle the listed deliveries and resume the link again until the
     unsettled maps are complete. A new delivery prevents this, and the state of unlisted deliveries stays
     unknown.
@@ -277,7 +350,7 @@ def new_delivery_before_the_map_is_complete(case: Case, link: LinkEnd) -> None:
     both sides.
     """
     case.report(
-        "amqp10/L-INCOMPLETE-SUSPEND",
+        L_INCOMPLETE_SUSPEND,
         "a new delivery is sent, the sender's own attach has incomplete-unsettled",
         CERTAIN,
         {"link_state": link.state},
@@ -295,15 +368,3 @@ def judge_first_transfer(case: Case, link: LinkEnd, resumes: bool, certainty: i6
     if own is not None and own.incomplete_unsettled and not resumes:
         if theirs is None or not theirs.incomplete_unsettled:
             new_delivery_before_the_map_is_complete(case, link)
-
-
-RULES = {
-    "amqp10/L-HANDLE-LOWEST": handle_that_is_not_the_lowest,
-    "amqp10/L-HANDLE-REUSE": handle_not_free_for_both,
-    "amqp10/L-ERR-RESUME-UNSETTLED": resumed_without_unsettled_map,
-    "amqp10/L-REFUSE-NULL": refused_with_a_terminus,
-    "amqp10/L-REFUSE-DETACH": credit_on_a_refused_link,
-    "amqp10/L-ERRANT-INPUT": input_for_a_failed_link,
-    "amqp10/L-TGT-NULL": transfer_without_target,
-    "amqp10/L-INCOMPLETE-SUSPEND": new_delivery_before_the_map_is_complete,
-}

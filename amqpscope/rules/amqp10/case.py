@@ -1,5 +1,6 @@
 """What a rule of AMQP 1.0 is given: a frame, and both endpoints as they were before it."""
 
+from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.rules.case import Case as AnyCase
@@ -13,7 +14,7 @@ from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach, Disposition, Transfer
 from dissectors.wire import i64
 
-__all__ = ["Case"]
+__all__ = ["Case", "attach_read"]
 
 
 class Case(AnyCase):
@@ -67,6 +68,18 @@ class Case(AnyCase):
         elif isinstance(body, Disposition) and body.first is not None:
             return body.first
         return -1
+
+
+def attach_read(case: Case, link: LinkEnd) -> i64:
+    """How certain it is that a sender had read the receiver's attach when it sent this transfer.
+
+    Credit comes behind the attach: who uses any lawfully has read that.
+    """
+    if link.open is not None or (
+        len(link.credit.limits) > 0 and link.credit.limits.judge(link.credit.count) != CERTAIN
+    ):
+        return CERTAIN
+    return case.me.knowledge.certainty(link.attachment.peer_end)
 
 
 def _addresses(attaches: list[Attach | None]) -> tuple[str, ...]:

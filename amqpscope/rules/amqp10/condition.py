@@ -4,11 +4,15 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
 from dissectors.amqp10.performatives import Error
 from dissectors.amqp10.registry import ERROR_CONDITIONS
 
 __all__ = ["judge_error", "judge_error_of_end"]
+
+RULES: Final = Rules("amqp10/condition")
+
 
 # Which frame carries the conditions of a family. One is at home on two: the names put handle-in-use with the
 # session's, the text of attach.handle wants it on close.
@@ -26,9 +30,18 @@ _LATIN: Final = 0x24F
 """The last letter that a language written in Latin letters uses."""
 
 
+C_ERR_SYMBOL: Final = RULES.rule(
+    "C-ERR-SYMBOL", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+)
+
+
 def condition_that_nobody_defines(case: Case, condition: str) -> None:
     """A peer sends an error whose condition begins with `amqp:` but is not defined by the specification.
 
+    Demands: An error condition is a symbol that some type declares as an error condition.
+    Source: transport.xml section definitions > error.condition, amqp-error, connection-error, session-error,
+    link-error
+    Evidence: condition symbol not in the known tables
     Why it matters: Programs choose their reaction by the error condition. A misspelt condition matches no
     case, so the program takes a general fallback or none.
     Silent when: the condition does not begin with `amqp:`.
@@ -37,17 +50,25 @@ def condition_that_nobody_defines(case: Case, condition: str) -> None:
     other errors, use a condition of your own that does not begin with `amqp:`.
     """
     case.report(
-        "amqp10/C-ERR-SYMBOL",
+        C_ERR_SYMBOL,
         "the error's condition begins with amqp: and is none that the specification names",
         POSSIBLE,
         {"condition": condition[:_LONGEST]},
     )
 
 
+C_ERR_SCOPE: Final = RULES.rule("C-ERR-SCOPE", "SHOULD", "inferred")
+
+
 def condition_of_another_frame(case: Case, condition: str, carrier: str) -> None:
     """A peer sends an error condition on the wrong frame: connection conditions belong on close, session
     conditions on end, link conditions on detach.
 
+    Demands: Connection conditions go on close, session conditions on end, link conditions on detach, except
+    where the text says otherwise.
+    Source: transport.xml section definitions > connection-error, session-error, link-error; transport.xml
+    section performatives > attach.handle
+    Evidence: condition family against performative
     Why it matters: The condition names the endpoint that failed. On another frame, the receiver cannot tell
     whether the connection, the session or only the link is over.
     Silent when: the condition is amqp:session:handle-in-use on close, which the text about attach demands.
@@ -56,17 +77,24 @@ def condition_of_another_frame(case: Case, condition: str, carrier: str) -> None
     conditions on end, amqp:link conditions on detach. Use a general amqp condition where none of them fits.
     """
     case.report(
-        "amqp10/C-ERR-SCOPE",
+        C_ERR_SCOPE,
         f"{condition} is sent with {case.record.frame.name}, its name puts it on {carrier}",
         POSSIBLE,
         {"condition": condition},
     )
 
 
+C_LOCALE_CHOICE: Final = RULES.rule("C-LOCALE-CHOICE", "SHOULD", "definition")
+
+
 def description_in_another_script(case: Case, tags: list[str]) -> None:
     """A peer sends an error description in a script that the languages of the other peer's incoming-locales
     do not use.
 
+    Demands: Texts use the first locale of the partner's incoming-locales that the sender supports, else
+    en-US.
+    Source: transport.xml section performatives > open.incoming-locales
+    Evidence: locale lists and description texts
     Why it matters: The description is text for a person. The other peer asked for English, so this person may
     not be able to read the description.
     Silent when: the other peer's open was not captured, the other peer asks for languages other than English,
@@ -76,7 +104,7 @@ def description_in_another_script(case: Case, tags: list[str]) -> None:
     none of them is supported. Do not use the language of the host system.
     """
     case.report(
-        "amqp10/C-LOCALE-CHOICE",
+        C_LOCALE_CHOICE,
         "an error is described in another script than English, which the other side asks for",
         POSSIBLE,
         {"incoming_locales": tags},
@@ -84,17 +112,28 @@ def description_in_another_script(case: Case, tags: list[str]) -> None:
     )
 
 
+L_REDIRECT_INFO: Final = RULES.rule(
+    "L-REDIRECT-INFO",
+    "MAY-limits",
+    "definition",
+    warning="The text permits something within limits; this is outside the limits.",
+)
+
+
 def redirect_with_wrong_address(case: Case, key: str) -> None:
     """A peer redirects a link with an invalid address: hostname, network-host or address is not a string, or
     port is not a number.
 
+    Demands: A link redirect may add hostname, network-host, port and address to the info map.
+    Source: transport.xml section definitions > link-error redirect
+    Evidence: detach with amqp:link:redirect, keys of info
     Why it matters: The other peer cannot follow the redirect, so the link stays unusable for the application.
     Silent when: the entry is missing, because no entry is required.
     How to mend it: In the info map of amqp:link:redirect, encode hostname, network-host and address as
     strings and port as an integer.
     """
     case.report(
-        "amqp10/L-REDIRECT-INFO",
+        L_REDIRECT_INFO,
         f"the entry {key} in the info of amqp:link:redirect is {'no number' if key == 'port' else 'no text'}",
         CERTAIN,
         {"entry": key},
@@ -147,9 +186,18 @@ def judge_error(case: Case, error: Error) -> None:
         _judge_redirect(case, error)
 
 
+L_UNSETTLED_INCOMPLETE: Final = RULES.rule(
+    "L-UNSETTLED-INCOMPLETE", "SHOULD", "keyword", answer="amqp:frame-size-too-small"
+)
+
+
 def ended_for_a_map_that_does_not_fit(case: Case) -> None:
     """A peer ends a session with amqp:frame-size-too-small while a link of the session waits to be resumed.
 
+    Demands: A map too big for one frame should be sent partially with incomplete-unsettled rather than ending
+    the session.
+    Source: transport.xml section performatives > attach.unsettled, incomplete-unsettled
+    Evidence: end error condition after attach
     Why it matters: Ending the session closes all its links. An unsettled map that does not fit into a frame
     may be sent partially with incomplete-unsettled, without ending the session.
     Silent when: no delivery is unsettled on a link of the session, or every attach was answered.
@@ -158,7 +206,7 @@ def ended_for_a_map_that_does_not_fit(case: Case) -> None:
     incomplete-unsettled true. Settle these deliveries and resume the link again for the rest.
     """
     case.report(
-        "amqp10/L-UNSETTLED-INCOMPLETE",
+        L_UNSETTLED_INCOMPLETE,
         "the session is ended with amqp:frame-size-too-small while a link waits to be resumed; an incomplete "
         "map would fit",
         POSSIBLE,
@@ -174,12 +222,3 @@ def judge_error_of_end(case: Case, session: SessionEnd, error: Error) -> None:
         if link.state == "ATTACH_RCVD" and theirs is not None and theirs.unsettled is not None:
             ended_for_a_map_that_does_not_fit(case)
             return
-
-
-RULES = {
-    "amqp10/C-ERR-SYMBOL": condition_that_nobody_defines,
-    "amqp10/C-ERR-SCOPE": condition_of_another_frame,
-    "amqp10/C-LOCALE-CHOICE": description_in_another_script,
-    "amqp10/L-REDIRECT-INFO": redirect_with_wrong_address,
-    "amqp10/L-UNSETTLED-INCOMPLETE": ended_for_a_map_that_does_not_fit,
-}

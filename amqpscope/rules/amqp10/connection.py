@@ -1,8 +1,11 @@
 """Connections: headers, opens, limits agreed, closes (transport.xml, "connections")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import ALL
 from dissectors.amqp10.performatives import Begin, Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
@@ -11,54 +14,85 @@ from dissectors.wire import i64
 
 __all__ = ["frame_before_header", "judge_any", "judge_close", "judge_open", "speaks_the_draft"]
 
+RULES: Final = Rules("amqp10/connection")
+
+
+C_HDR_FIRST: Final = RULES.rule("C-HDR-FIRST", "MUST", "keyword")
+
 
 def frame_before_header(case: Case) -> None:
     """A peer sends a frame before its protocol header.
 
+    Demands: Each peer's first octets are a protocol header, ahead of any frame.
+    Source: transport.xml section version-negotiation
+    Evidence: first 8 octets in each direction
     Why it matters: The other peer cannot know which protocol and which version the octets belong to, so it
     cannot parse the stream.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Write the 8-octet protocol header as the first octets of the connection, before any frame.
     After SASL, write the AMQP header again before the open.
     """
-    case.report("amqp10/C-HDR-FIRST", f"{case.record.frame.name} is sent before a protocol header")
+    case.report(C_HDR_FIRST, f"{case.record.frame.name} is sent before a protocol header")
+
+
+C_OPEN_FIRST: Final = RULES.rule(
+    "C-OPEN-FIRST", "MUST", "keyword", usual_answer="amqp:not-allowed or amqp:connection:framing-error"
+)
 
 
 def first_frame_is_not_open(case: Case) -> None:
     """A peer sends another frame than open as its first frame after the AMQP header.
 
+    Demands: The first AMQP frame each peer sends has to be open.
+    Source: transport.xml section performatives > open; transport.xml section connections > Opening a
+    Connection
+    Evidence: first type-0 frame in each direction
     Why it matters: The open carries the limits on which all other frames depend. Without the open, the other
     peer cannot process the frame and may close the connection.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Send open directly after the AMQP protocol header, and queue every begin, attach and other
     frame until the open has been written.
     """
-    case.report("amqp10/C-OPEN-FIRST", f"{case.record.frame.name} is sent before open", CERTAIN, _state(case))
+    case.report(C_OPEN_FIRST, f"{case.record.frame.name} is sent before open", CERTAIN, _state(case))
+
+
+C_CLOSE_AFTEROPEN: Final = RULES.rule(
+    "C-CLOSE-AFTEROPEN", "illegal", "definition", usual_answer="amqp:illegal-state"
+)
 
 
 def close_before_open(case: Case) -> None:
     """A peer sends close before its own open.
 
+    Demands: close may not be sent before the sender's own open, even to report an error.
+    Source: transport.xml section connections > Connection State Diagram (legal sends)
+    Evidence: close as first frame
     Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
     open. The other peer may not process a close without an open.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: To refuse a connection, send your own open first and then close with the error. Apply this
     order on every error path that can run before the open is sent.
     """
-    case.report(
-        "amqp10/C-CLOSE-AFTEROPEN", "close is sent before the sender's own open", CERTAIN, _state(case)
-    )
+    case.report(C_CLOSE_AFTEROPEN, "close is sent before the sender's own open", CERTAIN, _state(case))
+
+
+C_EMPTY_AFTEROPEN: Final = RULES.rule(
+    "C-EMPTY-AFTEROPEN", "MUST", "definition", usual_answer="amqp:not-allowed"
+)
 
 
 def empty_frame_before_open(case: Case) -> None:
     """A peer sends an empty frame before its own open.
 
+    Demands: An empty frame may be sent only after the sender's own open.
+    Source: transport.xml section connections > Idle Time-out
+    Evidence: empty frame ahead of open
     Why it matters: An empty frame keeps an open connection alive, but the first frame must be the open. The
     other peer may close the connection.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Start the heartbeat timer only after your own open has been written.
     """
-    case.report("amqp10/C-EMPTY-AFTEROPEN", "an empty frame is sent before the sender's own open")
+    case.report(C_EMPTY_AFTEROPEN, "an empty frame is sent before the sender's own open")
 
 
 def _judge_before_open(case: Case) -> bool:
@@ -82,9 +116,18 @@ def _judge_before_open(case: Case) -> bool:
     return True
 
 
+C_CLOSE_LAST: Final = RULES.rule(
+    "C-CLOSE-LAST", "illegal", "keyword", usual_answer="amqp:connection:framing-error"
+)
+
+
 def frame_after_close(case: Case) -> None:
     """A peer sends a frame after its own close.
 
+    Demands: Nothing at all may be written after close, empty frames included.
+    Source: transport.xml section connections > Closing a Connection, Connection States; transport.xml section
+    performatives > close
+    Evidence: any octet in that direction after close
     Why it matters: The close is the last frame that a peer sends on a connection. The other peer may never
     read later frames, so their content is lost.
     Silent when: never, because both frames come from the same peer. The finding is only possible, not
@@ -98,7 +141,7 @@ def frame_after_close(case: Case) -> None:
         name = case.record.frame.name
         what = "a second close" if name == "close" else name
         case.report(
-            "amqp10/C-CLOSE-LAST",
+            C_CLOSE_LAST,
             f"{what} is sent after close (packet {me.close_packet})",
             CERTAIN if me.close_stands else POSSIBLE,
             _state(case),
@@ -106,9 +149,15 @@ def frame_after_close(case: Case) -> None:
         )
 
 
+C_MAXFRAME: Final = RULES.rule("C-MAXFRAME", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
+
+
 def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
     """A frame is larger than the max-frame-size of the peer's open.
 
+    Demands: No frame may be larger than the partner's max-frame-size.
+    Source: transport.xml section performatives > open.max-frame-size
+    Evidence: frame size against partner open
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
     links of the connection.
     Silent when: the peer's open was not captured; or not all of the frame was, and where it begins is a
@@ -118,7 +167,7 @@ def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
     """
     what = "has" if case.record.frame.missing == 0 else "has by its header"
     case.report(
-        "amqp10/C-MAXFRAME",
+        C_MAXFRAME,
         f"the frame {what} {size} octets, the peer's max-frame-size is {limit}",
         CERTAIN,
         {"frame_size": int(size), "max_frame_size": limit},
@@ -126,9 +175,16 @@ def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
     )
 
 
+C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
+
+
 def open_larger_than_512_octets(case: Case, size: i64) -> None:
     """A peer sends an open of more than 512 octets before it has received the other peer's open.
 
+    Demands: An open sent before the partner's open has arrived may not exceed 512 octets.
+    Source: transport.xml section connections > Opening a Connection; transport.xml section definitions >
+    MIN-MAX-FRAME-SIZE
+    Evidence: open frame size, order of the two opens
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
     octets. The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -137,12 +193,18 @@ def open_larger_than_512_octets(case: Case, size: i64) -> None:
     capabilities, or wait for the other peer's open before sending a larger one.
     """
     message = f"an open of {size} octets is sent before the peer's, at most {MIN_MAX_FRAME_SIZE} may be"
-    case.report("amqp10/C-OPEN-SIZE", message, CERTAIN, {"frame_size": int(size)})
+    case.report(C_OPEN_SIZE, message, CERTAIN, {"frame_size": int(size)})
+
+
+C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
 
 
 def pipelined_frame_larger_than_512_octets(case: Case, size: i64) -> None:
     """A peer sends a frame of more than 512 octets before it has received the other peer's open.
 
+    Demands: Frames pipelined before the partner's open arrives may not exceed 512 octets.
+    Source: transport.xml section connections > Opening a Connection, Pipelined Open
+    Evidence: frame sizes sent before the partner's open passed the capture point
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
     octets. The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -151,7 +213,7 @@ def pipelined_frame_larger_than_512_octets(case: Case, size: i64) -> None:
     pipelined frames within 512 octets.
     """
     message = f"{size} octets are sent before the peer's open, at most {MIN_MAX_FRAME_SIZE} may be"
-    case.report("amqp10/C-PIPE-SIZE", message, CERTAIN, {"frame_size": int(size)})
+    case.report(C_PIPE_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 
 def _judge_size(case: Case, size: i64) -> None:
@@ -171,9 +233,16 @@ def _judge_size(case: Case, size: i64) -> None:
             pipelined_frame_larger_than_512_octets(case, size)
 
 
+C_CHMAX: Final = RULES.rule("C-CHMAX", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
+
+
 def channel_beyond_agreed(case: Case, limit: int) -> None:
     """A peer uses a channel number above the channel-max of the receiver's open.
 
+    Demands: No channel number above the partner's channel-max may be used (this also bounds the number of
+    sessions).
+    Source: transport.xml section performatives > open.channel-max
+    Evidence: channel against partner open
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
     links of the connection.
     Silent when: the receiver's open was not captured.
@@ -182,7 +251,7 @@ def channel_beyond_agreed(case: Case, limit: int) -> None:
     """
     channel = case.record.frame.channel
     case.report(
-        "amqp10/C-CHMAX",
+        C_CHMAX,
         f"channel {channel} is used, the peer's channel-max is {limit}",
         CERTAIN,
         {"channel": int(channel), "channel_max": limit},
@@ -192,9 +261,17 @@ def channel_beyond_agreed(case: Case, limit: int) -> None:
         case.astray = ALL
 
 
+C_PIPE_CHANNEL: Final = RULES.rule(
+    "C-PIPE-CHANNEL", "MUST", "definition", answer="amqp:connection:framing-error"
+)
+
+
 def pipelined_frame_off_channel_0(case: Case) -> None:
     """A peer uses a channel other than 0 before it has received the other peer's open.
 
+    Demands: Until the partner's open arrives only channel 0 may be used.
+    Source: transport.xml section connections > Opening a Connection
+    Evidence: channel numbers sent before the partner's open passed
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, octets of either peer were not
@@ -204,12 +281,20 @@ def pipelined_frame_off_channel_0(case: Case) -> None:
     """
     channel = case.record.frame.channel
     message = f"channel {channel} is used before the peer's open; only channel 0 may be"
-    case.report("amqp10/C-PIPE-CHANNEL", message, CERTAIN, {"channel": int(channel)})
+    case.report(C_PIPE_CHANNEL, message, CERTAIN, {"channel": int(channel)})
+
+
+C_CLOSE_CH0_PIPE: Final = RULES.rule(
+    "C-CLOSE-CH0-PIPE", "MUST", "keyword", answer="amqp:connection:framing-error"
+)
 
 
 def pipelined_close_off_channel_0(case: Case) -> None:
     """A peer sends close on a channel other than 0 before it has received the other peer's open.
 
+    Demands: close has to use channel 0 when sent in one batch with open.
+    Source: transport.xml section connections > Closing a Connection
+    Evidence: open and close in one burst
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may not process the close.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -219,12 +304,20 @@ def pipelined_close_off_channel_0(case: Case) -> None:
     """
     channel = case.record.frame.channel
     message = f"close is sent on channel {channel} before the peer's open; only channel 0 may be used"
-    case.report("amqp10/C-CLOSE-CH0-PIPE", message, CERTAIN, {"channel": int(channel)})
+    case.report(C_CLOSE_CH0_PIPE, message, CERTAIN, {"channel": int(channel)})
+
+
+C_EMPTY_CH0_PRE: Final = RULES.rule(
+    "C-EMPTY-CH0-PRE", "MUST", "keyword", answer="amqp:connection:framing-error"
+)
 
 
 def pipelined_empty_frame_off_channel_0(case: Case) -> None:
     """A peer sends an empty frame on a channel other than 0 before it has received the other peer's open.
 
+    Demands: Before the partner's open has arrived an empty frame has to use channel 0.
+    Source: transport.xml section connections > Idle Time-out
+    Evidence: channel and order
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection because of a mere heartbeat.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -234,36 +327,56 @@ def pipelined_empty_frame_off_channel_0(case: Case) -> None:
     """
     channel = case.record.frame.channel
     message = f"an empty frame is sent on channel {channel} before the peer's open"
-    case.report("amqp10/C-EMPTY-CH0-PRE", message, CERTAIN, {"channel": int(channel)})
+    case.report(C_EMPTY_CH0_PRE, message, CERTAIN, {"channel": int(channel)})
+
+
+C_EMPTY_CH0: Final = RULES.rule("C-EMPTY-CH0", "SHOULD", "keyword")
 
 
 def empty_frame_off_channel_0(case: Case) -> None:
     """A peer sends an empty frame on a channel other than 0.
 
+    Demands: Empty frames should use channel 0.
+    Source: transport.xml section connections > Idle Time-out
+    Evidence: channel of body-less frames
     Why it matters: Receivers ignore the channel of an empty frame, because the frame is only a heartbeat. A
     number other than 0 may exceed the receiver's channel-max.
     Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
     stricter rule, C-EMPTY-CH0-PRE.
     How to mend it: Send empty frames on channel 0. Write the channel number of a heartbeat as the constant 0.
     """
-    case.report("amqp10/C-EMPTY-CH0", f"an empty frame is sent on channel {case.record.frame.channel}")
+    case.report(C_EMPTY_CH0, f"an empty frame is sent on channel {case.record.frame.channel}")
+
+
+C_OPEN_CH0: Final = RULES.rule(
+    "C-OPEN-CH0", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+)
 
 
 def open_off_channel_0(case: Case) -> None:
     """A peer sends open on a channel other than 0.
 
+    Demands: open can be sent on channel 0 only.
+    Source: transport.xml section connections > Opening a Connection
+    Evidence: channel of the open frame
     Why it matters: Before the open, the peers have agreed on no channel other than 0. The other peer may
     close the connection with framing-error.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Write the open with channel number 0, and check which octets of the frame header hold the
     channel.
     """
-    case.report("amqp10/C-OPEN-CH0", f"open is sent on channel {case.record.frame.channel}")
+    case.report(C_OPEN_CH0, f"open is sent on channel {case.record.frame.channel}")
+
+
+C_CLOSE_CH0: Final = RULES.rule("C-CLOSE-CH0", "SHOULD", "keyword")
 
 
 def close_off_channel_0(case: Case) -> None:
     """A peer sends close on a channel other than 0.
 
+    Demands: close should be sent on channel 0.
+    Source: transport.xml section connections > Closing a Connection
+    Evidence: channel of close
     Why it matters: Receivers must accept a close on any agreed channel, but only channel 0 is always within
     the limits.
     Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
@@ -271,7 +384,7 @@ def close_off_channel_0(case: Case) -> None:
     How to mend it: Send close on channel 0. Do not take the channel number from the session that met the
     error.
     """
-    case.report("amqp10/C-CLOSE-CH0", f"close is sent on channel {case.record.frame.channel}")
+    case.report(C_CLOSE_CH0, f"close is sent on channel {case.record.frame.channel}")
 
 
 def _judge_channel(case: Case) -> bool:
@@ -320,9 +433,15 @@ def judge_any(case: Case) -> bool:
     return frame.channel <= 0 or not _judge_channel(case)
 
 
+C_OPEN_ONCE: Final = RULES.rule("C-OPEN-ONCE", "illegal", "definition", usual_answer="amqp:illegal-state")
+
+
 def second_open(case: Case) -> None:
     """A peer sends open twice on one connection.
 
+    Demands: A peer sends open once; no state leads back to a second one.
+    Source: transport.xml section connections > Connection State Diagram
+    Evidence: second open in a direction
     Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
     apply, and may close the connection with illegal-state.
     Silent when: octets since the first open were not captured, because the connection may have been closed
@@ -333,7 +452,7 @@ def second_open(case: Case) -> None:
     me = case.me
     if me.open is not None and me.whole:
         case.report(
-            "amqp10/C-OPEN-ONCE",
+            C_OPEN_ONCE,
             f"a second open is sent, the first was in packet {me.open_packet}",
             CERTAIN,
             _state(case),
@@ -341,9 +460,16 @@ def second_open(case: Case) -> None:
         )
 
 
+C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usual_answer="amqp:invalid-field")
+
+
 def max_frame_size_below_the_floor(case: Case, body: Open) -> None:
     """A peer announces in its open a max-frame-size below 512.
 
+    Demands: Every peer accepts frames of 512 octets, so open may not announce less.
+    Source: transport.xml section performatives > open.max-frame-size; transport.xml section definitions >
+    MIN-MAX-FRAME-SIZE
+    Evidence: open.max-frame-size below 512
     Why it matters: Every peer must accept frames of 512 octets. A peer that keeps to a smaller limit may not
     even be able to send its open.
     Silent when: never, because the frame alone shows the fault.
@@ -352,12 +478,18 @@ def max_frame_size_below_the_floor(case: Case, body: Open) -> None:
     """
     size = body.max_frame_size
     if size is not None and size < MIN_MAX_FRAME_SIZE:
-        case.report("amqp10/C-MAXFRAME-FLOOR", f"max-frame-size is {size}", CERTAIN, {"max_frame_size": size})
+        case.report(C_MAXFRAME_FLOOR, f"max-frame-size is {size}", CERTAIN, {"max_frame_size": size})
+
+
+C_LOCALE_TAG: Final = RULES.rule("C-LOCALE-TAG", "MUST", "definition", usual_answer="amqp:invalid-field")
 
 
 def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
     """A peer's open contains a locale that is not a BCP 47 language tag.
 
+    Demands: Locale entries are symbols that form BCP 47 tags (hyphen, not underscore).
+    Source: transport.xml section definitions > ietf-language-tag
+    Evidence: outgoing-locales, incoming-locales
     Why it matters: The other peer cannot match the locale and falls back to en-US. Libraries often write
     `en_US`, but the BCP 47 tag is `en-US`.
     Silent when: never, because the frame alone shows the fault.
@@ -368,13 +500,19 @@ def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
         if tags is not None:
             for tag in tags:
                 if not tag or not tag.replace("-", "").isalnum() or not tag[:1].isalpha():
-                    case.report("amqp10/C-LOCALE-TAG", "a locale is no BCP 47 language tag")
+                    case.report(C_LOCALE_TAG, "a locale is no BCP 47 language tag")
                     return
+
+
+C_OPEN_HOST: Final = RULES.rule("C-OPEN-HOST", "SHOULD", "keyword", by="client")
 
 
 def other_host_than_in_sasl(case: Case, body: Open) -> None:
     """A client names in its open another hostname than in its sasl-init.
 
+    Demands: If SASL or TLS already named a host, open.hostname should be null or the same.
+    Source: transport.xml section performatives > open.hostname
+    Evidence: sasl-init.hostname, TLS SNI, open.hostname
     Why it matters: The server authenticates the client by the first name, but selects the host to open by the
     second. The login may be valid for another host than the one opened.
     Silent when: either frame names no hostname, or the sasl-init was not captured.
@@ -386,13 +524,25 @@ def other_host_than_in_sasl(case: Case, body: Open) -> None:
     if me.peer != CLIENT or init is None or init.hostname is None or body.hostname is None:
         return
     if init.hostname.lower() != body.hostname.lower():
-        case.report("amqp10/C-OPEN-HOST", "open.hostname is another than that of sasl-init")
+        case.report(C_OPEN_HOST, "open.hostname is another than that of sasl-init")
+
+
+C_DIALECT_1239: Final = RULES.rule(
+    "C-DIALECT-1239",
+    "MUST NOT",
+    "inferred",
+    warning="The text implies it and does not say it.",
+    usual_answer="amqp:decode-error",
+)
 
 
 def speaks_the_draft(case: Case, body: Open) -> bool:
     """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, in which each list begins
     with `options`.
 
+    Demands: A peer announcing AMQP 1.0.0 may not speak the April-2011 draft encoding.
+    Source: transport.xml section version-negotiation
+    Evidence: open/begin/attach/flow/transfer element types
     Why it matters: The draft has the same protocol header, but all fields stand one place later. A receiver
     of AMQP 1.0 misreads every field of the peer.
     Silent when: the open fits the final specification, or does not fit the draft either. After such an open,
@@ -415,7 +565,7 @@ def speaks_the_draft(case: Case, body: Open) -> bool:
         return False
     case.me.draft = True
     case.report(
-        "amqp10/C-DIALECT-1239",
+        C_DIALECT_1239,
         "the open is that of the draft of April 2011: its fields stand one place further on",
         POSSIBLE,
         {"signs": signs},
@@ -431,9 +581,15 @@ def judge_open(case: Case, body: Open) -> None:
     other_host_than_in_sasl(case, body)
 
 
+C_REDIRECT_INFO: Final = RULES.rule("C-REDIRECT-INFO", "SHOULD", "definition")
+
+
 def redirect_without_address(case: Case, body: Close) -> None:
     """A peer redirects the other peer by a close without stating where to connect.
 
+    Demands: A connection redirect gives hostname, network-host and port in the error's info map.
+    Source: transport.xml section definitions > connection-error redirect
+    Evidence: close with amqp:connection:redirect, keys of info
     Why it matters: Without hostname, network-host and port, the other peer cannot follow the redirect. The
     connection is lost.
     Silent when: never, because the frame alone shows the fault.
@@ -446,7 +602,7 @@ def redirect_without_address(case: Case, body: Close) -> None:
     keys = [] if error.info is None else [str(key) for key, _ in error.info.pairs]
     if "hostname" not in keys or "network-host" not in keys or "port" not in keys:
         case.report(
-            "amqp10/C-REDIRECT-INFO",
+            C_REDIRECT_INFO,
             "amqp:connection:redirect lacks hostname, network-host or port in its info",
             CERTAIN,
             {"entries": len(keys)},
@@ -460,28 +616,3 @@ def judge_close(case: Case, body: Close) -> None:
 
 def _state(case: Case) -> dict[str, object]:
     return {"connection_state": case.me.state}
-
-
-RULES = {
-    "amqp10/C-HDR-FIRST": frame_before_header,
-    "amqp10/C-OPEN-FIRST": first_frame_is_not_open,
-    "amqp10/C-CLOSE-AFTEROPEN": close_before_open,
-    "amqp10/C-EMPTY-AFTEROPEN": empty_frame_before_open,
-    "amqp10/C-CLOSE-LAST": frame_after_close,
-    "amqp10/C-MAXFRAME": frame_larger_than_agreed,
-    "amqp10/C-OPEN-SIZE": open_larger_than_512_octets,
-    "amqp10/C-PIPE-SIZE": pipelined_frame_larger_than_512_octets,
-    "amqp10/C-CHMAX": channel_beyond_agreed,
-    "amqp10/C-PIPE-CHANNEL": pipelined_frame_off_channel_0,
-    "amqp10/C-CLOSE-CH0-PIPE": pipelined_close_off_channel_0,
-    "amqp10/C-EMPTY-CH0-PRE": pipelined_empty_frame_off_channel_0,
-    "amqp10/C-EMPTY-CH0": empty_frame_off_channel_0,
-    "amqp10/C-OPEN-CH0": open_off_channel_0,
-    "amqp10/C-CLOSE-CH0": close_off_channel_0,
-    "amqp10/C-OPEN-ONCE": second_open,
-    "amqp10/C-MAXFRAME-FLOOR": max_frame_size_below_the_floor,
-    "amqp10/C-LOCALE-TAG": locale_that_is_no_language_tag,
-    "amqp10/C-DIALECT-1239": speaks_the_draft,
-    "amqp10/C-OPEN-HOST": other_host_than_in_sasl,
-    "amqp10/C-REDIRECT-INFO": redirect_without_address,
-}

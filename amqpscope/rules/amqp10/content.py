@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from dissectors.amqp10.composite import sent_name
 from dissectors.amqp10.message import Section
@@ -19,6 +20,9 @@ from dissectors.amqp10.values import Map, Raw, Symbol
 from dissectors.wire import i64
 
 __all__ = ["judge_content", "judge_ids"]
+
+RULES: Final = Rules("amqp10/content")
+
 
 # HTTP content codings registered at IANA, with the older names that RFC 9110 (section 8.4.1) keeps for them.
 _CODINGS: Final = (
@@ -51,10 +55,16 @@ def _certainty(case: Case, sure: bool) -> i64:
     return CERTAIN if sure and case.me.peer == CLIENT else POSSIBLE
 
 
+M_CT_MIME: Final = RULES.rule("M-CT-MIME", "MUST", "definition", by="sender")
+
+
 def content_type_that_is_no_media_type(case: Case, content_type: str) -> None:
     """A sender sets the content-type of a message to a value that is not a media type of the form type,
     slash, subtype.
 
+    Demands: content-type is a symbol holding an RFC 2046 media type.
+    Source: messaging.xml section message-format > properties.content-type
+    Evidence: symbol text
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
     Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
     possible, not certain, when the content-type is empty, or when a server sends the message, because a
@@ -67,16 +77,29 @@ def content_type_that_is_no_media_type(case: Case, content_type: str) -> None:
     """
     certainty = _certainty(case, content_type != "")
     case.report(
-        "amqp10/M-CT-MIME",
+        M_CT_MIME,
         "the content-type is no media type",
         certainty,
         {"content_type": str(content_type)},
     )
 
 
+M_CT_NONDATA: Final = RULES.rule(
+    "M-CT-NONDATA",
+    "SHOULD",
+    "keyword",
+    by="sender",
+    note="Another sentence of the specification asks for the opposite.",
+)
+
+
 def content_type_of_another_body(case: Case, content_type: str, body: str) -> None:
     """A sender sets a content-type on a message whose body is not a data section.
 
+    Demands: With a body other than data: Oct-2011 text wants message/x-amqp+ data, map or list if anything;
+    csd01/csprd02 say SHOULD NOT set it at all.
+    Source: messaging.xml section message-format > properties.content-type
+    Evidence: content-type and body kind
     Why it matters: A body of AMQP values states its own types. A content-type gives a second answer, and the
     two answers may differ.
     Silent when: the message was not captured whole, or has a message-format other than 0. By the final
@@ -89,16 +112,24 @@ def content_type_of_another_body(case: Case, content_type: str, body: str) -> No
     format such as JSON with its content-type, put its octets into a data section.
     """
     case.report(
-        "amqp10/M-CT-NONDATA",
+        M_CT_NONDATA,
         f"the message has a content-type and its body is {body}",
         _certainty(case, True),
         {"content_type": str(content_type), "body": body},
     )
 
 
+M_CE_NONDATA: Final = RULES.rule(
+    "M-CE-NONDATA", "MUST NOT", "keyword", by="sender", usual_answer="amqp:decode-error"
+)
+
+
 def content_encoding_of_another_body(case: Case, encoding: str, body: str) -> None:
     """A sender sets a content-encoding on a message whose body is not a data section.
 
+    Demands: content-encoding only with a data body.
+    Source: messaging.xml section message-format > properties.content-encoding
+    Evidence: content-encoding and body kind
     Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
     read the message.
     Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
@@ -110,16 +141,24 @@ def content_encoding_of_another_body(case: Case, encoding: str, body: str) -> No
     compressed content into a data section; leave the field null for amqp-value and amqp-sequence.
     """
     case.report(
-        "amqp10/M-CE-NONDATA",
+        M_CE_NONDATA,
         f"the message has a content-encoding and its body is {body}",
         _certainty(case, encoding != ""),
         {"content_encoding": str(encoding), "body": body},
     )
 
 
+M_CE_IDENTITY: Final = RULES.rule(
+    "M-CE-IDENTITY", "MUST NOT", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def identity_as_content_encoding(case: Case) -> None:
     """A sender sets the content-encoding of a message to `identity`.
 
+    Demands: The value identity is not used; leave the field unset instead.
+    Source: messaging.xml section message-format > properties.content-encoding
+    Evidence: symbol text
     Why it matters: The value states that nothing is to be decoded. An unset content-encoding states the same,
     and every receiver understands it.
     Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
@@ -128,12 +167,18 @@ def identity_as_content_encoding(case: Case) -> None:
     How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
     default value.
     """
-    case.report("amqp10/M-CE-IDENTITY", "the content-encoding is identity", _certainty(case, True))
+    case.report(M_CE_IDENTITY, "the content-encoding is identity", _certainty(case, True))
+
+
+M_CE_COMPRESS: Final = RULES.rule("M-CE-COMPRESS", "SHOULD NOT", "keyword", by="sender")
 
 
 def compress_as_content_encoding(case: Case, encoding: str) -> None:
     """A sender sets the content-encoding of a message to `compress`.
 
+    Demands: The value compress is avoided, except for messages taken over from other protocols.
+    Source: messaging.xml section message-format > properties.content-encoding
+    Evidence: symbol text
     Why it matters: Hardly any receiver can still decode this compression, so most receivers cannot read the
     body.
     Silent when: the message was not captured whole, or has a message-format other than 0.
@@ -142,16 +187,22 @@ def compress_as_content_encoding(case: Case, encoding: str) -> None:
     compression and leave the field null.
     """
     case.report_once(
-        "amqp10/M-CE-COMPRESS",
+        M_CE_COMPRESS,
         "the content-encoding is compress",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
 
 
+M_CE_MULTI: Final = RULES.rule("M-CE-MULTI", "SHOULD NOT", "keyword", by="sender")
+
+
 def several_content_encodings(case: Case, encoding: str) -> None:
     """A sender sets the content-encoding of a message to several encodings.
 
+    Demands: Several encodings in one value are avoided, with the same exception.
+    Source: messaging.xml section message-format > properties.content-encoding
+    Evidence: comma in the symbol
     Why it matters: Receivers compare the value with one known name. They find no match and cannot decode the
     body.
     Silent when: the message was not captured whole, or has a message-format other than 0.
@@ -159,17 +210,23 @@ def several_content_encodings(case: Case, encoding: str) -> None:
     How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
     case.report_once(
-        "amqp10/M-CE-MULTI",
+        M_CE_MULTI,
         "the content-encoding names several encodings",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
 
 
+M_CE_REGISTERED: Final = RULES.rule("M-CE-REGISTERED", "SHOULD", "definition", by="sender")
+
+
 def unregistered_content_encoding(case: Case, encoding: str) -> None:
     """A sender sets the content-encoding of a message to a value that is not a registered HTTP content
     coding.
 
+    Demands: Values come from the IANA HTTP content-coding registry.
+    Source: messaging.xml section message-format > properties.content-encoding
+    Evidence: symbol text
     Why it matters: A receiver does not know how to decode the body. Most such senders mean a character set,
     which belongs in the content-type.
     Silent when: the message was not captured whole, or has a message-format other than 0.
@@ -178,17 +235,30 @@ def unregistered_content_encoding(case: Case, encoding: str) -> None:
     content-type, as in `text/plain; charset=utf-8`, not in content-encoding.
     """
     case.report_once(
-        "amqp10/M-CE-REGISTERED",
+        M_CE_REGISTERED,
         "the content-encoding is no registered content coding",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
 
 
+M_ANN_RESERVED: Final = RULES.rule(
+    "M-ANN-RESERVED",
+    "MUST NOT",
+    "wording",
+    by="sender",
+    warning="A capture suggests it and cannot prove it.",
+    answer="amqp:not-implemented",
+)
+
+
 def reserved_annotation(case: Case, section: str, key: object) -> None:
     """A sender puts an annotation with a reserved key into a message: a number, or a symbol that does not
     begin with `x-`.
 
+    Demands: ulong keys, and symbol keys not starting with x-, are reserved for standards.
+    Source: messaging.xml section message-format > annotations
+    Evidence: keys not in the known registry
     Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
     begins with `x-opt-`.
     Silent when: the message was not captured whole, or has a message-format other than 0.
@@ -198,12 +268,25 @@ def reserved_annotation(case: Case, section: str, key: object) -> None:
     """
     shown = str(key) if isinstance(key, Symbol) else sent_name(key)
     message = f"the {section} have a reserved key" if section != "footer" else "the footer has a reserved key"
-    case.report_once("amqp10/M-ANN-RESERVED", message, POSSIBLE, {"key": shown, "section": section})
+    case.report_once(M_ANN_RESERVED, message, POSSIBLE, {"key": shown, "section": section})
+
+
+M_DA_REJECTED_TYPE: Final = RULES.rule(
+    "M-DA-REJECTED-TYPE",
+    "MUST",
+    "csd-only",
+    by="sender",
+    warning="Only a draft of the specification says it.",
+    usual_answer="amqp:invalid-field",
+)
 
 
 def rejected_annotation_that_is_no_error(case: Case, value: object) -> None:
     """A sender sets the delivery-annotation `rejected` to a value that is not an error.
 
+    Demands: In delivery-annotations the key 'rejected' is reserved and its value has to be an error.
+    Source: (not in messaging.xml)
+    Evidence: delivery-annotations map
     Why it matters: The key is reserved for the reason of a rejection. A receiver looks there for an error and
     cannot read the value.
     Silent when: the message was not captured whole, or has a message-format other than 0. By the final
@@ -212,17 +295,25 @@ def rejected_annotation_that_is_no_error(case: Case, value: object) -> None:
     key that begins with `x-opt-` for other data.
     """
     case.report(
-        "amqp10/M-DA-REJECTED-TYPE",
+        M_DA_REJECTED_TYPE,
         f"the delivery-annotation rejected is {sent_name(value)}, not error",
         CERTAIN,
         {"value": sent_name(value)},
     )
 
 
+T_TIME_MS: Final = RULES.rule(
+    "T-TIME-MS", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+)
+
+
 def time_in_another_unit(case: Case, field: str, time: int, unit: str) -> None:
     """A sender states a time in a message's properties that fits the time of the capture only in another unit
     than milliseconds.
 
+    Demands: A timestamp counts milliseconds since the Unix epoch in UTC.
+    Source: types.xml section encodings > timestamp
+    Evidence: value far from the capture clock
     Why it matters: Receivers read a time that is decades off. Messages expire at once or never.
     Silent when: the message was not captured whole, or has a message-format other than 0.
     Only possible because: The time may be meant as it stands, or the {peer} may hand on the time as the
@@ -231,17 +322,29 @@ def time_in_another_unit(case: Case, field: str, time: int, unit: str) -> None:
     Convert clock values in seconds, microseconds or nanoseconds before setting the fields.
     """
     case.report_once(
-        "amqp10/T-TIME-MS",
+        T_TIME_MS,
         f"{field} is far from the capture's time, and near it if it counts {unit}",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )
 
 
+T_BYTEORDER: Final = RULES.rule(
+    "T-BYTEORDER",
+    "MUST",
+    "definition",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:decode-error",
+)
+
+
 def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
     """A sender states a time in a message's properties that fits the time of the capture only with its
     octets in reverse order.
 
+    Demands: All numbers are big-endian unless something says otherwise.
+    Source: types.xml section encodings
+    Evidence: implausible sizes, ids or frame lengths that become plausible when byte-swapped
     Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
     order sends other numbers than it means, and receivers misread the time.
     Silent when: the message was not captured whole, or has a message-format other than 0. Numbers other than
@@ -252,16 +355,24 @@ def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
     it from memory into the frame.
     """
     case.report_once(
-        "amqp10/T-BYTEORDER",
+        T_BYTEORDER,
         f"{field} is far from the capture's time, and near it with its octets in reverse order",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )
 
 
+M_ID_UNIQUE: Final = RULES.rule(
+    "M-ID-UNIQUE", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def message_id_used_twice(case: Case, first: MessageDigest) -> None:
     """A sender gives two different messages on one link the same message-id.
 
+    Demands: A message-id identifies one message throughout the system.
+    Source: messaging.xml section message-format > properties.message-id
+    Evidence: same id with different bare message octets
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
     message for the first. The second message may be lost.
     Silent when: properties, application-properties and body of the two messages are the same, because the
@@ -271,7 +382,7 @@ def message_id_used_twice(case: Case, first: MessageDigest) -> None:
     message object must set a new message-id before they send it again with other content.
     """
     case.report_once(
-        "amqp10/M-ID-UNIQUE",
+        M_ID_UNIQUE,
         f"the message has the message-id of another one (packet {first.spot.packet})",
         POSSIBLE,
         {"link_name": first.link},
@@ -367,19 +478,3 @@ def _judge_time(case: Case, field: str, time: int) -> None:
         time_in_another_unit(case, field, time, "microseconds")
     elif abs(time // 1_000_000 - now) < _NEAR:
         time_in_another_unit(case, field, time, "nanoseconds")
-
-
-RULES = {
-    "amqp10/M-CT-MIME": content_type_that_is_no_media_type,
-    "amqp10/M-CT-NONDATA": content_type_of_another_body,
-    "amqp10/M-CE-NONDATA": content_encoding_of_another_body,
-    "amqp10/M-CE-IDENTITY": identity_as_content_encoding,
-    "amqp10/M-CE-COMPRESS": compress_as_content_encoding,
-    "amqp10/M-CE-MULTI": several_content_encodings,
-    "amqp10/M-CE-REGISTERED": unregistered_content_encoding,
-    "amqp10/M-ANN-RESERVED": reserved_annotation,
-    "amqp10/M-DA-REJECTED-TYPE": rejected_annotation_that_is_no_error,
-    "amqp10/M-ID-UNIQUE": message_id_used_twice,
-    "amqp10/T-TIME-MS": time_in_another_unit,
-    "amqp10/T-BYTEORDER": time_with_its_octets_reversed,
-}

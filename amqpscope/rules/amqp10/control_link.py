@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.link import attach_read
+from amqpscope.rules.amqp10.case import Case, attach_read
 from amqpscope.rules.amqp10.transaction import (
     declared_as_a_state,
     judge_control_link_of,
@@ -16,6 +15,7 @@ from amqpscope.rules.amqp10.transaction import (
     txn_id_too_long,
 )
 from amqpscope.rules.amqp10.types import field_value_that_does_not_provide_its_archetype
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.outcomes import excludes
@@ -30,6 +30,9 @@ from dissectors.wire import i64
 
 __all__ = ["PROBLEMS", "judge_attach", "judge_transfer"]
 
+RULES: Final = Rules("amqp10/control_link")
+
+
 _CAPABILITIES: Final = (
     "amqp:local-transactions",
     "amqp:distributed-transactions",
@@ -42,21 +45,41 @@ _CAPABILITIES: Final = (
 _ENCODED: Final = {b"\x00\x53\x31": "a declare", b"\x00\x53\x32": "a discharge"}
 
 
+TX_COORD_TARGET: Final = RULES.rule(
+    "TX-COORD-TARGET", "MUST", "definition", usual_answer="amqp:invalid-field"
+)
+
+
 def coordinator_as_source(case: Case, problem: Problem) -> None:
     """A peer sends an attach whose source is a coordinator.
 
+    Demands: coordinator is used as a target only.
+    Source: transactions.xml section coordination > coordinator
+    Evidence: coordinator found as source
     Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
     peer may refuse the link with invalid-field.
     Silent when: the frame was not captured whole, or octets just before the frame were not captured.
     How to mend it: Put the coordinator into the field target, and an ordinary source into the field source.
     The controller attaches the control link as sender.
     """
-    case.report("amqp10/TX-COORD-TARGET", f"{problem.path}: a coordinator is a target only")
+    case.report(TX_COORD_TARGET, f"{problem.path}: a coordinator is a target only")
+
+
+TX_CAPS_VALUE: Final = RULES.rule(
+    "TX-CAPS-VALUE",
+    "MUST",
+    "definition",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:invalid-field",
+)
 
 
 def capability_that_is_none(case: Case, capability: str) -> None:
     """A peer lists a symbol that is not a txn-capability in the capabilities of a coordinator.
 
+    Demands: Coordinator capabilities are txn-capability symbols.
+    Source: transactions.xml section coordination > txn-capability
+    Evidence: symbols in coordinator.capabilities
     Why it matters: The other peer does not understand the symbol. A controller that asks for this capability
     or relies on it does not get it.
     Silent when: the frame was not captured whole.
@@ -65,25 +88,29 @@ def capability_that_is_none(case: Case, capability: str) -> None:
     `amqp:multi-txns-per-ssn`. Check the spelling and the prefix `amqp:`.
     """
     case.report(
-        "amqp10/TX-CAPS-VALUE",
+        TX_CAPS_VALUE,
         f"{capability} is no capability of a coordinator",
         POSSIBLE,
         {"capability": capability},
     )
 
 
+TX_CTRL_REJECTED: Final = RULES.rule("TX-CTRL-REJECTED", "SHOULD", "keyword", by="sender")
+
+
 def control_link_without_rejected(case: Case) -> None:
     """A controller attaches a control link whose source does not offer the outcome rejected.
 
+    Demands: A controller sets up its control link so that rejected is an allowed outcome.
+    Source: transactions.xml section txn-declare
+    Evidence: source.outcomes of the control attach
     Why it matters: The coordinator can then report a failure only by detaching the link. The detach rolls
     back all other transactions of the link.
     Silent when: the source lists no outcomes, and so does not exclude any, or a symbol that stands for none.
     How to mend it: Include `amqp:rejected:list` in the outcomes of the control link's source, and handle the
     outcome rejected for declare and discharge.
     """
-    case.report(
-        "amqp10/TX-CTRL-REJECTED", "the outcomes of the control link's source are without amqp:rejected:list"
-    )
+    case.report(TX_CTRL_REJECTED, "the outcomes of the control link's source are without amqp:rejected:list")
 
 
 def judge_attach(case: Case, body: Attach) -> None:
@@ -120,70 +147,118 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {"T-COMP-REQUIRES": value
 # What a controller says on it
 
 
+TX_CTRL_NOWORK: Final = RULES.rule(
+    "TX-CTRL-NOWORK", "MUST NOT", "definition", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def work_on_control_link(case: Case, what: str) -> None:
     """A controller sends something other than declare and discharge messages on a control link.
 
+    Demands: The control link carries only declare and discharge, no transactional work.
+    Source: transactions.xml section transactions
+    Evidence: transactional-state or other bodies on a coordinator link
     Why it matters: The coordinator cannot process the message, so the intended work is not done.
     Silent when: the message was not captured whole, or octets of the sender since the link's attach were not
     captured, because the handle may belong to another link.
     How to mend it: Send transactional messages on an ordinary link, with the txn-id in the
     transactional-state of the transfer. Use the control link only for declare and discharge.
     """
-    case.report("amqp10/TX-CTRL-NOWORK", f"{what} is sent on a control link")
+    case.report(TX_CTRL_NOWORK, f"{what} is sent on a control link")
+
+
+TX_DECLARE_BODY: Final = RULES.rule(
+    "TX-DECLARE-BODY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def declare_in_another_section(case: Case, section: str) -> None:
     """A controller sends a declare otherwise than as the single amqp-value section of a message.
 
+    Demands: declare travels as the single amqp-value section of a message.
+    Source: transactions.xml section txn-declare
+    Evidence: payload on the control link
     Why it matters: The coordinator looks for the declare in the amqp-value section. It does not find the
     declare there, so no transaction begins.
     Silent when: the message was not captured whole.
     How to mend it: Encode the declare as the only body section of the message: one amqp-value section that
     holds the described list. Do not put its octets into a data section.
     """
-    case.report("amqp10/TX-DECLARE-BODY", f"a declare is sent in {section}, not as an amqp-value")
+    case.report(TX_DECLARE_BODY, f"a declare is sent in {section}, not as an amqp-value")
+
+
+TX_DISCHARGE_BODY: Final = RULES.rule(
+    "TX-DISCHARGE-BODY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def discharge_in_another_section(case: Case, section: str) -> None:
     """A controller sends a discharge otherwise than as the single amqp-value section of a message.
 
+    Demands: discharge travels as the single amqp-value section of a message.
+    Source: transactions.xml section txn-discharge
+    Evidence: payload on the control link
     Why it matters: The coordinator looks for the discharge in the amqp-value section. It does not find the
     discharge there, so the transaction stays open.
     Silent when: the message was not captured whole.
     How to mend it: Encode the discharge as the only body section of the message: one amqp-value section that
     holds the described list. Do not put its octets into a data section.
     """
-    case.report("amqp10/TX-DISCHARGE-BODY", f"a discharge is sent in {section}, not as an amqp-value")
+    case.report(TX_DISCHARGE_BODY, f"a discharge is sent in {section}, not as an amqp-value")
+
+
+TX_DECLARE_UNSETTLED: Final = RULES.rule(
+    "TX-DECLARE-UNSETTLED", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
 
 
 def declare_settled(case: Case) -> None:
     """A controller sends a declare settled.
 
+    Demands: declare is not sent settled.
+    Source: transactions.xml section txn-declare
+    Evidence: settled flag of the transfer
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller does not
     get the txn-id.
     Silent when: the message was not captured whole.
     How to mend it: Send the declare with settled false, and attach the control link with a snd-settle-mode
     other than settled. Wait for the disposition with the outcome declared.
     """
-    case.report("amqp10/TX-DECLARE-UNSETTLED", "a declare is sent settled")
+    case.report(TX_DECLARE_UNSETTLED, "a declare is sent settled")
+
+
+TX_DISCHARGE_UNSETTLED: Final = RULES.rule(
+    "TX-DISCHARGE-UNSETTLED", "illegal", "wording", by="sender", usual_answer="amqp:not-allowed"
+)
 
 
 def discharge_settled(case: Case) -> None:
     """A controller sends a discharge settled.
 
+    Demands: discharge is not sent settled.
+    Source: transactions.xml section txn-discharge
+    Evidence: settled flag
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
     learns whether the transaction was committed.
     Silent when: the message was not captured whole.
     How to mend it: Send the discharge with settled false, and attach the control link with a snd-settle-mode
     other than settled. Report the commit to the application only after the outcome accepted.
     """
-    case.report("amqp10/TX-DISCHARGE-UNSETTLED", "a discharge is sent settled")
+    case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent settled")
+
+
+TX_GLOBALID: Final = RULES.rule(
+    "TX-GLOBALID", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-implemented"
+)
 
 
 def global_id_without_distributed_transactions(case: Case, certainty: i64) -> None:
     """A controller sets global-id in a declare although the coordinator does not offer distributed
     transactions.
 
+    Demands: global-id is set only if the coordinator offers distributed transactions.
+    Source: transactions.xml section coordination > declare.global-id
+    Evidence: declare.global-id, coordinator capabilities
     Why it matters: The controller treats the work as part of a global transaction, but it is not. The work
     may be committed although the global transaction is rolled back.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
@@ -192,16 +267,29 @@ def global_id_without_distributed_transactions(case: Case, certainty: i64) -> No
     if `amqp:distributed-transactions` is among them.
     """
     case.report(
-        "amqp10/TX-GLOBALID",
+        TX_GLOBALID,
         "a declare has a global-id, the coordinator does not offer amqp:distributed-transactions",
         certainty,
     )
+
+
+TX_MULTI_PER_SSN: Final = RULES.rule(
+    "TX-MULTI-PER-SSN",
+    "MAY-limits",
+    "definition",
+    by="sender",
+    warning="The text permits something within limits; this is outside the limits.",
+    usual_answer="amqp:not-implemented",
+)
 
 
 def several_transactions_on_a_session(case: Case, live: int, pending: int, certainty: i64) -> None:
     """A controller declares a transaction while another transaction of the session is live, although the
     coordinator does not offer several transactions per session.
 
+    Demands: Several live transactions on one session need multi-txns-per-ssn.
+    Source: transactions.xml section coordination > txn-capability multi-txns-per-ssn
+    Evidence: number of live ids per session
     Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
     transaction.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
@@ -210,7 +298,7 @@ def several_transactions_on_a_session(case: Case, live: int, pending: int, certa
     per transaction. Declare several only if the coordinator offers `amqp:multi-txns-per-ssn`.
     """
     case.report(
-        "amqp10/TX-MULTI-PER-SSN",
+        TX_MULTI_PER_SSN,
         "a transaction is declared beside others of the session, "
         "the coordinator does not offer amqp:multi-txns-per-ssn",
         certainty if live else min(certainty, POSSIBLE),
@@ -218,10 +306,18 @@ def several_transactions_on_a_session(case: Case, live: int, pending: int, certa
     )
 
 
+TX_DISCHARGE_KNOWN: Final = RULES.rule(
+    "TX-DISCHARGE-KNOWN", "MUST", "definition", by="sender", answer="amqp:transaction:unknown-id"
+)
+
+
 def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
     """A controller sends a discharge for a transaction that was not declared or that the controller has
     already discharged.
 
+    Demands: discharge names a live transaction (declared, not yet discharged).
+    Source: transactions.xml section coordination > discharge, transaction-error unknown-id
+    Evidence: txn-id against live ids
     Why it matters: The coordinator can only refuse the discharge. Work that the application believes
     committed is not committed.
     Silent when: octets of either peer or of the message were not captured, or there were more transactions
@@ -236,14 +332,14 @@ def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
     transaction = ledger.transaction(me.peer, txn_id)
     if transaction is None or transaction.declared_end > me.knowledge.could:
         case.report(
-            "amqp10/TX-DISCHARGE-KNOWN",
+            TX_DISCHARGE_KNOWN,
             "a transaction is discharged that was not declared",
             CERTAIN,
             {"transactions": len(ledger.transactions)},
         )
     elif transaction.discharge_end != UNKNOWN:
         case.report(
-            "amqp10/TX-DISCHARGE-KNOWN",
+            TX_DISCHARGE_KNOWN,
             "a transaction is discharged twice",
             CERTAIN,
             {"transactions": len(ledger.transactions)},
@@ -253,9 +349,17 @@ def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
         judge_control_link_of(case, transaction)
 
 
+TX_POST_PARTIAL: Final = RULES.rule(
+    "TX-POST-PARTIAL", "illegal", "wording", by="sender", answer="amqp:transaction:rollback"
+)
+
+
 def discharged_while_incomplete(case: Case, transaction: Transaction, packet: int) -> None:
     """A controller discharges a transaction while a delivery posted under this transaction is not complete.
 
+    Demands: A transaction is not discharged while a delivery posted under it is incomplete.
+    Source: transactions.xml section txn-work > Transactional Posting
+    Evidence: discharge while more=true pending under the id
     Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. It
     must roll the transaction back.
     Silent when: octets of either peer since the delivery's first transfer were not captured.
@@ -263,7 +367,7 @@ def discharged_while_incomplete(case: Case, transaction: Transaction, packet: in
     the discharge. Let commit wait for pending sends, including those of other threads.
     """
     case.report(
-        "amqp10/TX-POST-PARTIAL",
+        TX_POST_PARTIAL,
         f"a transaction is discharged while a delivery under it (packet {packet}) is incomplete",
         CERTAIN,
         {"fail": transaction.fail},
@@ -271,10 +375,17 @@ def discharged_while_incomplete(case: Case, transaction: Transaction, packet: in
     )
 
 
+TX_ACQ_CREDIT: Final = RULES.rule("TX-ACQ-CREDIT", "SHOULD", "keyword", by="sender")
+
+
 def discharged_with_credit_left(case: Case, name: str, credit: i64) -> None:
     """A controller discharges a transaction while a link that acquires messages under this transaction
     still has link-credit.
 
+    Demands: Before discharging, the controller makes sure no credit is left on links that acquire under the
+    transaction.
+    Source: transactions.xml section txn-work > Transactional Acquisition
+    Evidence: credit at the moment of discharge
     Why it matters: The sender of the link acquires further messages on this link-credit outside of any
     transaction.
     Silent when: octets of either peer were not captured, or the link-credit was used up, withdrawn or drained
@@ -283,7 +394,7 @@ def discharged_with_credit_left(case: Case, name: str, credit: i64) -> None:
     under the transaction. Wait until the sender's flow or transfers show that no link-credit is left.
     """
     case.report(
-        "amqp10/TX-ACQ-CREDIT",
+        TX_ACQ_CREDIT,
         f"a transaction is discharged while the link {name} that acquires under it has credit",
         CERTAIN,
         {"link_credit": int(credit)},
@@ -405,20 +516,3 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     if message is not None and message.complete:
         settled = body.settled is True or (link.open is not None and link.open.settled)
         _judge_message(case, session, link, message, settled)
-
-
-RULES = {
-    "amqp10/TX-COORD-TARGET": coordinator_as_source,
-    "amqp10/TX-CAPS-VALUE": capability_that_is_none,
-    "amqp10/TX-CTRL-REJECTED": control_link_without_rejected,
-    "amqp10/TX-CTRL-NOWORK": work_on_control_link,
-    "amqp10/TX-DECLARE-BODY": declare_in_another_section,
-    "amqp10/TX-DISCHARGE-BODY": discharge_in_another_section,
-    "amqp10/TX-DECLARE-UNSETTLED": declare_settled,
-    "amqp10/TX-DISCHARGE-UNSETTLED": discharge_settled,
-    "amqp10/TX-GLOBALID": global_id_without_distributed_transactions,
-    "amqp10/TX-MULTI-PER-SSN": several_transactions_on_a_session,
-    "amqp10/TX-DISCHARGE-KNOWN": discharge_of_no_transaction,
-    "amqp10/TX-POST-PARTIAL": discharged_while_incomplete,
-    "amqp10/TX-ACQ-CREDIT": discharged_with_credit_left,
-}

@@ -1,8 +1,11 @@
 """What a coordinator answers (transactions.xml, "txn-declare", "txn-discharge")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.transaction import declared_as_a_state, txn_id_too_long
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Request, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -15,10 +18,18 @@ from dissectors.wire import i64
 
 __all__ = ["judge_disposition"]
 
+RULES: Final = Rules("amqp10/coordinator")
+
+
+TX_DECLARE_OK: Final = RULES.rule("TX-DECLARE-OK", "MUST", "definition", by="receiver")
+
 
 def declare_answered_by_another_outcome(case: Case, request: Request, state: object) -> None:
     """A coordinator answers a declare with an outcome that is neither declared nor a failure.
 
+    Demands: Success is told by a disposition with the declared outcome.
+    Source: transactions.xml section txn-declare
+    Evidence: state of the disposition for a declare
     Why it matters: The controller gets no txn-id and cannot know whether a transaction exists.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator only settles the declare, without a state.
@@ -26,7 +37,7 @@ def declare_answered_by_another_outcome(case: Case, request: Request, state: obj
     txn-id. Do not use accepted, and do not settle without a state.
     """
     case.report(
-        "amqp10/TX-DECLARE-OK",
+        TX_DECLARE_OK,
         "a declare is settled without a state"
         if state is None
         else f"a declare is answered by {_name(state)}, not by declared",
@@ -36,9 +47,16 @@ def declare_answered_by_another_outcome(case: Case, request: Request, state: obj
     )
 
 
+TX_DECLARE_FAIL_REJECT: Final = RULES.rule("TX-DECLARE-FAIL-REJECT", "MUST", "keyword", by="receiver")
+
+
 def declare_not_rejected(case: Case, request: Request, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed declare with the outcome rejected and a transaction error.
 
+    Demands: A failed declare is answered by rejected carrying a transaction error, if the source allows
+    rejected.
+    Source: transactions.xml section txn-declare
+    Evidence: source.outcomes, disposition
     Why it matters: The controller cannot know why the declare failed, or takes the transaction for declared.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     error is of another kind.
@@ -46,7 +64,7 @@ def declare_not_rejected(case: Case, request: Request, state: object, certainty:
     condition that begins with `amqp:transaction:`). Do not use released or modified.
     """
     case.report(
-        "amqp10/TX-DECLARE-FAIL-REJECT",
+        TX_DECLARE_FAIL_REJECT,
         f"a declare that failed is answered by {_name(state)}{_without(state)}",
         certainty,
         {},
@@ -54,10 +72,16 @@ def declare_not_rejected(case: Case, request: Request, state: object, certainty:
     )
 
 
+TX_DECLARE_FAIL_DETACH: Final = RULES.rule("TX-DECLARE-FAIL-DETACH", "MUST", "keyword", by="receiver")
+
+
 def declare_failed_without_detach(case: Case, request: Request, state: object) -> None:
     """A coordinator answers a failed declare with an outcome instead of a detach, although the control link's
     source does not offer rejected.
 
+    Demands: Otherwise the control link is detached with the transaction error.
+    Source: transactions.xml section txn-declare
+    Evidence: detach.error
     Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
     learn why the declare failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
@@ -65,7 +89,7 @@ def declare_failed_without_detach(case: Case, request: Request, state: object) -
     transaction error instead of sending an outcome.
     """
     case.report(
-        "amqp10/TX-DECLARE-FAIL-DETACH",
+        TX_DECLARE_FAIL_DETACH,
         f"a declare that failed is answered by {_name(state)}, which its source does not offer; "
         "the link is to be detached",
         CERTAIN,
@@ -74,9 +98,22 @@ def declare_failed_without_detach(case: Case, request: Request, state: object) -
     )
 
 
+TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
+    "TX-DISCHARGE-FAIL-REJECT",
+    "MUST",
+    "keyword",
+    by="receiver",
+    answer="amqp:transaction:rollback or a sibling",
+)
+
+
 def discharge_not_rejected(case: Case, request: Request, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed discharge with the outcome rejected and a transaction error.
 
+    Demands: A discharge that cannot be done is answered by rejected with a transaction error, if the source
+    allows rejected.
+    Source: transactions.xml section txn-discharge
+    Evidence: source.outcomes, disposition
     Why it matters: The controller cannot know that the work was rolled back, or why.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     error is of another kind.
@@ -84,7 +121,7 @@ def discharge_not_rejected(case: Case, request: Request, state: object, certaint
     errors, such as `amqp:transaction:rollback`. Do not use released or modified.
     """
     case.report(
-        "amqp10/TX-DISCHARGE-FAIL-REJECT",
+        TX_DISCHARGE_FAIL_REJECT,
         f"a discharge that failed is answered by {_name(state)}{_without(state)}",
         certainty,
         {},
@@ -92,10 +129,22 @@ def discharge_not_rejected(case: Case, request: Request, state: object, certaint
     )
 
 
+TX_DISCHARGE_FAIL_DETACH: Final = RULES.rule(
+    "TX-DISCHARGE-FAIL-DETACH",
+    "MUST",
+    "keyword",
+    by="receiver",
+    answer="amqp:transaction:rollback or a sibling",
+)
+
+
 def discharge_failed_without_detach(case: Case, request: Request, state: object) -> None:
     """A coordinator answers a failed discharge with an outcome instead of a detach, although the control
     link's source does not offer rejected.
 
+    Demands: Otherwise the control link is detached with the transaction error.
+    Source: transactions.xml section txn-discharge
+    Evidence: detach.error
     Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
     learn why the discharge failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
@@ -103,7 +152,7 @@ def discharge_failed_without_detach(case: Case, request: Request, state: object)
     transaction error instead of sending an outcome.
     """
     case.report(
-        "amqp10/TX-DISCHARGE-FAIL-DETACH",
+        TX_DISCHARGE_FAIL_DETACH,
         f"a discharge that failed is answered by {_name(state)}, which its source does not offer; "
         "the link is to be detached",
         CERTAIN,
@@ -112,9 +161,15 @@ def discharge_failed_without_detach(case: Case, request: Request, state: object)
     )
 
 
+TX_DISCHARGE_ROLLBACK_OK: Final = RULES.rule("TX-DISCHARGE-ROLLBACK-OK", "MUST", "keyword", by="receiver")
+
+
 def rollback_refused(case: Case, request: Request, state: object, certainty: i64) -> None:
     """A coordinator refuses a discharge that asks for a rollback (fail is true).
 
+    Demands: A discharge with fail=true on a live transaction always succeeds.
+    Source: transactions.xml section txn-discharge
+    Evidence: rejected answer to fail=true
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
     After a refusal, the controller does not know the state of its work.
     Silent when: octets of either peer were not captured, or no transaction with this txn-id was declared. The
@@ -124,7 +179,7 @@ def rollback_refused(case: Case, request: Request, state: object, certainty: i64
     step fails, roll back all the same and accept.
     """
     case.report(
-        "amqp10/TX-DISCHARGE-ROLLBACK-OK",
+        TX_DISCHARGE_ROLLBACK_OK,
         f"a discharge with fail=true is answered by {_name(state)}",
         certainty,
         {},
@@ -132,9 +187,17 @@ def rollback_refused(case: Case, request: Request, state: object, certainty: i64
     )
 
 
+TX_ID_FRESH: Final = RULES.rule(
+    "TX-ID-FRESH", "MUST", "inferred", by="receiver", warning="The text implies it and does not say it."
+)
+
+
 def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i64) -> None:
     """A coordinator assigns the txn-id of an earlier transaction that is not over yet to a new transaction.
 
+    Demands: A coordinator does not hand out the id of a transaction that is still live.
+    Source: transactions.xml section coordination > declared
+    Evidence: declared ids
     Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
     discards the work of both.
     Silent when: octets of either peer were not captured, or the control link of the first transaction was
@@ -143,7 +206,7 @@ def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i6
     txn-id only after its transaction is discharged.
     """
     case.report(
-        "amqp10/TX-ID-FRESH",
+        TX_ID_FRESH,
         f"declared has the id of the transaction declared in packet {transaction.declared_packet}",
         certainty,
         {"discharged": False},
@@ -151,10 +214,18 @@ def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i6
     )
 
 
+TX_POST_OUTCOME: Final = RULES.rule("TX-POST-OUTCOME", "MUST", "keyword", by="receiver")
+
+
 def committed_without_outcome(case: Case, request: Request, work: Work) -> None:
     """A resource accepts a discharge before it has stated the outcome of a delivery posted under the
     transaction.
 
+    Demands: For each unsettled posting the resource states its provisional outcome before it accepts the
+    discharge.
+    Source: transactions.xml section txn-work > Transactional Posting, Interaction of Settlement with
+    Transactions
+    Evidence: dispositions before the accepted discharge
     Why it matters: The controller treats the work as done but does not know what happened to the delivery.
     Silent when: octets of either peer were not captured, the delivery was sent settled, or the link of the
     delivery was detached in the meantime.
@@ -162,7 +233,7 @@ def committed_without_outcome(case: Case, request: Request, work: Work) -> None:
     and an outcome for every unsettled delivery posted under the transaction.
     """
     case.report(
-        "amqp10/TX-POST-OUTCOME",
+        TX_POST_OUTCOME,
         f"a discharge is accepted, the outcome of a delivery under it (packet {work.packet}) was not stated",
         CERTAIN,
         {},
@@ -170,9 +241,16 @@ def committed_without_outcome(case: Case, request: Request, work: Work) -> None:
     )
 
 
+TX_ACQ_PARTIAL: Final = RULES.rule("TX-ACQ-PARTIAL", "MUST", "keyword", by="receiver")
+
+
 def rolled_back_while_sending(case: Case, request: Request, work: Work) -> None:
     """A resource answers a rollback while a delivery acquired under the transaction is only partly sent.
 
+    Demands: On a discharge with fail=true the resource finishes or aborts half-sent deliveries before
+    answering.
+    Source: transactions.xml section txn-work > Transactional Acquisition
+    Evidence: open delivery of the txn at the discharge's disposition
     Why it matters: Transfers of the rolled-back acquisition continue after the rollback. The controller
     receives them when it treats the transaction as over.
     Silent when: octets of either peer were not captured.
@@ -180,7 +258,7 @@ def rolled_back_while_sending(case: Case, request: Request, work: Work) -> None:
     transaction. Then answer the discharge.
     """
     case.report(
-        "amqp10/TX-ACQ-PARTIAL",
+        TX_ACQ_PARTIAL,
         f"a rollback is answered while a delivery under it (packet {work.packet}) is half sent",
         CERTAIN,
         {},
@@ -188,10 +266,23 @@ def rolled_back_while_sending(case: Case, request: Request, work: Work) -> None:
     )
 
 
+TX_POST_PARTIAL_REACT: Final = RULES.rule(
+    "TX-POST-PARTIAL-REACT",
+    "MUST",
+    "keyword",
+    by="receiver",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:transaction:rollback",
+)
+
+
 def goes_on_after_an_incomplete_posting(case: Case, request: Request, transaction: Transaction) -> None:
     """A coordinator answers a discharge that arrived while a delivery posted under the transaction was
     incomplete.
 
+    Demands: If it is, the control link ends with transaction:rollback.
+    Source: transactions.xml section txn-work > Transactional Posting
+    Evidence: detach.error on the control link
     Why it matters: The coordinator must end the control link with transaction-rollback instead. The answer
     leaves the work half done.
     Silent when: octets of either peer were not captured.
@@ -199,7 +290,7 @@ def goes_on_after_an_incomplete_posting(case: Case, request: Request, transactio
     any, roll back and detach the control link with the error transaction-rollback instead of an outcome.
     """
     case.report(
-        "amqp10/TX-POST-PARTIAL-REACT",
+        TX_POST_PARTIAL_REACT,
         "a discharge is answered that came while a delivery under it was incomplete",
         CERTAIN,
         {},
@@ -207,10 +298,23 @@ def goes_on_after_an_incomplete_posting(case: Case, request: Request, transactio
     )
 
 
+TX_RET_OTHER_REACT: Final = RULES.rule(
+    "TX-RET-OTHER-REACT",
+    "MUST",
+    "keyword",
+    by="receiver",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:transaction:rollback",
+)
+
+
 def goes_on_after_an_outcome_under_another(case: Case, request: Request, transaction: Transaction) -> None:
     """A coordinator answers a discharge although a delivery of one transaction was given an outcome under
     another transaction.
 
+    Demands: If it is, the control link ends with transaction:rollback.
+    Source: transactions.xml section txn-work > Transactional Retirement
+    Evidence: detach.error on the control link
     Why it matters: The coordinator must end the control link with transaction-rollback instead. No commit can
     honour both transactions.
     Silent when: octets of either peer were not captured.
@@ -218,7 +322,7 @@ def goes_on_after_an_outcome_under_another(case: Case, request: Request, transac
     live transactions, roll back and detach the control link with the error transaction-rollback.
     """
     case.report(
-        "amqp10/TX-RET-OTHER-REACT",
+        TX_RET_OTHER_REACT,
         "a discharge is answered after a delivery was given an outcome under another transaction",
         CERTAIN,
         {},
@@ -226,9 +330,22 @@ def goes_on_after_an_outcome_under_another(case: Case, request: Request, transac
     )
 
 
+TX_DECLARE_SETTLED_REACT: Final = RULES.rule(
+    "TX-DECLARE-SETTLED-REACT",
+    "SHOULD",
+    "lower-case",
+    by="receiver",
+    note="The rule is about how a peer answers the other peer's fault.",
+    usual_answer="amqp:not-allowed",
+)
+
+
 def goes_on_after_a_settled_request(case: Case, request: Request) -> None:
     """A coordinator receives a settled transfer on the control link and continues to use the link.
 
+    Demands: A coordinator that gets a settled transfer detaches with an error.
+    Source: transactions.xml section txn-declare
+    Evidence: what the coordinator sends next
     Why it matters: The coordinator should detach the link with an error. Without the detach, the controller
     never learns that its request was not processed.
     Silent when: octets of either peer were not captured, or the coordinator answered no later request on the
@@ -238,7 +355,7 @@ def goes_on_after_a_settled_request(case: Case, request: Request) -> None:
     """
     packet = int(request.control.settled_packet)
     case.report(
-        "amqp10/TX-DECLARE-SETTLED-REACT",
+        TX_DECLARE_SETTLED_REACT,
         f"a settled transfer on the control link (packet {packet}) was not answered by detach",
         CERTAIN,
         {},
@@ -370,19 +487,3 @@ def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Non
                 if not delivery.link.coordinator:
                     declared_as_a_state(case)
                     return
-
-
-RULES = {
-    "amqp10/TX-DECLARE-OK": declare_answered_by_another_outcome,
-    "amqp10/TX-DECLARE-FAIL-REJECT": declare_not_rejected,
-    "amqp10/TX-DECLARE-FAIL-DETACH": declare_failed_without_detach,
-    "amqp10/TX-DISCHARGE-FAIL-REJECT": discharge_not_rejected,
-    "amqp10/TX-DISCHARGE-FAIL-DETACH": discharge_failed_without_detach,
-    "amqp10/TX-DISCHARGE-ROLLBACK-OK": rollback_refused,
-    "amqp10/TX-ID-FRESH": id_of_a_live_transaction,
-    "amqp10/TX-POST-OUTCOME": committed_without_outcome,
-    "amqp10/TX-ACQ-PARTIAL": rolled_back_while_sending,
-    "amqp10/TX-POST-PARTIAL-REACT": goes_on_after_an_incomplete_posting,
-    "amqp10/TX-RET-OTHER-REACT": goes_on_after_an_outcome_under_another,
-    "amqp10/TX-DECLARE-SETTLED-REACT": goes_on_after_a_settled_request,
-}

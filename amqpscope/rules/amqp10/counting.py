@@ -6,6 +6,7 @@ from typing import Final
 from amqpscope.limits import MAX_LIMITS
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Flow
@@ -13,14 +14,25 @@ from dissectors.wire import i64
 
 __all__ = ["credit_counted_from_nothing", "judge_available", "judge_stated_credit", "pieces_counted"]
 
+RULES: Final = Rules("amqp10/counting")
+
+
 # What a count that fell below zero looks like, by as much as one batch may be.
 _BELOW_ZERO: Final = 0xFFFF0000
+
+
+L_CREDIT_NODC: Final = RULES.rule(
+    "L-CREDIT-NODC", "MUST", "keyword", by="sender", answer="amqp:link:transfer-limit-exceeded"
+)
 
 
 def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
     """A sender counts the link-credit of a flow without delivery-count from its current delivery-count
     instead of its initial-delivery-count.
 
+    Demands: If the receiver's flow has no delivery-count, the sender's initial-delivery-count is used.
+    Source: transport.xml section links > Flow Control (link-credit)
+    Evidence: flow without delivery-count
     Why it matters: Deliveries that the sender has already sent have used some of this link-credit. The sender
     exceeds the credit, and the receiver may detach the link.
     Silent when: octets since the attach were not captured, or the sender does not exceed an older grant of
@@ -31,7 +43,7 @@ def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
     limits = link.credit.limits
     credit = limits.newest() - link.credit.count
     case.report(
-        "amqp10/L-CREDIT-NODC",
+        L_CREDIT_NODC,
         f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so its "
         f"credit counts from {raw(link.initial_count)}; delivery-count is {raw(link.credit.count)}",
         CERTAIN,
@@ -40,9 +52,17 @@ def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
     )
 
 
+L_DC_UNIT: Final = RULES.rule(
+    "L-DC-UNIT", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
     """A sender states a delivery-count that counts transfers instead of deliveries.
 
+    Demands: delivery-count rises once per message, not per transfer frame.
+    Source: transport.xml section links > Flow Control (delivery-count)
+    Evidence: sender flows against deliveries
     Why it matters: A message in several transfers uses one link-credit only. The receiver takes the surplus
     for lost messages and miscalculates the link-credit.
     Silent when: octets since the attach were not captured, or the stated delivery-count is not the number of
@@ -51,7 +71,7 @@ def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
     continue a delivery (after more) must not change delivery-count or link-credit.
     """
     case.report(
-        "amqp10/L-DC-UNIT",
+        L_DC_UNIT,
         f"delivery-count is {value}, the sender's is {raw(link.credit.count)}: "
         "transfers are counted, no deliveries",
         CERTAIN,
@@ -59,10 +79,18 @@ def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
     )
 
 
+L_CREDIT_DECR: Final = RULES.rule(
+    "L-CREDIT-DECR", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
     """A sender sends two flows, and from the first to the second its link-credit does not fall by as much
     as its delivery-count rises.
 
+    Demands: Credit falls by exactly as much as delivery-count rises.
+    Source: transport.xml section links > Flow Control (link-credit)
+    Evidence: successive sender flows
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
     Silent when: the receiver may have granted other link-credit between the two flows, deliveries were
@@ -71,7 +99,7 @@ def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
     one lock. Take both values of a flow from the same moment.
     """
     case.report(
-        "amqp10/L-CREDIT-DECR",
+        L_CREDIT_DECR,
         f"delivery-count and link-credit make {raw(total)}, in the sender's flow before they made "
         f"{raw(link.credit.stated_limit)}, and the receiver has granted nothing since",
         CERTAIN,
@@ -79,9 +107,18 @@ def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
     )
 
 
+L_CREDIT_FORMULA: Final = RULES.rule(
+    "L-CREDIT-FORMULA", "MUST", "keyword", by="sender", answer="amqp:link:transfer-limit-exceeded"
+)
+
+
 def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: i64) -> None:
     """A sender's flow has less link-credit than the receiver has granted.
 
+    Demands: The sender's credit is the receiver's delivery-count plus link-credit minus its own
+    delivery-count, modulo 2^32.
+    Source: transport.xml section links > Flow Control (link-credit)
+    Evidence: receiver flow, deliveries sent, sender flow
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
     the remaining link-credit. A sender with a smaller result stops too early, and messages wait.
     Silent when: it tells of none at all and may have known of none, or octets of either peer since the attach
@@ -92,7 +129,7 @@ def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: 
     its link-credit minus your own delivery-count, modulo 2^32. State this value in your flows.
     """
     case.report(
-        "amqp10/L-CREDIT-FORMULA",
+        L_CREDIT_FORMULA,
         f"delivery-count and link-credit make {raw(total)}, the limit is {raw(link.credit.limits.newest())}",
         certainty,
         {"delivery_limit": int(raw(link.credit.limits.newest()))},
@@ -127,9 +164,18 @@ def judge_stated_credit(case: Case, link: LinkEnd, body: Flow) -> bool:
     return False
 
 
+L_AVAIL_OWNER: Final = RULES.rule(
+    "L-AVAIL-OWNER", "MUST NOT", "definition", by="receiver", usual_answer="amqp:invalid-field"
+)
+
+
 def available_of_its_own(case: Case, link: LinkEnd, value: int) -> None:
     """A receiver states in a flow more available messages than the sender has ever stated.
 
+    Demands: A receiver's flow repeats the sender's last 'available' (minus messages received); only the
+    sender sets it.
+    Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
+    Evidence: receiver flow.available against last sender flow
     Why it matters: Only the sender knows how many messages wait. The receiver must repeat the sender's last
     value, so readers of the flow get a false number.
     Silent when: octets of either peer since the attach were not captured.
@@ -137,7 +183,7 @@ def available_of_its_own(case: Case, link: LinkEnd, value: int) -> None:
     received since then, or leave available out. Do not write a value of your own.
     """
     case.report(
-        "amqp10/L-AVAIL-OWNER",
+        L_AVAIL_OWNER,
         f"a receiver's flow has available {value}, the sender has told "
         + (f"{link.receipt.available} at most" if link.receipt.available >= 0 else "of none"),
         CERTAIN,
@@ -145,16 +191,24 @@ def available_of_its_own(case: Case, link: LinkEnd, value: int) -> None:
     )
 
 
+L_AVAIL_FLOOR: Final = RULES.rule(
+    "L-AVAIL-FLOOR", "MUST", "keyword", by="receiver", warning="A capture suggests it and cannot prove it."
+)
+
+
 def available_below_zero(case: Case, link: LinkEnd, value: int) -> None:
     """A receiver states an available value that it has counted down below zero.
 
+    Demands: The receiver's own count of available never goes below zero.
+    Source: transport.xml section links > Flow Control (available)
+    Evidence: receiver flow.available near 2^32
     Why it matters: As an unsigned number, the value reads as about four billion waiting messages.
     Silent when: octets of either peer since the attach were not captured.
     How to mend it: Stop at 0 when counting down available for each received message. Unsigned subtraction
     must not wrap around.
     """
     case.report(
-        "amqp10/L-AVAIL-FLOOR",
+        L_AVAIL_FLOOR,
         f"a receiver's flow has available {value}: a count below zero",
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
@@ -170,13 +224,3 @@ def judge_available(case: Case, link: LinkEnd, body: Flow) -> None:
         available_below_zero(case, link, value)
     else:
         available_of_its_own(case, link, value)
-
-
-RULES = {
-    "amqp10/L-CREDIT-NODC": credit_counted_from_nothing,
-    "amqp10/L-DC-UNIT": pieces_counted,
-    "amqp10/L-CREDIT-DECR": credit_not_counted_down,
-    "amqp10/L-CREDIT-FORMULA": credit_computed_otherwise,
-    "amqp10/L-AVAIL-OWNER": available_of_its_own,
-    "amqp10/L-AVAIL-FLOOR": available_below_zero,
-}

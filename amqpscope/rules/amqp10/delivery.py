@@ -4,10 +4,10 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import resumed_state, resuming
-from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.link import attach_read
+from amqpscope.rules.amqp10.case import Case, attach_read
 from amqpscope.rules.amqp10.settlement import changes, sender_changes_its_outcome
 from amqpscope.rules.amqp10.types import serial_number_that_wraps_elsewhere
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.serial import nearest, raw
@@ -20,10 +20,20 @@ __all__ = [
     "judge_transfer_alone",
 ]
 
+RULES: Final = Rules("amqp10/delivery")
+
+
+D_TAG_LEN: Final = RULES.rule(
+    "D-TAG-LEN", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
+
 
 def tag_too_long(case: Case, body: Transfer) -> None:
     """A sender uses a delivery-tag of more than 32 octets.
 
+    Demands: A delivery-tag has at most 32 octets.
+    Source: transport.xml section definitions > delivery-tag
+    Evidence: tag length in transfer or in unsettled map keys
     Why it matters: Receivers store delivery-tags in fields of this size. A receiver may detach the link or
     end the session.
     Silent when: never, because the frame alone shows the fault.
@@ -32,24 +42,38 @@ def tag_too_long(case: Case, body: Transfer) -> None:
     """
     tag = body.delivery_tag
     if tag is not None and len(tag) > 32:
-        case.report("amqp10/D-TAG-LEN", f"the delivery-tag has {len(tag)} octets, at most 32 are allowed")
+        case.report(D_TAG_LEN, f"the delivery-tag has {len(tag)} octets, at most 32 are allowed")
+
+
+D_ABORT_MORE: Final = RULES.rule("D-ABORT-MORE", "SHOULD NOT", "keyword", by="sender")
 
 
 def abort_with_more(case: Case, body: Transfer) -> None:
     """A sender sends a transfer with both aborted and more set.
 
+    Demands: aborted=true should not come together with more=true.
+    Source: transport.xml section performatives > transfer.more
+    Evidence: both flags in one transfer
     Why it matters: An aborted transfer is the last one of its delivery. With more set, a receiver may wait
     for further transfers of this delivery.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Set more to false in the transfer that aborts a delivery.
     """
     if body.aborted and body.more:
-        case.report("amqp10/D-ABORT-MORE", "a transfer has both aborted and more set")
+        case.report(D_ABORT_MORE, "a transfer has both aborted and more set")
+
+
+D_ID_PRESENT: Final = RULES.rule(
+    "D-ID-PRESENT", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field or amqp:not-allowed"
+)
 
 
 def first_transfer_without_delivery_id(case: Case) -> None:
     """A sender leaves out the delivery-id in the first transfer of a delivery.
 
+    Demands: The first transfer of a delivery carries a delivery-id.
+    Source: transport.xml section performatives > transfer.delivery-id
+    Evidence: as above
     Why it matters: No disposition can name the delivery, so the receiver cannot settle it or state its
     outcome.
     Silent when: octets since the attach were not captured, because the transfer may continue an earlier
@@ -57,24 +81,41 @@ def first_transfer_without_delivery_id(case: Case) -> None:
     How to mend it: Set delivery-id in the first transfer of every delivery, with the next number of the
     session. Only transfers that continue a delivery may leave it out.
     """
-    case.report("amqp10/D-ID-PRESENT", "the first transfer of a delivery has no delivery-id")
+    case.report(D_ID_PRESENT, "the first transfer of a delivery has no delivery-id")
+
+
+D_TAG_PRESENT: Final = RULES.rule(
+    "D-TAG-PRESENT", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field or amqp:not-allowed"
+)
 
 
 def first_transfer_without_delivery_tag(case: Case) -> None:
     """A sender leaves out the delivery-tag in the first transfer of a delivery.
 
+    Demands: The first transfer of a delivery carries a delivery-tag.
+    Source: transport.xml section performatives > transfer.delivery-tag; transport.xml section links >
+    Transferring a Message
+    Evidence: first transfer on the link after a completed delivery
     Why it matters: When the link is resumed, the peers cannot identify the delivery among the others.
     Silent when: octets since the attach were not captured, because the transfer may continue an earlier
     delivery.
     How to mend it: Set a delivery-tag that is unique on the link in the first transfer of every delivery,
     even when the delivery is sent settled.
     """
-    case.report("amqp10/D-TAG-PRESENT", "the first transfer of a delivery has no delivery-tag")
+    case.report(D_TAG_PRESENT, "the first transfer of a delivery has no delivery-tag")
+
+
+D_FMT_PRESENT: Final = RULES.rule(
+    "D-FMT-PRESENT", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
 
 
 def first_transfer_without_message_format(case: Case, several: bool) -> None:
     """The first transfer of a delivery lacks message-format.
 
+    Demands: The first transfer of a delivery carries message-format.
+    Source: transport.xml section performatives > transfer.message-format
+    Evidence: as above
     Why it matters: Only transfers that continue a delivery may leave out message-format. Without it, the
     receiver has to guess how to decode the message.
     Silent when: octets since the attach were not captured. Possible when the delivery is one transfer: the
@@ -85,7 +126,7 @@ def first_transfer_without_message_format(case: Case, several: bool) -> None:
     """
     first = "the first of several transfers" if several else "the only transfer"
     certainty = CERTAIN if several else POSSIBLE
-    case.report("amqp10/D-FMT-PRESENT", f"{first} of a delivery has no message-format", certainty)
+    case.report(D_FMT_PRESENT, f"{first} of a delivery has no message-format", certainty)
 
 
 def _judge_first_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
@@ -101,9 +142,18 @@ def _judge_first_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
         aborted_before_it_began(case)
 
 
+D_ABORT_ONLYOPEN: Final = RULES.rule(
+    "D-ABORT-ONLYOPEN", "illegal", "definition", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def aborted_before_it_began(case: Case) -> None:
     """A sender aborts a delivery with the first transfer of this delivery.
 
+    Demands: Aborting is a step from a delivery already being sent; a first frame with aborted=true fits no
+    arrow (a resumed delivery is the exception shown in the messaging examples).
+    Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
+    Evidence: aborted=true on a first transfer without resume
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
     delivery that never comes.
     Silent when: octets since the attach were not captured, or the delivery is resumed.
@@ -111,13 +161,21 @@ def aborted_before_it_began(case: Case) -> None:
     How to mend it: Set aborted only in a transfer that continues a delivery already begun. If no transfer of
     the delivery was sent yet, send nothing at all.
     """
-    case.report("amqp10/D-ABORT-ONLYOPEN", "the first transfer of a delivery has aborted set", POSSIBLE)
+    case.report(D_ABORT_ONLYOPEN, "the first transfer of a delivery has aborted set", POSSIBLE)
+
+
+D_TAG_UNIQUE: Final = RULES.rule(
+    "D-TAG-UNIQUE", "MUST", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
 
 
 def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
     """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may be
     unsettled.
 
+    Demands: A tag is unique among deliveries on the link that either end may still hold unsettled.
+    Source: transport.xml section links > Transferring a Message
+    Evidence: tags of open deliveries
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
     be lost or sent twice.
     Silent when: the settlement of the earlier delivery may not have been captured, or the earlier delivery
@@ -134,7 +192,7 @@ def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -
     if link.whole and case.me.whole:
         # Settled by the peer beyond what this end can have known: the tag was not free for it.
         case.report(
-            "amqp10/D-TAG-UNIQUE",
+            D_TAG_UNIQUE,
             f"the delivery-tag is that of a delivery still unsettled (packet {earlier.packet})",
             CERTAIN,
             {"unsettled_deliveries": len(link.tags)},
@@ -142,9 +200,17 @@ def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -
         )
 
 
+D_ID_UNIQUE: Final = RULES.rule(
+    "D-ID-UNIQUE", "MUST", "definition", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
     """A sender gives a new delivery the delivery-id of a delivery that is still unsettled.
 
+    Demands: A delivery-id is unique within the session direction while the delivery can be referred to.
+    Source: transport.xml section links; transport.xml section definitions > delivery-number
+    Evidence: delivery-ids on all links of that direction
     Why it matters: A disposition with this delivery-id may mean either delivery. The wrong message may be
     settled.
     Silent when: octets since the session's begin were not captured.
@@ -152,7 +218,7 @@ def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
     counter per link. Increase the counter under a lock if several threads send.
     """
     case.report(
-        "amqp10/D-ID-UNIQUE",
+        D_ID_UNIQUE,
         f"delivery-id {value} is that of a delivery still unsettled (packet {other.packet})",
         CERTAIN,
         {"delivery_id": value},
@@ -160,9 +226,17 @@ def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
     )
 
 
+D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "SHOULD", "definition", by="sender", usual_answer="amqp:not-allowed")
+
+
 def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) -> None:
     """A sender gives a new delivery a delivery-id that does not follow the last delivery-id of the session.
 
+    Demands: New delivery-ids come from one session-wide sequence shared by all links, so each goes up from
+    the last.
+    Source: transport.xml section sessions; transport.xml section links; transport.xml section definitions >
+    delivery-number
+    Evidence: delivery-ids in order of first transfers
     Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
     delivery-ids settles the wrong deliveries.
     Silent when: octets since the session's begin were not captured. The finding is only possible, not
@@ -173,7 +247,7 @@ def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) 
     transfers in the order of their delivery-ids. Take the next number under the lock that guards sending.
     """
     case.report(
-        "amqp10/D-ID-SEQ",
+        D_ID_SEQ,
         f"delivery-id {value} follows {raw(last)}",
         CERTAIN if number <= last else POSSIBLE,
         {"last_delivery_id": int(raw(last))},
@@ -202,10 +276,18 @@ def _judge_delivery_id(case: Case, session: SessionEnd, body: Transfer) -> None:
         delivery_id_out_of_sequence(case, value, number, last)
 
 
+D_ID_CONT: Final = RULES.rule(
+    "D-ID-CONT", "MUST NOT", "wording", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def continuation_with_other_delivery_id(case: Case, delivery: Delivery, value: int) -> None:
     """A sender changes the delivery-id within a delivery: a later transfer has another delivery-id than the
     first transfer.
 
+    Demands: A continuation transfer may repeat the delivery-id but not change it.
+    Source: transport.xml section performatives > transfer.delivery-id
+    Evidence: delivery-id on continuation frames
     Why it matters: The transfer belongs to another delivery, and transfers of two deliveries must not
     interleave on a link. The receiver cannot assemble the message.
     Silent when: octets since the attach were not captured.
@@ -213,7 +295,7 @@ def continuation_with_other_delivery_id(case: Case, delivery: Delivery, value: i
     it out. Do not increase delivery-id per transfer, and complete a delivery before beginning the next.
     """
     case.report(
-        "amqp10/D-ID-CONT",
+        D_ID_CONT,
         f"delivery-id changes from {raw(delivery.number)} to {value} within a delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -221,9 +303,17 @@ def continuation_with_other_delivery_id(case: Case, delivery: Delivery, value: i
     )
 
 
+D_NOINTERLEAVE: Final = RULES.rule(
+    "D-NOINTERLEAVE", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def deliveries_interleave(case: Case, delivery: Delivery, value: int) -> None:
     """A sender begins a new delivery on a link before the previous delivery on this link is complete.
 
+    Demands: Frames of two messages on the same link never interleave.
+    Source: transport.xml section links > Transferring Large Messages
+    Evidence: new delivery-tag or delivery-id while more=true is pending on the handle
     Why it matters: The receiver cannot tell which transfer belongs to which delivery. The receiver may join
     parts of two messages into one message.
     Silent when: octets since the attach of the link were not captured.
@@ -231,7 +321,7 @@ def deliveries_interleave(case: Case, delivery: Delivery, value: int) -> None:
     link. Typical misuse: several threads send on the same link without a lock around the whole message.
     """
     case.report(
-        "amqp10/D-NOINTERLEAVE",
+        D_NOINTERLEAVE,
         f"delivery {value} begins while delivery {raw(delivery.number)} of the link is not complete",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -239,10 +329,23 @@ def deliveries_interleave(case: Case, delivery: Delivery, value: int) -> None:
     )
 
 
+D_TAG_CONT: Final = RULES.rule(
+    "D-TAG-CONT",
+    "MUST NOT",
+    "inferred",
+    by="sender",
+    warning="The text implies it and does not say it.",
+    usual_answer="amqp:not-allowed",
+)
+
+
 def continuation_with_other_delivery_tag(case: Case, delivery: Delivery) -> None:
     """A sender puts a delivery-tag on a continuation transfer that differs from the delivery-tag of the first
     transfer of the delivery.
 
+    Demands: A continuation transfer may repeat the delivery-tag but not change it.
+    Source: transport.xml section performatives > transfer.delivery-tag
+    Evidence: delivery-tag on continuation frames
     Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
     payload to the wrong message or refuse it.
     Silent when: octets since the attach of the link were not captured.
@@ -250,7 +353,7 @@ def continuation_with_other_delivery_tag(case: Case, delivery: Delivery) -> None
     transfers, or repeat it unchanged. Generate the delivery-tag once per delivery, not once per transfer.
     """
     case.report(
-        "amqp10/D-TAG-CONT",
+        D_TAG_CONT,
         "the delivery-tag changes within a delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -258,10 +361,23 @@ def continuation_with_other_delivery_tag(case: Case, delivery: Delivery) -> None
     )
 
 
+D_FMT_CONT: Final = RULES.rule(
+    "D-FMT-CONT",
+    "MUST NOT",
+    "inferred",
+    by="sender",
+    warning="The text implies it and does not say it.",
+    usual_answer="amqp:not-allowed",
+)
+
+
 def continuation_with_other_message_format(case: Case, delivery: Delivery) -> None:
     """A sender puts a message-format on a continuation transfer that differs from the message-format of the
     first transfer of the delivery.
 
+    Demands: A continuation transfer may repeat message-format but not change it.
+    Source: transport.xml section performatives > transfer.message-format
+    Evidence: message-format on continuation frames
     Why it matters: A message has exactly one format. The receiver cannot know by which of the two formats to
     decode the payload.
     Silent when: octets since the attach of the link were not captured.
@@ -269,7 +385,7 @@ def continuation_with_other_message_format(case: Case, delivery: Delivery) -> No
     message-format, or repeat the same value.
     """
     case.report(
-        "amqp10/D-FMT-CONT",
+        D_FMT_CONT,
         "message-format changes within a delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -298,9 +414,18 @@ def _judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Tra
         resuming.judge_continuation(case, link, delivery, body)
 
 
+D_SNDMODE_UNSETTLED: Final = RULES.rule(
+    "D-SNDMODE-UNSETTLED", "MUST", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A sender sends a transfer with settled=true on a link with snd-settle-mode unsettled.
 
+    Demands: On a link with snd-settle-mode unsettled no transfer has settled=true, unless it aborts.
+    Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
+    sender-settle-mode
+    Evidence: attach mode, settled flags
     Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
     delivery at once, so a rejection or a loss has no effect.
     Silent when: the attach of the sender was not captured.
@@ -313,17 +438,27 @@ def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None
             return
         if attach.snd_settle_mode == 0:
             case.report(
-                "amqp10/D-SNDMODE-UNSETTLED",
+                D_SNDMODE_UNSETTLED,
                 "a transfer is settled on a link with snd-settle-mode unsettled",
                 CERTAIN,
                 {"snd_settle_mode": "unsettled"},
             )
 
 
+D_SNDMODE_SETTLED: Final = RULES.rule(
+    "D-SNDMODE-SETTLED", "MUST", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def unsettled_on_settled_link(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A sender completes a delivery without settled=true on any of its transfers on a link with
     snd-settle-mode settled.
 
+    Demands: On a link with snd-settle-mode settled every delivery has settled=true on at least one of its
+    transfers.
+    Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
+    sender-settle-mode
+    Evidence: attach mode, settled flags
     Why it matters: The receiver expects settled deliveries and does not settle the delivery itself. The
     delivery then stays unsettled at the sender and occupies its state.
     Silent when: octets since the attach of the link were not captured.
@@ -336,16 +471,24 @@ def unsettled_on_settled_link(case: Case, link: LinkEnd, body: Transfer) -> None
     before = link.open is not None and link.open.settled
     if not body.settled and not before and not body.aborted:
         case.report(
-            "amqp10/D-SNDMODE-SETTLED",
+            D_SNDMODE_SETTLED,
             "a delivery is not settled on a link with snd-settle-mode settled",
             CERTAIN,
             {"snd_settle_mode": "settled"},
         )
 
 
+D_RCVMODE_RAISE: Final = RULES.rule(
+    "D-RCVMODE-RAISE", "illegal", "wording", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A sender asks for rcv-settle-mode second in a transfer on a link whose agreed rcv-settle-mode is first.
 
+    Demands: A transfer may not ask for mode second on a link negotiated as first.
+    Source: transport.xml section performatives > transfer.rcv-settle-mode
+    Evidence: attach mode, transfer.rcv-settle-mode
     Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
     agree to. The receiver may refuse the transfer with amqp:invalid-field.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
@@ -361,7 +504,7 @@ def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
         return
     if not theirs.rcv_settle_mode:
         case.report(
-            "amqp10/D-RCVMODE-RAISE",
+            D_RCVMODE_RAISE,
             "a transfer has rcv-settle-mode second, the receiver attached with first",
             POSSIBLE if body.more else attach_read(case, link),
             {"rcv_settle_mode": "first"},
@@ -394,23 +537,3 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
     settled_on_unsettled_link(case, link, body)
     unsettled_on_settled_link(case, link, body)
     settle_mode_raised(case, link, body)
-
-
-RULES = {
-    "amqp10/D-TAG-LEN": tag_too_long,
-    "amqp10/D-ABORT-MORE": abort_with_more,
-    "amqp10/D-ABORT-ONLYOPEN": aborted_before_it_began,
-    "amqp10/D-ID-PRESENT": first_transfer_without_delivery_id,
-    "amqp10/D-TAG-PRESENT": first_transfer_without_delivery_tag,
-    "amqp10/D-FMT-PRESENT": first_transfer_without_message_format,
-    "amqp10/D-TAG-UNIQUE": tag_in_use,
-    "amqp10/D-ID-UNIQUE": delivery_id_in_use,
-    "amqp10/D-ID-SEQ": delivery_id_out_of_sequence,
-    "amqp10/D-ID-CONT": continuation_with_other_delivery_id,
-    "amqp10/D-NOINTERLEAVE": deliveries_interleave,
-    "amqp10/D-TAG-CONT": continuation_with_other_delivery_tag,
-    "amqp10/D-FMT-CONT": continuation_with_other_message_format,
-    "amqp10/D-SNDMODE-UNSETTLED": settled_on_unsettled_link,
-    "amqp10/D-SNDMODE-SETTLED": unsettled_on_settled_link,
-    "amqp10/D-RCVMODE-RAISE": settle_mode_raised,
-}

@@ -6,21 +6,35 @@ connection last: who ends these needs to answer nothing else. How long it may ta
 when the endpoint went on for a minute without it (`ANSWER_PATIENCE`).
 """
 
+from typing import Final
+
 from amqpscope.limits import ANSWER_PATIENCE, CLOSE_PATIENCE
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10 import negotiation, sasl
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.idle import stream_ended_after_silence
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_end_of_session"]
 
+RULES: Final = Rules("amqp10/ending")
+
+
+C_CLOSE_SENT: Final = RULES.rule(
+    "C-CLOSE-SENT", "MUST", "keyword", warning="A capture suggests it and cannot prove it."
+)
+
 
 def stream_ended_without_close(case: Case) -> None:
     """A peer ends its TCP stream without sending close.
 
+    Demands: A peer writes close before it ends the connection.
+    Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
+    close
+    Evidence: FIN/RST with no close in that direction
     Why it matters: The other peer cannot tell an orderly end of the connection from a crash, and gets no
     reason for the end.
     Silent when: the peer had not sent open, octets were not captured, the other peer ended its stream first,
@@ -35,16 +49,22 @@ def stream_ended_without_close(case: Case) -> None:
     if peer.layer and peer.layer != case.me.layer:
         return
     case.report(
-        "amqp10/C-CLOSE-SENT",
+        C_CLOSE_SENT,
         "the stream ends without close",
         POSSIBLE,
         {"connection_state": case.me.state},
     )
 
 
+C_CLOSE_ANSWER: Final = RULES.rule("C-CLOSE-ANSWER", "MUST", "keyword")
+
+
 def close_never_answered(case: Case) -> None:
     """A peer ends its TCP stream without answering the other peer's close.
 
+    Demands: A peer that receives close answers with its own close before dropping TCP.
+    Source: transport.xml section connections > Closing a Connection, Connection State Diagram
+    Evidence: close in one direction, FIN in the other without close
     Why it matters: The other peer waits for the answer, until its own time-out if it does not notice the end
     of the stream. It cannot tell whether its close was processed.
     Silent when: the peer that ends its stream had not sent open, or octets were not captured.
@@ -55,7 +75,7 @@ def close_never_answered(case: Case) -> None:
     """
     packet = int(case.peer.close_packet)
     case.report(
-        "amqp10/C-CLOSE-ANSWER",
+        C_CLOSE_ANSWER,
         f"the stream ends, the peer's close (packet {packet}) is not answered",
         POSSIBLE,
         {"connection_state": case.me.state},
@@ -63,9 +83,15 @@ def close_never_answered(case: Case) -> None:
     )
 
 
+C_CLOSE_READON: Final = RULES.rule("C-CLOSE-READON", "SHOULD", "keyword")
+
+
 def reset_while_the_answer_was_awaited(case: Case) -> None:
     """A peer that has sent close resets the TCP connection before the other peer's close has arrived.
 
+    Demands: After its close a peer should read on until the partner's close.
+    Source: transport.xml section connections > Closing a Connection
+    Evidence: RST between the two closes
     Why it matters: The reset may discard octets that the other peer has not read yet, such as the error in
     the close.
     Silent when: the other peer's close was received, the other peer had ended its stream, or octets were not
@@ -77,7 +103,7 @@ def reset_while_the_answer_was_awaited(case: Case) -> None:
     reset.
     """
     case.report(
-        "amqp10/C-CLOSE-READON",
+        C_CLOSE_READON,
         "the connection is reset after close, before the peer's",
         POSSIBLE,
         {"connection_state": case.me.state},
@@ -85,9 +111,15 @@ def reset_while_the_answer_was_awaited(case: Case) -> None:
     )
 
 
+C_CLOSE_TIMEOUT: Final = RULES.rule("C-CLOSE-TIMEOUT", "SHOULD", "keyword")
+
+
 def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
     """A peer that has sent close still waits for the other peer's close after five minutes or more.
 
+    Demands: A closing peer should bound its wait for the partner's close.
+    Source: transport.xml section connections > Closing a Connection
+    Evidence: time from close to FIN
     Why it matters: The other peer may be gone. The unusable connection stays open and keeps its socket and
     memory occupied.
     Silent when: the other peer has sent close or ended its stream, or the peer has waited for less than five
@@ -97,7 +129,7 @@ def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
     arrives, close the TCP connection.
     """
     case.report(
-        "amqp10/C-CLOSE-TIMEOUT",
+        C_CLOSE_TIMEOUT,
         f"{waited // 1_000_000_000} s after close the connection still waits for the peer's",
         POSSIBLE,
         {"waited_ms": waited // 1_000_000},
@@ -105,9 +137,21 @@ def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
     )
 
 
+F_SIZE_TOTAL: Final = RULES.rule(
+    "F-SIZE-TOTAL",
+    "MUST",
+    "keyword",
+    warning="A capture suggests it and cannot prove it.",
+    answer="amqp:connection:framing-error",
+)
+
+
 def stream_ended_inside_a_frame(case: Case) -> None:
     """A peer ends its TCP stream in order (with FIN, not with a reset) in the middle of a frame.
 
+    Demands: The size field covers frame header, extended header and body exactly.
+    Source: transport.xml section framing > Frame Layout
+    Evidence: following octets do not form a plausible frame header
     Why it matters: The size in the frame header does not match the octets that were sent. The receiver cannot
     process the incomplete frame and loses its content.
     Silent when: the stream was reset, or only the capture ended.
@@ -118,12 +162,21 @@ def stream_ended_inside_a_frame(case: Case) -> None:
     me = case.me
     if me.unfinished is not None:
         case.spot = me.unfinished
-        case.report("amqp10/F-SIZE-TOTAL", me.unfinished_reason, POSSIBLE)
+        case.report(F_SIZE_TOTAL, me.unfinished_reason, POSSIBLE)
+
+
+S_BEGIN_REMOTESET: Final = RULES.rule(
+    "S-BEGIN-REMOTESET", "MUST", "keyword", usual_answer="amqp:invalid-field"
+)
 
 
 def begin_never_answered_but_another_begun(case: Case) -> None:
     """A peer begins a session of its own instead of answering the other peer's begin.
 
+    Demands: A begin that answers the partner's begin names the channel that begin came on.
+    Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
+    begin.remote-channel
+    Evidence: partner begin pending, own begin with null remote-channel, no other answer follows
     Why it matters: The session that the other peer asked for stays half open. The other peer cannot use this
     session and waits for the answer.
     Silent when: the begin was answered after all, the peer's own begin was answered, so that it really began
@@ -145,7 +198,7 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
         if asked.mapping.peer_begin_end == me.unasked_end and asked.begin is None:
             case.spot = spot
             case.report(
-                "amqp10/S-BEGIN-REMOTESET",
+                S_BEGIN_REMOTESET,
                 "begin has no remote-channel, and the peer's begin "
                 f"(packet {asked.mapping.peer_begin_packet}) is never answered",
                 POSSIBLE,
@@ -155,9 +208,15 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
             return
 
 
+S_BEGIN_ANSWER: Final = RULES.rule("S-BEGIN-ANSWER", "MUST", "definition")
+
+
 def begin_never_answered(case: Case, asked: SessionEnd) -> None:
     """A peer reads a begin and does not answer it.
 
+    Demands: A partner's begin is answered with begin (or the connection is closed).
+    Source: transport.xml section sessions > Establishing a Session
+    Evidence: pending begin at connection end
     Why it matters: The other peer cannot use the session. It waits for an answer that does not come.
     Silent when: the peer may not have read the begin, the other peer ended the session or the connection, or
     octets were not captured.
@@ -168,7 +227,7 @@ def begin_never_answered(case: Case, asked: SessionEnd) -> None:
     """
     packet = int(asked.mapping.peer_begin_packet)
     case.report(
-        "amqp10/S-BEGIN-ANSWER",
+        S_BEGIN_ANSWER,
         f"the begin in packet {packet} is never answered",
         POSSIBLE,
         {"session_state": asked.state},
@@ -176,9 +235,15 @@ def begin_never_answered(case: Case, asked: SessionEnd) -> None:
     )
 
 
+S_END_ANSWER: Final = RULES.rule("S-END-ANSWER", "MUST", "definition")
+
+
 def end_never_answered(case: Case, session: SessionEnd) -> None:
     """A peer reads an end and does not answer it.
 
+    Demands: end is answered with end unless the connection goes away first.
+    Source: transport.xml section sessions > Ending a Session, Session States
+    Evidence: end in one direction only at connection end
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
     session.
     Silent when: the peer may not have read the end, the other peer closed the connection, or octets were not
@@ -190,16 +255,22 @@ def end_never_answered(case: Case, session: SessionEnd) -> None:
     """
     case.session = session
     case.report(
-        "amqp10/S-END-ANSWER",
+        S_END_ANSWER,
         f"the peer's end on channel {session.peer_channel} is never answered",
         POSSIBLE,
         {"session_state": session.state},
     )
 
 
+L_ATTACH_ANSWER: Final = RULES.rule("L-ATTACH-ANSWER", "MUST", "definition")
+
+
 def attach_never_answered(case: Case, link: LinkEnd) -> None:
     """A peer reads an attach and does not answer it.
 
+    Demands: attach is answered with attach of the same name and opposite role, even when the link is refused.
+    Source: transport.xml section links > Establishing or Resuming a Link
+    Evidence: unanswered attach at session end
     Why it matters: The other peer waits and cannot use the link. An answer is required even for a refused
     link, which is first attached and then detached.
     Silent when: the peer may not have read the attach, the other peer detached the link or ended the session
@@ -212,16 +283,22 @@ def attach_never_answered(case: Case, link: LinkEnd) -> None:
     """
     case.link = link
     case.report(
-        "amqp10/L-ATTACH-ANSWER",
+        L_ATTACH_ANSWER,
         "the peer's attach of the link is never answered",
         POSSIBLE,
         {"link_state": link.state},
     )
 
 
+L_CLOSE_ANSWER: Final = RULES.rule("L-CLOSE-ANSWER", "MUST", "definition")
+
+
 def detach_never_answered(case: Case, link: LinkEnd) -> None:
     """A peer reads a detach with closed=true and does not answer it with a detach with closed=true.
 
+    Demands: detach with closed=true is answered by detach with closed=true.
+    Source: transport.xml section links > Closing a Link
+    Evidence: detach pairs and their closed flags
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
     closed=false leaves the link half closed, and the other peer may wait for the rest.
     Silent when: the peer may not have received the detach, the peer attached the link again (as crossing
@@ -236,7 +313,7 @@ def detach_never_answered(case: Case, link: LinkEnd) -> None:
     if link.attachment.half_closed is not None:
         case.spot = link.attachment.half_closed
     case.report(
-        "amqp10/L-CLOSE-ANSWER",
+        L_CLOSE_ANSWER,
         "the peer's closing detach of the link is never answered"
         if link.attachment.half_closed is None
         else "the peer's closing detach is answered by one that does not close",
@@ -245,9 +322,15 @@ def detach_never_answered(case: Case, link: LinkEnd) -> None:
     )
 
 
+L_ATTACH_ROLE: Final = RULES.rule("L-ATTACH-ROLE", "MUST", "definition", usual_answer="amqp:invalid-field")
+
+
 def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
     """A peer answers an attach only with an attach of the same name and the same role.
 
+    Demands: The answer takes the opposite role to the attach it answers.
+    Source: transport.xml section links > Establishing or Resuming a Link
+    Evidence: names and roles
     Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other one, and no
     message flows.
     Silent when: the attach was answered with the opposite role after all, was withdrawn, or may not have been
@@ -259,17 +342,24 @@ def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
     case.link = link
     case.spot = link.attachment.misanswered
     case.report(
-        "amqp10/L-ATTACH-ROLE",
+        L_ATTACH_ROLE,
         "the attach has the name and the role of the peer's, which is never answered",
         POSSIBLE,
         {"link_state": link.state},
     )
 
 
+L_CLOSE_CROSS: Final = RULES.rule("L-CLOSE-CROSS", "MUST", "keyword")
+
+
 def closing_detach_never_told(case: Case, link: LinkEnd) -> None:
     """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and then
     does not attach the link again and close it.
 
+    Demands: If a non-closing detach crosses a closing one, its sender re-attaches and then sends a closing
+    detach.
+    Source: transport.xml section links > Closing a Link
+    Evidence: detach(closed=true) against detach(closed=false), then attach and detach(closed=true)
     Why it matters: The other peer waits to learn that the link is closed at both ends. It may keep the link's
     state and its name occupied.
     Silent when: the peer may not have read the other peer's detach, the other peer ended the session or
@@ -281,7 +371,7 @@ def closing_detach_never_told(case: Case, link: LinkEnd) -> None:
     """
     case.link = link
     case.report(
-        "amqp10/L-CLOSE-CROSS",
+        L_CLOSE_CROSS,
         "the peer's closing detach crossed one that does not close; no attach and closing detach followed",
         POSSIBLE,
         {"link_state": link.state},
@@ -306,10 +396,17 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
     case.link = None
 
 
+L_DRAIN_ADVANCE: Final = RULES.rule("L-DRAIN-ADVANCE", "MUST", "keyword", by="sender")
+
+
 def link_never_drained(case: Case, link: LinkEnd) -> None:
     """A sender reads a flow with drain=true and neither uses up its link-credit nor gives the link-credit
     back.
 
+    Demands: With drain set and nothing left to send, the sender raises delivery-count until credit is zero
+    and sends a flow.
+    Source: transport.xml section links > Flow Control
+    Evidence: receiver flow(drain), later sender flow and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call with
     a time-out may block.
     Silent when: the sender may not have read the flow, the link was detached, the other peer ended the
@@ -321,16 +418,22 @@ def link_never_drained(case: Case, link: LinkEnd) -> None:
     """
     case.link = link
     case.report(
-        "amqp10/L-DRAIN-ADVANCE",
+        L_DRAIN_ADVANCE,
         "the sender never drains the link",
         POSSIBLE,
         {"link_credit": int(link.credit.limits.newest() - link.credit.count), "drain": True},
     )
 
 
+S_FLOW_ECHO: Final = RULES.rule("S-FLOW-ECHO", "SHOULD", "definition")
+
+
 def echo_never_answered(case: Case, packet: i64) -> None:
     """A peer reads a flow with echo=true and does not send a flow in return.
 
+    Demands: A flow with echo=true should be answered with a flow for the same scope.
+    Source: transport.xml section performatives > flow.echo; transport.xml section links > Stopping a Link
+    Evidence: echo=true and no later flow from the partner
     Why it matters: The other peer asks because it needs the current state of the session or link. Without the
     flow it works with outdated credit and counts.
     Silent when: the peer may not have read the flow, less than a minute has passed, the link or session is
@@ -340,7 +443,7 @@ def echo_never_answered(case: Case, packet: i64) -> None:
     the handle if the received flow names a link, without a handle if it concerns the session.
     """
     case.report(
-        "amqp10/S-FLOW-ECHO",
+        S_FLOW_ECHO,
         f"the flow in packet {packet} has echo set and is never answered by a flow",
         POSSIBLE,
         {"echo": True},
@@ -445,21 +548,3 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
     case.session = None
     if reason == "capture" and me.whole and peer.whole and not peer.closed and not me.closed:
         _judge_answers(case)
-
-
-RULES = {
-    "amqp10/C-CLOSE-SENT": stream_ended_without_close,
-    "amqp10/C-CLOSE-ANSWER": close_never_answered,
-    "amqp10/C-CLOSE-READON": reset_while_the_answer_was_awaited,
-    "amqp10/C-CLOSE-TIMEOUT": waited_too_long_for_the_answer,
-    "amqp10/F-SIZE-TOTAL": stream_ended_inside_a_frame,
-    "amqp10/S-BEGIN-REMOTESET": begin_never_answered_but_another_begun,
-    "amqp10/S-BEGIN-ANSWER": begin_never_answered,
-    "amqp10/S-END-ANSWER": end_never_answered,
-    "amqp10/L-ATTACH-ANSWER": attach_never_answered,
-    "amqp10/L-CLOSE-ANSWER": detach_never_answered,
-    "amqp10/S-FLOW-ECHO": echo_never_answered,
-    "amqp10/L-ATTACH-ROLE": attach_answered_in_the_same_role,
-    "amqp10/L-CLOSE-CROSS": closing_detach_never_told,
-    "amqp10/L-DRAIN-ADVANCE": link_never_drained,
-}

@@ -10,12 +10,16 @@ from typing import Final
 from amqpscope.limits import MAX_FILTERS
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Properties, Source
 from dissectors.amqp10.values import Described, Map, Symbol, ULong
 
 __all__ = ["judge_message"]
+
+RULES: Final = Rules("amqp10/filtering")
+
 
 # Registered at amqp.org for Apache (legacy exchanges, JMS), and AMQP Filter Expressions 1.0 (OASIS, csd01).
 _SUBJECT: Final = ("apache.org:legacy-amqp-direct-binding:string", 0x468C_0000_0000)
@@ -30,9 +34,17 @@ _LONGEST: Final = 256
 """Characters of a selector that are looked at."""
 
 
+M_FILTER_ACTUAL: Final = RULES.rule(
+    "M-FILTER-ACTUAL", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def message_that_fails_its_filter(case: Case, what: str, wanted: str, sent: str) -> None:
     """A sender sends a message that does not match the filter in the sender's own attach.
 
+    Demands: The sender's attach shows the filters really in force.
+    Source: messaging.xml section addressing > source.filter
+    Evidence: sender attach filter, delivered messages
     Why it matters: The sender's attach states which filter is in force. A receiver that relies on this filter
     processes messages that are not meant for it.
     Silent when: the sender's attach or the message was not captured whole, or the filter is not one of the
@@ -42,7 +54,7 @@ def message_that_fails_its_filter(case: Case, what: str, wanted: str, sent: str)
     unsupported ones. Evaluate each accepted filter against every message before you send it.
     """
     case.report_once(
-        "amqp10/M-FILTER-ACTUAL",
+        M_FILTER_ACTUAL,
         f"{what} of the message is not what the filter in the sender's attach asks for",
         POSSIBLE,
         {"field": what, "filter": wanted[:64], "sent": sent[:64]},
@@ -99,8 +111,3 @@ def _compare(case: Case, what: str, wanted: object, sent: object) -> None:
     """Texts only; one that begins with & or $ asks for a beginning or an end."""
     if isinstance(wanted, str) and isinstance(sent, str) and wanted != sent and wanted[:1] not in ("&", "$"):
         message_that_fails_its_filter(case, what, str(wanted), str(sent))
-
-
-RULES = {
-    "amqp10/M-FILTER-ACTUAL": message_that_fails_its_filter,
-}

@@ -4,68 +4,107 @@ Each function is told by the dissector where the octets break its rule.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
+from amqpscope.rules.declaration import Rules
 from dissectors.foreign import FOREIGN
 from dissectors.interface import Problem
 
 __all__ = ["PROBLEMS"]
 
+RULES: Final = Rules("amqp10/framing")
+
+
+F_SIZE_MIN: Final = RULES.rule("F-SIZE-MIN", "MUST", "wording", usual_answer="amqp:connection:framing-error")
+
 
 def frame_size_below_8(case: Case, problem: Problem) -> None:
     """A peer sends a frame whose size field is smaller than the 8 octets of the frame header.
 
+    Demands: A frame size below 8 is malformed.
+    Source: transport.xml section framing > Frame Layout
+    Evidence: octets 0-3
     Why it matters: The receiver cannot find the start of the next frame. It has to close the connection.
     Silent when: octets before the frame were not captured.
     How to mend it: Write the length of the whole frame into the size field: the 8 octets of the frame header,
     the extended header and the body. An empty frame has size 8.
     """
-    proved(case, "amqp10/F-SIZE-MIN", problem)
+    proved(case, F_SIZE_MIN, problem)
+
+
+F_DOFF_MIN: Final = RULES.rule("F-DOFF-MIN", "MUST", "wording", usual_answer="amqp:connection:framing-error")
 
 
 def data_offset_below_2(case: Case, problem: Problem) -> None:
     """A peer sends a frame whose data offset (DOFF) is below 2, so that the frame body would begin inside the
     frame header.
 
+    Demands: A data offset below 2 is malformed.
+    Source: transport.xml section framing > Frame Layout
+    Evidence: octet 4
     Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and
     links end.
     Silent when: octets before the frame were not captured.
     How to mend it: Write the data offset in words of 4 octets. Use DOFF 2 for a frame without extended
     header. Check that you do not write 0, or the offset of another field.
     """
-    proved(case, "amqp10/F-DOFF-MIN", problem)
+    proved(case, F_DOFF_MIN, problem)
+
+
+F_DOFF_RANGE: Final = RULES.rule(
+    "F-DOFF-RANGE", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+)
 
 
 def data_offset_behind_the_frame(case: Case, problem: Problem) -> None:
     """A peer sends a frame whose data offset (DOFF) points beyond the end of the frame.
 
+    Demands: Four times the data offset may not exceed the frame size.
+    Source: transport.xml section framing > Frame Layout
+    Evidence: octets 0-4
     Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
     connection with a framing error.
     Silent when: octets before the frame were not captured.
     How to mend it: Write the data offset in words of 4 octets, not in octets. Four times DOFF must not exceed
     the frame size; DOFF is 2 without extended header.
     """
-    proved(case, "amqp10/F-DOFF-RANGE", problem)
+    proved(case, F_DOFF_RANGE, problem)
+
+
+F_TYPE_KNOWN: Final = RULES.rule(
+    "F-TYPE-KNOWN", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+)
 
 
 def frame_of_unknown_type(case: Case, problem: Problem) -> None:
     """A peer sends a frame whose type is neither 0x00 (AMQP) nor 0x01 (SASL).
 
+    Demands: The frame type is 0x00 for AMQP or 0x01 for SASL; nothing else is defined.
+    Source: transport.xml section framing > Frame Layout
+    Evidence: octet 5
     Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body
     and closes the connection with a framing error.
     Silent when: octets before the frame were not captured.
     How to mend it: Write type 0x00 into the header of AMQP frames and 0x01 into the header of SASL frames.
     Check that the size of the previous frame is right, because a wrong size shifts the frame header.
     """
-    proved(case, "amqp10/F-TYPE-KNOWN", problem)
+    proved(case, F_TYPE_KNOWN, problem)
+
+
+F_BODY_PERF: Final = RULES.rule("F-BODY-PERF", "MUST", "keyword", usual_answer="amqp:decode-error")
 
 
 def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
     """A peer sends an AMQP frame whose body does not begin with a performative.
 
+    Demands: A non-empty AMQP frame body starts with one of the nine performatives, encoded as a described
+    type.
+    Source: transport.xml section framing > AMQP Frames
+    Evidence: descriptor at the data offset
     Why it matters: The receiver cannot know the purpose of the frame. It refuses the frame with a decode
     error and may close the connection.
     Silent when: the frame was not captured whole. Another rule, SA-FRAME-TYPE, reports a SASL value in an
@@ -76,12 +115,18 @@ def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
     if case.me.layer == "SASL" and case.record.frame.name.startswith("sasl-"):
         sasl_value_in_an_amqp_frame(case)
         return
-    proved(case, "amqp10/F-BODY-PERF", problem)
+    proved(case, F_BODY_PERF, problem)
+
+
+SA_FRAME_TYPE: Final = RULES.rule("SA-FRAME-TYPE", "MUST", "definition")
 
 
 def sasl_value_in_an_amqp_frame(case: Case) -> None:
     """A peer sends a SASL performative in a frame of type 0x00 (AMQP) instead of type 0x01 (SASL).
 
+    Demands: SASL frames have type 0x01.
+    Source: security.xml section sasl > SASL Frames
+    Evidence: octet 5
     Why it matters: In the SASL layer, frames have type 0x01. The other peer does not recognize the frame as
     SASL, so authentication fails.
     Silent when: octets since the SASL protocol header, or the SASL protocol header itself, were not captured.
@@ -89,24 +134,40 @@ def sasl_value_in_an_amqp_frame(case: Case) -> None:
     sasl-challenge, sasl-response or sasl-outcome. Write type 0x00 only in the AMQP layer.
     """
     frame = case.record.frame
-    case.report("amqp10/SA-FRAME-TYPE", f"{frame.name} is sent in a frame of type 0, not 1")
+    case.report(SA_FRAME_TYPE, f"{frame.name} is sent in a frame of type 0, not 1")
+
+
+F_BODY_PAYLOAD: Final = RULES.rule(
+    "F-BODY-PAYLOAD", "MUST NOT", "definition", usual_answer="amqp:decode-error"
+)
 
 
 def octets_behind_a_performative_without_payload(case: Case, problem: Problem) -> None:
     """A peer puts octets after a performative that has no payload.
 
+    Demands: Octets after the performative are allowed only where the performative defines a payload, which is
+    transfer alone.
+    Source: transport.xml section framing > AMQP Frames
+    Evidence: octets left after the performative list
     Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame;
     the octets can also be a sign of a wrong frame size.
     Silent when: the frame was not captured whole.
     How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
     size and the size of the list from the encoded octets, not from the length of a reused buffer.
     """
-    proved(case, "amqp10/F-BODY-PAYLOAD", problem)
+    proved(case, F_BODY_PAYLOAD, problem)
+
+
+C_HDR_FORM: Final = RULES.rule("C-HDR-FORM", "MUST", "definition")
 
 
 def stream_that_begins_with_no_header(case: Case, problem: Problem) -> None:
     """A stream begins neither with a protocol header nor with a frame.
 
+    Demands: The header is the letters AMQP in upper case, a protocol id, then major, minor and revision, one
+    octet each.
+    Source: transport.xml section version-negotiation
+    Evidence: the 8 octets
     Why it matters: The other peer cannot know which protocol is in use. It ends the connection, or answers
     with a protocol header and closes.
     Silent when: the start of the stream was not captured; or a server's shows itself as another protocol,
@@ -115,7 +176,7 @@ def stream_that_begins_with_no_header(case: Case, problem: Problem) -> None:
     How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and
     the version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
     """
-    proved(case, "amqp10/C-HDR-FORM", problem)
+    proved(case, C_HDR_FORM, problem)
 
 
 def stream_of_another_protocol(case: Case, problem: Problem) -> None:
@@ -124,13 +185,25 @@ def stream_of_another_protocol(case: Case, problem: Problem) -> None:
     A server that speaks another protocol does nothing wrong by that one.
     """
     if case.me.peer == CLIENT:
-        case.report("amqp10/C-HDR-FORM", problem.reason, CERTAIN, {"offset": int(problem.offset)})
+        case.report(C_HDR_FORM, problem.reason, CERTAIN, {"offset": int(problem.offset)})
+
+
+C_HDR_VERMATCH: Final = RULES.rule(
+    "C-HDR-VERMATCH",
+    "MUST",
+    "keyword",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:decode-error or amqp:connection:framing-error",
+)
 
 
 def second_header_behind_the_first(case: Case, problem: Problem) -> None:
     """A peer sends another protocol header where frames of the layer announced by its previous protocol
     header have to follow.
 
+    Demands: Everything after the header has to follow the version the header announced.
+    Source: transport.xml section version-negotiation
+    Evidence: composites that fit the April-2011 field lists only, 0-9-1 frames, and the like
     Why it matters: The other peer expects frames of the layer that the previous header announced. It cannot
     decode the header as a frame and may close the connection.
     Silent when: octets between the two protocol headers were not captured, or both peers had sent close.
@@ -143,7 +216,7 @@ def second_header_behind_the_first(case: Case, problem: Problem) -> None:
     me = case.me
     if (me.closed and me.peer_closed) or me.headers.sent == 0:
         return
-    proved(case, "amqp10/C-HDR-VERMATCH", problem)
+    proved(case, C_HDR_VERMATCH, problem)
 
 
 # What the dissector's problems break, by their code.
@@ -157,9 +230,4 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "C-HDR-FORM": stream_that_begins_with_no_header,
     FOREIGN: stream_of_another_protocol,
     "C-HDR-VERMATCH": second_header_behind_the_first,
-}
-
-RULES = {
-    **{"amqp10/" + code: rule for code, rule in PROBLEMS.items() if code != FOREIGN},
-    "amqp10/SA-FRAME-TYPE": sasl_value_in_an_amqp_frame,
 }

@@ -9,12 +9,16 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import Connection
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from dissectors.amqp10.performatives import Close
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_silence", "overdue", "stream_ended_after_silence"]
+
+RULES: Final = Rules("amqp10/idle")
+
 
 _MILLISECOND: Final = 1_000_000
 
@@ -25,9 +29,18 @@ _TOO_OFTEN: Final = 3
 _GIVEN_UP: Final = "amqp:resource-limit-exceeded"
 
 
+C_IDLE_KEEP: Final = RULES.rule(
+    "C-IDLE-KEEP", "SHOULD", "definition", usual_answer="amqp:resource-limit-exceeded"
+)
+
+
 def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64) -> None:
     """A peer was silent for longer than the other one's idle-time-out.
 
+    Demands: A peer should send some frame within each period its partner announced as idle-time-out.
+    Source: transport.xml section connections > Idle Time-out; transport.xml section performatives >
+    open.idle-time-out
+    Evidence: gaps between frames in one direction against the partner's value
     Why it matters: The other peer may consider the connection dead and close it. All sessions and links of
     the connection end then.
     Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
@@ -44,7 +57,7 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
     """
     me = case.me
     case.report(
-        "amqp10/C-IDLE-KEEP",
+        C_IDLE_KEEP,
         f"{silence / 1_000_000_000:.3f} s without a frame, the peer's idle-time-out is {time_out / 1000:g} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
@@ -53,9 +66,16 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
     )
 
 
+C_IDLE_REFUSE: Final = RULES.rule("C-IDLE-REFUSE", "SHOULD", "lower-case", usual_answer="amqp:not-allowed")
+
+
 def silent_again_and_again(case: Case, time_out: int) -> None:
     """A peer exceeds the other peer's idle-time-out again and again, and does not close the connection.
 
+    Demands: A peer unable to meet the partner's idle-time-out should close with an explaining error.
+    Source: transport.xml section connections > Idle Time-out; transport.xml section performatives >
+    open.idle-time-out
+    Evidence: open, gaps, close error
     Why it matters: The other peer may end the connection at any time. It gets no explanation that the
     idle-time-out cannot be met.
     Silent when: the peer exceeded the idle-time-out less than three times.
@@ -65,7 +85,7 @@ def silent_again_and_again(case: Case, time_out: int) -> None:
     delay.
     """
     case.report(
-        "amqp10/C-IDLE-REFUSE",
+        C_IDLE_REFUSE,
         f"the peer's idle-time-out of {time_out / 1000:g} s is not kept, {_TOO_OFTEN} times by now",
         POSSIBLE,
         {"idle_time_out_ms": time_out},
@@ -112,13 +132,19 @@ def overdue(connection: Connection, me: Endpoint, peer: Endpoint, now: i64) -> O
     since = max(me.last_time, me.peer_open_time)
     if me.stalls.free(since, now, me.sent_end) <= _allowed(theirs.idle_time_out):
         return None
-    return Overdue("amqp10/C-IDLE-KEEP", connection, me.peer, since, theirs.idle_time_out * _MILLISECOND)
+    return Overdue(C_IDLE_KEEP, connection, me.peer, since, theirs.idle_time_out * _MILLISECOND)
+
+
+C_IDLE_HALF: Final = RULES.rule("C-IDLE-HALF", "SHOULD", "lower-case")
 
 
 def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> None:
     """A peer closes the connection because of the other peer's silence as soon as the idle-time-out that the
     closing peer itself announced has passed.
 
+    Demands: The announced idle-time-out should be half of the threshold really enforced.
+    Source: transport.xml section connections > Idle Time-out
+    Evidence: delay between last frame and the time-out close
     Why it matters: The announced idle-time-out should be half of the enforced one. Without this margin, one
     slightly delayed heartbeat costs the connection.
     Silent when: the other peer was silent for nearly twice the announced idle-time-out, or octets of either
@@ -128,7 +154,7 @@ def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> N
     idle-time-out of open, and close only after twice the announced value.
     """
     case.report(
-        "amqp10/C-IDLE-HALF",
+        C_IDLE_HALF,
         f"closed after {silence / 1_000_000_000:.3f} s of silence, with an idle-time-out of "
         f"{time_out / 1000:g} s announced: that should be half of what is enforced",
         POSSIBLE,
@@ -152,10 +178,18 @@ def judge_close(case: Case, body: Close) -> None:
         given_up_at_what_was_announced(case, silence, me.open.idle_time_out)
 
 
+C_IDLE_CLOSE: Final = RULES.rule(
+    "C-IDLE-CLOSE", "SHOULD", "lower-case", usual_answer="amqp:resource-limit-exceeded"
+)
+
+
 def stream_ended_after_silence(case: Case) -> bool:
     """A peer ends its TCP stream without close after the other peer was silent for longer than the announced
     idle-time-out allows.
 
+    Demands: A peer whose threshold passes should send close with an explaining error before dropping TCP.
+    Source: transport.xml section connections > Idle Time-out
+    Evidence: silence, then FIN/RST without close
     Why it matters: The other peer does not learn that its heartbeats came too late. It sees only a lost
     connection, and the cause is hard to find.
     Silent when: octets of either peer were not captured, or the other peer ended its stream first.
@@ -173,7 +207,7 @@ def stream_ended_after_silence(case: Case) -> bool:
     if silence <= me.open.idle_time_out * _MILLISECOND:
         return False
     case.report(
-        "amqp10/C-IDLE-CLOSE",
+        C_IDLE_CLOSE,
         f"the stream ends without close after {silence / 1_000_000_000:.3f} s of the peer's silence, "
         f"the idle-time-out announced is {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
@@ -181,11 +215,3 @@ def stream_ended_after_silence(case: Case) -> bool:
         [int(peer.last_packet)],
     )
     return True
-
-
-RULES = {
-    "amqp10/C-IDLE-KEEP": silent_for_too_long,
-    "amqp10/C-IDLE-REFUSE": silent_again_and_again,
-    "amqp10/C-IDLE-HALF": given_up_at_what_was_announced,
-    "amqp10/C-IDLE-CLOSE": stream_ended_after_silence,
-}

@@ -5,12 +5,16 @@ from typing import Final
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Header
 from dissectors.wire import i64
 
 __all__ = ["judge_forwarded"]
+
+RULES: Final = Rules("amqp10/intermediary")
+
 
 _SECTIONS: Final = {
     0x73: "properties",
@@ -46,9 +50,16 @@ class _Way:
         return self.left.spot.time - self.came.spot.time
 
 
+M_BARE_NOINSERT: Final = RULES.rule("M-BARE-NOINSERT", "MUST NOT", "lower-case")
+
+
 def section_added(way: _Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
+    Demands: An intermediary adds no bare-message section that was absent ('may not' in the Oct-2011 text,
+    MUST NOT in csd01 and csprd02).
+    Source: messaging.xml section message-format
+    Evidence: sections before and after
     Why it matters: The receiver attributes the added section to the original sender, although the sender left
     it out. A signature over the bare message becomes invalid.
     Silent when: either connection was not captured, or the message has no message-id or shares its message-id
@@ -59,15 +70,21 @@ def section_added(way: _Way, name: str) -> Finding:
     message-annotations or delivery-annotations, not into properties or application-properties.
     """
     return way.finding(
-        "amqp10/M-BARE-NOINSERT",
+        M_BARE_NOINSERT,
         f"the message is sent on with {name}, which it came without",
         {"section": name},
     )
 
 
+M_PROPS_UNALTERED: Final = RULES.rule("M-PROPS-UNALTERED", "MUST", "lower-case")
+
+
 def properties_altered(way: _Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
+    Demands: An intermediary leaves the properties section untouched (lower case here, MUST from csd01).
+    Source: messaging.xml section message-format > properties
+    Evidence: section octets before and after
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
     not set, and a signature over the properties becomes invalid.
     Silent when: either connection was not captured, or the message has no message-id or shares its message-id
@@ -77,12 +94,19 @@ def properties_altered(way: _Way) -> Finding:
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
     message-annotations or delivery-annotations instead of filling or replacing fields of properties.
     """
-    return way.finding("amqp10/M-PROPS-UNALTERED", "the message is sent on with other properties", {})
+    return way.finding(M_PROPS_UNALTERED, "the message is sent on with other properties", {})
+
+
+M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST NOT", "keyword")
 
 
 def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
     """A broker changes or re-encodes the bare message that it forwards.
 
+    Demands: An intermediary forwards properties, application-properties and body octet for octet, without
+    re-encoding.
+    Source: messaging.xml section message-format
+    Evidence: bare message octets before and after
     Why it matters: Receivers get other octets than the sender sent. Content may change, and a signature over
     the bare message becomes invalid.
     Silent when: either connection was not captured, or the message has no message-id or shares its message-id
@@ -92,12 +116,19 @@ def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
     How to mend it: Keep the octets of properties, application-properties and body as received, and send these
     octets on. Do not decode and encode them again, and do not merge or split body sections.
     """
-    return way.finding("amqp10/M-BARE-IMMUTABLE", f"the message is sent on {how}", {"section": name})
+    return way.finding(M_BARE_IMMUTABLE, f"the message is sent on {how}", {"section": name})
+
+
+T_MAP_ORDER: Final = RULES.rule("T-MAP-ORDER", "MUST", "lower-case")
 
 
 def entries_shuffled(way: _Way) -> Finding:
     """A broker forwards a message with its application-properties in a different order.
 
+    Demands: Entry order in a map counts as meaningful unless a definition says it does not, so it may not be
+    shuffled.
+    Source: types.xml section encodings > map
+    Evidence: the same map before and after an intermediary
     Why it matters: The order of map entries has meaning unless a definition says otherwise. A changed order
     alters the bare message, and a signature over it becomes invalid.
     Silent when: the message has no message-id, is not among the first messages of its connection, or only one
@@ -107,15 +138,21 @@ def entries_shuffled(way: _Way) -> Finding:
     section, store its entries in a map that preserves order, not in a hash map.
     """
     return way.finding(
-        "amqp10/T-MAP-ORDER",
+        T_MAP_ORDER,
         "the message is sent on with its application properties in another order",
         {"section": "application-properties"},
     )
 
 
+M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
+
+
 def annotations_dropped(way: _Way, count: int) -> Finding:
     """A broker forwards a message without a message-annotation that the message had when it arrived.
 
+    Demands: Intermediaries pass message-annotations on unless they deliberately add to or change them.
+    Source: messaging.xml section message-format > message-annotations
+    Evidence: annotation maps before and after
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
     for the next one is lost.
     Silent when: the message has no message-id, is not among the first messages of its connection, or only one
@@ -125,16 +162,23 @@ def annotations_dropped(way: _Way, count: int) -> Finding:
     those with unknown keys. Remove or change only annotations that the broker deliberately handles.
     """
     return way.finding(
-        "amqp10/M-ANN-PROPAGATE",
+        M_ANN_PROPAGATE,
         f"the message is sent on without {count} of its message-annotations",
         {"missing": count},
     )
+
+
+M_HDR_TTL_REDUCE: Final = RULES.rule("M-HDR-TTL-REDUCE", "SHOULD", "lower-case")
 
 
 def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
     """A broker keeps a message for a while and forwards it with the same ttl, or a longer one, than the
     message had on arrival.
 
+    Demands: An intermediary sends on the ttl reduced by the time the message spent with it (SHOULD in
+    csprd02).
+    Source: messaging.xml section message-format > header.ttl
+    Evidence: ttl in, ttl out, times
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that
     should have expired stays valid.
     Silent when: either connection was not captured, or the broker had the message for less than a second.
@@ -145,15 +189,21 @@ def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
-        "amqp10/M-HDR-TTL-REDUCE",
+        M_HDR_TTL_REDUCE,
         f"the ttl is {left} ms, after {seconds:.1f} s; it came with {came} ms",
         {"ttl": int(came)},
     )
 
 
+M_HDR_TTL_EXPIRED: Final = RULES.rule("M-HDR-TTL-EXPIRED", "SHOULD", "definition")
+
+
 def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
     """A broker forwards a message whose ttl has expired.
 
+    Demands: A message past its expiry is dropped or dead-lettered, not delivered.
+    Source: messaging.xml section message-format > header.ttl; messaging.xml section distribution-nodes
+    Evidence: arrival time, ttl, delivery time
     Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
     outdated order or price.
     Silent when: either connection was not captured, or the message is late by less than a tenth of its ttl.
@@ -164,15 +214,27 @@ def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
-        "amqp10/M-HDR-TTL-EXPIRED",
+        M_HDR_TTL_EXPIRED,
         f"the message is sent on after {seconds:.1f} s; its ttl is {ttl} ms",
         {"ttl": int(ttl)},
     )
 
 
+M_HDR_DELCOUNT_ZERO: Final = RULES.rule(
+    "M-HDR-DELCOUNT-ZERO",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture suggests it and cannot prove it.",
+)
+
+
 def counted_before_the_first(way: _Way, count: i64) -> Finding:
     """A broker sends a message for the first time with a delivery-count above 0 in the header.
 
+    Demands: On a first delivery the header's delivery-count is 0.
+    Source: messaging.xml section message-format > header.delivery-count
+    Evidence: message-id history
     Why it matters: Receivers conclude that earlier deliveries of the message failed. They may dead-letter or
     drop the message too early.
     Silent when: not everything that the broker sent to all its clients was captured from the start, the
@@ -182,7 +244,7 @@ def counted_before_the_first(way: _Way, count: i64) -> Finding:
     delivery attempt that failed.
     """
     return way.finding(
-        "amqp10/M-HDR-DELCOUNT-ZERO",
+        M_HDR_DELCOUNT_ZERO,
         f"the message is sent for the first time with a delivery-count of {count}",
         {"delivery_count": int(count)},
     )
@@ -260,15 +322,3 @@ def judge_forwarded(
         if before is None or not before.delivery_count:
             findings.append(counted_before_the_first(way, after.delivery_count))
     return findings
-
-
-RULES = {
-    "amqp10/T-MAP-ORDER": entries_shuffled,
-    "amqp10/M-ANN-PROPAGATE": annotations_dropped,
-    "amqp10/M-BARE-NOINSERT": section_added,
-    "amqp10/M-PROPS-UNALTERED": properties_altered,
-    "amqp10/M-BARE-IMMUTABLE": bare_message_altered,
-    "amqp10/M-HDR-TTL-REDUCE": ttl_kept,
-    "amqp10/M-HDR-TTL-EXPIRED": sent_after_its_time,
-    "amqp10/M-HDR-DELCOUNT-ZERO": counted_before_the_first,
-}

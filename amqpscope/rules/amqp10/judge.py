@@ -42,7 +42,7 @@ from amqpscope.rules.amqp10 import (
     window,
 )
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.catalogue import rule
+from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
 from amqpscope.rules.overdue import Overdue
@@ -215,7 +215,7 @@ class Judge(AnyJudge):
             return error.name == "close" and error.condition in _OF_SILENCE
         if 0 <= error.read <= finding.offset and finding.frame != _END:
             return False
-        if error.processed > finding.offset and not rule(finding.rule).answer:
+        if error.processed > finding.offset and not DECLARED[finding.rule].answer:
             return False
         if error.name == "close":
             return True

@@ -1,8 +1,12 @@
 """Links: handles, attaches and credit (transport.xml, "links", "Flow Control")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10 import attachment, counting
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.delivery import D_TAG_LEN
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import SESSION
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -11,10 +15,8 @@ from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Attach, Flow, Transfer
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Described
-from dissectors.wire import i64
 
 __all__ = [
-    "attach_read",
     "detach_on_unattached_handle",
     "flow_on_unattached_handle",
     "judge_attach",
@@ -24,41 +26,69 @@ __all__ = [
     "transfer_on_unattached_handle",
 ]
 
+RULES: Final = Rules("amqp10/link")
+
+
+L_UNATTACHED_TRANSFER: Final = RULES.rule(
+    "L-UNATTACHED-TRANSFER", "MUST NOT", "definition", by="sender", answer="amqp:session:unattached-handle"
+)
+
 
 def transfer_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
     """A sender sends a transfer with a handle to which it has no link attached.
 
+    Demands: transfer may only name a handle the sender currently has attached.
+    Source: transport.xml section definitions > session-error unattached-handle; transport.xml section
+    performatives > transfer.handle
+    Evidence: transfer.handle against the sender's own attaches
     Why it matters: The transfer belongs to no link, so its message is lost. The receiver ends the session
     with amqp:session:unattached-handle.
     Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
     How to mend it: Send transfers only with the handle of your own attach, and only until you send detach.
     Use your own handle, not the handle that the other peer chose for the link.
     """
-    _unattached(case, session, handle, "amqp10/L-UNATTACHED-TRANSFER")
+    _unattached(case, session, handle, L_UNATTACHED_TRANSFER)
+
+
+L_UNATTACHED_FLOW: Final = RULES.rule(
+    "L-UNATTACHED-FLOW", "MUST NOT", "definition", answer="amqp:session:unattached-handle"
+)
 
 
 def flow_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
     """A peer sends a flow with a handle to which that peer has no link attached.
 
+    Demands: A flow with a handle may only name one the flow's sender currently has attached.
+    Source: transport.xml section performatives > flow.handle
+    Evidence: flow.handle against the sender's own attaches
     Why it matters: The flow belongs to no link, so its credit has no effect. The other peer ends the session
     with amqp:session:unattached-handle.
     Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
     How to mend it: Send attach before a flow for the link, and send no flow for the link after your detach.
     Use the handle of your own attach, not the other peer's handle.
     """
-    _unattached(case, session, handle, "amqp10/L-UNATTACHED-FLOW")
+    _unattached(case, session, handle, L_UNATTACHED_FLOW)
+
+
+L_UNATTACHED_DETACH: Final = RULES.rule(
+    "L-UNATTACHED-DETACH", "MUST NOT", "definition", answer="amqp:session:unattached-handle"
+)
 
 
 def detach_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
     """A peer sends a detach with a handle to which that peer has no link attached.
 
+    Demands: detach may only name a handle the sender currently has attached.
+    Source: transport.xml section definitions > session-error unattached-handle; transport.xml section
+    performatives > detach.handle
+    Evidence: detach.handle against the sender's own attaches
     Why it matters: The detach belongs to no link. The other peer ends the session with
     amqp:session:unattached-handle, and all other links of the session end, too.
     Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
     How to mend it: Send detach once per attach, with the handle of your own attach. Check whether you already
     sent detach, for example when the other peer's detach crosses yours or cleanup code runs twice.
     """
-    _unattached(case, session, handle, "amqp10/L-UNATTACHED-DETACH")
+    _unattached(case, session, handle, L_UNATTACHED_DETACH)
 
 
 def _unattached(case: Case, session: SessionEnd, handle: int, rule: str) -> None:
@@ -73,9 +103,17 @@ def _unattached(case: Case, session: SessionEnd, handle: int, rule: str) -> None
         case.astray = SESSION
 
 
+L_HANDLE_INUSE: Final = RULES.rule(
+    "L-HANDLE-INUSE", "MUST NOT", "keyword", answer="amqp:session:handle-in-use"
+)
+
+
 def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle to which that peer already has a link attached.
 
+    Demands: attach may not use a handle the sender already has in use on that session.
+    Source: transport.xml section performatives > attach.handle
+    Evidence: second attach with the handle before a detach
     Why it matters: The other peer must close with amqp:session:handle-in-use. Frames with this handle could
     belong to either link.
     Silent when: octets since the first attach were not captured.
@@ -87,7 +125,7 @@ def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     link = session.handles.get(body.handle)
     if link is not None and link.whole:
         case.report(
-            "amqp10/L-HANDLE-INUSE",
+            L_HANDLE_INUSE,
             f"handle {body.handle} is in use since packet {link.attachment.packet}",
             CERTAIN,
             {"handle": body.handle},
@@ -95,9 +133,17 @@ def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
         )
 
 
+L_ATTACH_IDC: Final = RULES.rule(
+    "L-ATTACH-IDC", "MUST NOT", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def sender_without_initial_delivery_count(case: Case, body: Attach) -> None:
     """A sender's attach has no initial-delivery-count.
 
+    Demands: A sender's attach may not leave initial-delivery-count null.
+    Source: transport.xml section performatives > attach.initial-delivery-count
+    Evidence: role=sender, field null
     Why it matters: The receiver counts its credit from this value. Without initial-delivery-count, the two
     ends may disagree about the number of messages that may be sent.
     Silent when: never. In the attach of a receiver, the specification has the field ignored, so the rule
@@ -107,45 +153,67 @@ def sender_without_initial_delivery_count(case: Case, body: Attach) -> None:
     """
     if body.role is False and body.initial_delivery_count is None:
         if not body.unread(9):
-            case.report("amqp10/L-ATTACH-IDC", "a sender's attach has no initial-delivery-count")
+            case.report(L_ATTACH_IDC, "a sender's attach has no initial-delivery-count")
+
+
+L_UNSETTLED_NULLKEY: Final = RULES.rule(
+    "L-UNSETTLED-NULLKEY", "MUST NOT", "keyword", usual_answer="amqp:invalid-field"
+)
 
 
 def unsettled_map_with_null_key(case: Case) -> None:
     """A peer sends an attach whose unsettled map has a null key.
 
+    Demands: The unsettled map has no null keys.
+    Source: transport.xml section performatives > attach.unsettled
+    Evidence: map keys
     Why it matters: No delivery can have null as its delivery-tag, so the entry identifies no delivery. The
     other peer may refuse the attach with amqp:invalid-field.
     Silent when: never.
     How to mend it: Put only delivery-tags of real deliveries into the unsettled map. Skip local deliveries
     that have no delivery-tag yet.
     """
-    case.report("amqp10/L-UNSETTLED-NULLKEY", "the unsettled map has a null key")
+    case.report(L_UNSETTLED_NULLKEY, "the unsettled map has a null key")
+
+
+L_UNSETTLED_TYPES: Final = RULES.rule(
+    "L-UNSETTLED-TYPES", "MUST", "definition", usual_answer="amqp:invalid-field"
+)
 
 
 def unsettled_map_of_other_types(case: Case, what: str) -> None:
     """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
     that is not a delivery state or null.
 
+    Demands: Keys of the unsettled map are delivery-tags (binary) and values are delivery states or null.
+    Source: transport.xml section performatives > attach.unsettled
+    Evidence: key and value types
     Why it matters: Resuming deliveries relies on the unsettled map. The other peer cannot match the entry to
     a delivery, so the message may be lost or duplicated.
     Silent when: a value has a described type that the specification does not define.
     How to mend it: Encode keys of the unsettled map as binary, not as string or symbol. Encode each value as
     a described delivery state, such as received or accepted, or as null.
     """
-    case.report("amqp10/L-UNSETTLED-TYPES", what)
+    case.report(L_UNSETTLED_TYPES, what)
+
+
+M_RES_NULLRCV_KEEP: Final = RULES.rule("M-RES-NULLRCV-KEEP", "SHOULD NOT", "keyword", by="receiver")
 
 
 def unsettled_map_of_receiver_with_null(case: Case) -> None:
     """A receiver lists a delivery in its unsettled map with the value null, which states that the receiver
     holds nothing of the delivery.
 
+    Demands: A receiver does not keep map entries that are merely null.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
+    Evidence: receiver attach.unsettled with null values
     Why it matters: The sender has to send the whole message again under the old delivery-tag with
     resume=true, instead of as a normal new delivery.
     Silent when: never.
     How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. List a
     delivery with received if you kept a part of its data, or with its outcome.
     """
-    case.report("amqp10/M-RES-NULLRCV-KEEP", "a receiver's unsettled map has a null value")
+    case.report(M_RES_NULLRCV_KEEP, "a receiver's unsettled map has a null value")
 
 
 def _judge_unsettled_map(case: Case, body: Attach) -> None:
@@ -157,9 +225,7 @@ def _judge_unsettled_map(case: Case, body: Attach) -> None:
         elif not isinstance(key, bytes):
             unsettled_map_of_other_types(case, f"a key of the unsettled map is {type_name(key)}, not binary")
         elif len(key) > 32:
-            case.report(
-                "amqp10/D-TAG-LEN", f"a delivery-tag of {len(key)} octets stands in the unsettled map"
-            )
+            case.report(D_TAG_LEN, f"a delivery-tag of {len(key)} octets stands in the unsettled map")
         if value is None:
             if body.role is True:
                 unsettled_map_of_receiver_with_null(case)
@@ -168,10 +234,16 @@ def _judge_unsettled_map(case: Case, body: Attach) -> None:
                 unsettled_map_of_other_types(case, "a value of the unsettled map is no delivery state")
 
 
+L_NAME_UNIQUE: Final = RULES.rule("L-NAME-UNIQUE", "MUST", "keyword", answer="amqp:link:stolen")
+
+
 def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link under a name that another link of that peer in the same direction already has on
     the session.
 
+    Demands: Between two containers a link name is used once per direction.
+    Source: transport.xml section links > Naming a Link
+    Evidence: name, role, container-ids, attach state
     Why it matters: Only the name identifies a link. The two ends may be joined wrongly, or the new link may
     replace the old one.
     Silent when: the attach answers an attach of the other peer, or octets since the first attach were not
@@ -187,7 +259,7 @@ def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
         return
     if link.handle != UNKNOWN and link.handle != body.handle and link.whole:
         case.report(
-            "amqp10/L-NAME-UNIQUE",
+            L_NAME_UNIQUE,
             f"the link's name is in use on handle {link.handle} since packet {link.attachment.packet}",
             POSSIBLE,
             {"handle": int(link.handle)},
@@ -208,9 +280,17 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
     attachment.judge_attach(case, session, body)
 
 
+L_SRC_NULL: Final = RULES.rule(
+    "L-SRC-NULL", "MUST NOT", "definition", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def transfer_without_source(case: Case, link: LinkEnd) -> None:
     """A sender sends a transfer on a link that it attached with a null source.
 
+    Demands: A sending end whose attach has no source may not transfer.
+    Source: transport.xml section performatives > attach.source
+    Evidence: sender attach with null source, then transfer
     Why it matters: An attach with a null source means that the link is refused, because there is nothing to
     send from. The receiver may refuse the transfer with amqp:not-allowed.
     Silent when: the attach was not captured, or the target is a coordinator, because a declare comes from no
@@ -228,12 +308,20 @@ def transfer_without_source(case: Case, link: LinkEnd) -> None:
         and attach.source is None
         and not attach.unread(5)
     ):
-        case.report("amqp10/L-SRC-NULL", "a transfer is sent on a link attached without a source")
+        case.report(L_SRC_NULL, "a transfer is sent on a link attached without a source")
+
+
+L_CREDIT_INIT: Final = RULES.rule(
+    "L-CREDIT-INIT", "illegal", "definition", by="sender", answer="amqp:link:transfer-limit-exceeded"
+)
 
 
 def transfer_before_any_credit(case: Case, link: LinkEnd) -> None:
     """A sender starts a delivery before the receiver has granted any link-credit.
 
+    Demands: Credit starts at zero, so no transfer precedes the receiver's first credit-bearing flow.
+    Source: transport.xml section links > Flow Control (initial state)
+    Evidence: transfer before any flow with link-credit for the link
     Why it matters: Link-credit begins at zero. The receiver may detach the link with
     amqp:link:transfer-limit-exceeded, and the message is not processed.
     Silent when: octets of either peer since the attach of the link were not captured.
@@ -241,16 +329,24 @@ def transfer_before_any_credit(case: Case, link: LinkEnd) -> None:
     start the first delivery. Do not assume an initial credit.
     """
     case.report(
-        "amqp10/L-CREDIT-INIT",
+        L_CREDIT_INIT,
         "a delivery is sent before the receiver has granted any credit",
         CERTAIN,
         {"link_credit": 0, "delivery_count": int(raw(link.credit.count))},
     )
 
 
+L_CREDIT: Final = RULES.rule(
+    "L-CREDIT", "illegal", "wording", by="sender", answer="amqp:link:transfer-limit-exceeded"
+)
+
+
 def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
     """A sender starts a delivery for which the receiver has granted no link-credit.
 
+    Demands: No new message may be started while link-credit is zero or below.
+    Source: transport.xml section links > Flow Control
+    Evidence: sender attach count, receiver flows, first transfers of deliveries
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
     exceeds the credit may be lost.
     Silent when: octets since the attach of the link were not captured. The finding is only possible, not
@@ -278,7 +374,7 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
     elif certainty != LEGAL:
         credit = limits.newest() - link.credit.count
         case.report(
-            "amqp10/L-CREDIT",
+            L_CREDIT,
             f"a delivery is sent with link-credit {credit}: delivery-count is {raw(link.credit.count)}, "
             f"the receiver's limit {raw(limits.newest())}",
             certainty,
@@ -295,21 +391,17 @@ def _judge_credit(case: Case, link: LinkEnd) -> None:
             transfer_before_any_credit(case, link)
 
 
-def attach_read(case: Case, link: LinkEnd) -> i64:
-    """How certain it is that a sender had read the receiver's attach when it sent this transfer.
-
-    Credit comes behind the attach: who uses any lawfully has read that.
-    """
-    if link.open is not None or (
-        len(link.credit.limits) > 0 and link.credit.limits.judge(link.credit.count) != CERTAIN
-    ):
-        return CERTAIN
-    return case.me.knowledge.certainty(link.attachment.peer_end)
+L_INCOMPLETE_NONEW: Final = RULES.rule(
+    "L-INCOMPLETE-NONEW", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
 
 
 def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A sender starts a new delivery on a link although the receiver's attach has incomplete-unsettled=true.
 
+    Demands: After receiving an incomplete map the sending end starts no new (non-resume) deliveries.
+    Source: transport.xml section performatives > attach.incomplete-unsettled
+    Evidence: receiver attach with incomplete-unsettled=true, then transfer without resume
     Why it matters: The receiver must detach the link with an error. The sender cannot know yet which
     deliveries the receiver already holds, so messages may be duplicated.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
@@ -321,15 +413,23 @@ def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer
     theirs = link.peer_attach
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
         case.report(
-            "amqp10/L-INCOMPLETE-NONEW",
+            L_INCOMPLETE_NONEW,
             "a new delivery is sent, the receiver's attach has incomplete-unsettled",
             attach_read(case, link),
         )
 
 
+L_MAXMSG: Final = RULES.rule(
+    "L-MAXMSG", "MUST NOT", "definition", by="sender", answer="amqp:link:message-size-exceeded"
+)
+
+
 def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
     """A sender sends a message that is larger than the max-message-size in the receiver's attach.
 
+    Demands: No message larger than the partner's max-message-size may be delivered.
+    Source: transport.xml section performatives > attach.max-message-size
+    Evidence: sum of payload octets of one delivery
     Why it matters: The receiver may detach the link with amqp:link:message-size-exceeded. The message is not
     delivered.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
@@ -344,7 +444,7 @@ def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
     before = delivery.octets if delivery is not None else 0
     if before <= theirs.max_message_size < before + octets:
         case.report(
-            "amqp10/L-MAXMSG",
+            L_MAXMSG,
             f"the message has {before + octets} octets or more, the receiver's max-message-size is "
             f"{theirs.max_message_size}",
             attach_read(case, link),
@@ -365,9 +465,17 @@ def judge_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
     message_larger_than_agreed(case, link, frame.payload_size + frame.missing)
 
 
+L_DC_UNSET: Final = RULES.rule(
+    "L-DC-UNSET", "MUST NOT", "keyword", by="receiver", usual_answer="amqp:invalid-field"
+)
+
+
 def receiver_with_delivery_count_too_soon(case: Case, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with delivery-count before the sender's attach has arrived.
 
+    Demands: A receiver leaves delivery-count unset until the sender's attach has arrived.
+    Source: transport.xml section performatives > flow.delivery-count
+    Evidence: receiver flow with delivery-count before the sender's attach passed
     Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses it, the sender
     computes other link-credit than the receiver means.
     Silent when: octets of the sender were not captured.
@@ -378,16 +486,25 @@ def receiver_with_delivery_count_too_soon(case: Case, link: LinkEnd, body: Flow)
         return
     if link.whole and case.me.whole:
         case.report(
-            "amqp10/L-DC-UNSET",
+            L_DC_UNSET,
             f"delivery-count is {body.delivery_count}, but the sender's attach is not received yet",
             CERTAIN,
             {"link_state": link.state},
         )
 
 
+L_DC_RECEIVER: Final = RULES.rule(
+    "L-DC-RECEIVER", "MUST", "keyword", by="receiver", usual_answer="amqp:invalid-field"
+)
+
+
 def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with a delivery-count that the sender has not reached.
 
+    Demands: A receiver's flow carries the sender's last known delivery-count advanced by messages received
+    since.
+    Source: transport.xml section performatives > flow.delivery-count
+    Evidence: receiver flows against deliveries
     Why it matters: The sender adds link-credit to this delivery-count. A delivery-count that is too high
     grants more messages than the receiver means to accept.
     Silent when: the attach of the sender or octets since that attach were not captured. The finding is only
@@ -409,17 +526,26 @@ def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: 
             else CERTAIN
         )
         case.report(
-            "amqp10/L-DC-RECEIVER",
+            L_DC_RECEIVER,
             f"delivery-count is {value}, the sender's is at most {raw(link.receipt.count)}",
             certainty,
             {"delivery_count": int(raw(link.receipt.count))},
         )
 
 
+L_DC_SENDER: Final = RULES.rule(
+    "L-DC-SENDER", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow without delivery-count, or with a delivery-count that does not match the
     deliveries that it has sent.
 
+    Demands: A sender's flow carries its current delivery-count: initial value plus messages sent plus any
+    drained credit.
+    Source: transport.xml section performatives > flow.delivery-count
+    Evidence: attach, deliveries, flow
     Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
     stall, or the receiver may get too many messages.
     Silent when: octets since the attach of the link were not captured. A delivery-count above the number of
@@ -433,7 +559,7 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
     value = body.delivery_count
     if value is None:
         if not body.unread(5):
-            case.report("amqp10/L-DC-SENDER", "a sender's flow has no delivery-count")
+            case.report(L_DC_SENDER, "a sender's flow has no delivery-count")
         return
     count = nearest(value, link.credit.count)
     most = link.credit.count
@@ -446,16 +572,24 @@ def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> N
         counting.pieces_counted(case, link, value)
     elif count > most or count < least:
         case.report(
-            "amqp10/L-DC-SENDER",
+            L_DC_SENDER,
             f"delivery-count is {value}, the sender's is {raw(link.credit.count)}",
             CERTAIN,
             {"delivery_count": int(raw(link.credit.count))},
         )
 
 
+L_CREDIT_OWNER: Final = RULES.rule(
+    "L-CREDIT-OWNER", "MUST NOT", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with more link-credit than the receiver has granted.
 
+    Demands: A sender's flow reports the receiver's last credit, adjusted; it never invents its own.
+    Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
+    Evidence: sender flow delivery-count + link-credit against limits the receiver gave
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
     Silent when: octets of either peer since the attach of the link were not captured. The finding is only
@@ -475,16 +609,25 @@ def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None
         if body.link_credit <= link.credit.limits.largest() - link.initial_count:
             certainty = POSSIBLE
     case.report(
-        "amqp10/L-CREDIT-OWNER",
+        L_CREDIT_OWNER,
         f"a sender's flow has link-credit {body.link_credit}, the receiver has not granted as much",
         certainty,
         {"link_credit": body.link_credit, "delivery_count": body.delivery_count},
     )
 
 
+L_DRAIN_OWNER: Final = RULES.rule(
+    "L-DRAIN-OWNER", "MUST NOT", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
 def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with drain=true although the receiver has never set drain.
 
+    Demands: A sender's flow shows the drain value the receiver last set, never one of its own.
+    Source: transport.xml section links > Flow Control (drain); transport.xml section performatives >
+    flow.drain
+    Evidence: sender flow.drain against receiver flows
     Why it matters: Only the receiver can request drain. The receiver may conclude that its link-credit was
     used up, and wait or grant credit again.
     Silent when: octets of either peer since the attach of the link were not captured.
@@ -492,12 +635,20 @@ def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
     drain to signal that no more messages are available.
     """
     if link.sender and body.drain and link.credit.drain_end == UNKNOWN and link.whole and case.me.whole:
-        case.report("amqp10/L-DRAIN-OWNER", "a sender's flow has drain, which the receiver has not set")
+        case.report(L_DRAIN_OWNER, "a sender's flow has drain, which the receiver has not set")
+
+
+L_DRAIN_STATE: Final = RULES.rule(
+    "L-DRAIN-STATE", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
 
 
 def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool) -> None:
     """A sender answers a request to drain: it has credit left, or none but for an advanced delivery-count.
 
+    Demands: A sender flow that answers a drain shows link-credit 0 and delivery-count at the delivery-limit.
+    Source: transport.xml section links > Flow Control (drain)
+    Evidence: sender flow after drain
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
     Silent when: octets since the attach were not captured. Possible when the receiver has granted other
@@ -518,7 +669,7 @@ def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool)
             # An earlier credit used up, and a newer one left: to be told in one flow.
             newer = limits.newest() > link.credit.drain_limit or int(count) in limits.bounds
             case.report(
-                "amqp10/L-DRAIN-STATE",
+                L_DRAIN_STATE,
                 f"delivery-count advances to {body.delivery_count}, but link-credit "
                 f"{body.link_credit} is left",
                 POSSIBLE if newer else CERTAIN,
@@ -529,7 +680,7 @@ def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool)
         if count < least:
             sure = link.credit.uncounted == 0 and link.open is None
             case.report(
-                "amqp10/L-DRAIN-STATE",
+                L_DRAIN_STATE,
                 f"link-credit is 0, but delivery-count is {body.delivery_count}: to drain the link it has to "
                 f"advance to {raw(least)}",
                 CERTAIN if sure else POSSIBLE,
@@ -553,27 +704,3 @@ def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
         receiver_with_delivery_count_never_reached(case, link, body)
         if body.available:
             counting.judge_available(case, link, body)
-
-
-RULES = {
-    "amqp10/L-UNATTACHED-TRANSFER": transfer_on_unattached_handle,
-    "amqp10/L-UNATTACHED-FLOW": flow_on_unattached_handle,
-    "amqp10/L-UNATTACHED-DETACH": detach_on_unattached_handle,
-    "amqp10/L-HANDLE-INUSE": handle_in_use,
-    "amqp10/L-NAME-UNIQUE": name_in_use,
-    "amqp10/L-ATTACH-IDC": sender_without_initial_delivery_count,
-    "amqp10/L-UNSETTLED-NULLKEY": unsettled_map_with_null_key,
-    "amqp10/L-UNSETTLED-TYPES": unsettled_map_of_other_types,
-    "amqp10/M-RES-NULLRCV-KEEP": unsettled_map_of_receiver_with_null,
-    "amqp10/L-SRC-NULL": transfer_without_source,
-    "amqp10/L-CREDIT-INIT": transfer_before_any_credit,
-    "amqp10/L-CREDIT": transfer_beyond_credit,
-    "amqp10/L-INCOMPLETE-NONEW": new_delivery_beside_incomplete_map,
-    "amqp10/L-MAXMSG": message_larger_than_agreed,
-    "amqp10/L-DC-UNSET": receiver_with_delivery_count_too_soon,
-    "amqp10/L-DC-RECEIVER": receiver_with_delivery_count_never_reached,
-    "amqp10/L-DC-SENDER": sender_with_other_delivery_count,
-    "amqp10/L-CREDIT-OWNER": sender_with_credit_of_its_own,
-    "amqp10/L-DRAIN-OWNER": sender_with_drain_of_its_own,
-    "amqp10/L-DRAIN-STATE": drained_with_credit_left,
-}

@@ -7,12 +7,16 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import content
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
+from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, TYPED
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
 __all__ = ["PROBLEMS", "judge_message", "plainly_sound"]
+
+RULES: Final = Rules("amqp10/message")
+
 
 _ORDER = {
     "header": 0,
@@ -64,9 +68,18 @@ def plainly_sound(message: Message) -> bool:
     return body > 0
 
 
+M_SECT_ORDER: Final = RULES.rule(
+    "M-SECT-ORDER", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
+
+
 def section_out_of_order(case: Case, name: str, last: str, names: list[str]) -> None:
     """A sender puts a section of a message after a section that it has to precede.
 
+    Demands: Sections come in the order header, delivery-annotations, message-annotations, properties,
+    application-properties, body, footer.
+    Source: messaging.xml section message-format
+    Evidence: section descriptors in order
     Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
     ignored, or the message may be refused as undecodable.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -74,12 +87,21 @@ def section_out_of_order(case: Case, name: str, last: str, names: list[str]) -> 
     properties, application-properties, body, footer. When you add a section such as annotations, insert it at
     its place.
     """
-    case.report("amqp10/M-SECT-ORDER", f"{name} stands behind {last}", CERTAIN, {"sections": names[:16]})
+    case.report(M_SECT_ORDER, f"{name} stands behind {last}", CERTAIN, {"sections": names[:16]})
+
+
+M_SECT_ONCE: Final = RULES.rule(
+    "M-SECT-ONCE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def section_twice(case: Case, name: str, names: list[str]) -> None:
     """A sender puts a section into a message twice that may appear only once.
 
+    Demands: header, both annotation sections, properties, application-properties and footer appear at most
+    once each.
+    Source: messaging.xml section message-format
+    Evidence: repeated descriptor
     Why it matters: The specification does not say which of the two sections applies. Receivers may use
     different ones, or refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -87,38 +109,60 @@ def section_twice(case: Case, name: str, names: list[str]) -> None:
     application-properties and footer at most once. When you add entries to an existing section, merge them
     instead of writing a second section.
     """
-    case.report("amqp10/M-SECT-ONCE", f"{name} stands twice", CERTAIN, {"sections": names[:16]})
+    case.report(M_SECT_ONCE, f"{name} stands twice", CERTAIN, {"sections": names[:16]})
+
+
+M_BODY_PRESENT: Final = RULES.rule(
+    "M-BODY-PRESENT", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def message_without_body(case: Case, names: list[str]) -> None:
     """A sender sends a message without a body section.
 
+    Demands: A body is there: data sections, amqp-sequence sections, or one amqp-value.
+    Source: messaging.xml section message-format
+    Evidence: no section of codes 0x75-0x77
     Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
     the message or refuse it.
     Silent when: the message was not captured whole, or has another message-format than 0.
     How to mend it: Always encode a body section. For an empty message, write one data section with empty
     binary, or an amqp-value section with null.
     """
-    case.report("amqp10/M-BODY-PRESENT", "the message has no body section", CERTAIN, {"sections": names[:16]})
+    case.report(M_BODY_PRESENT, "the message has no body section", CERTAIN, {"sections": names[:16]})
+
+
+M_BODY_NOMIX: Final = RULES.rule(
+    "M-BODY-NOMIX", "MUST NOT", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def bodies_of_several_kinds(case: Case, names: list[str]) -> None:
     """A sender mixes data, amqp-sequence and amqp-value sections in the body of one message.
 
+    Demands: Body section kinds are not mixed.
+    Source: messaging.xml section message-format
+    Evidence: two of 0x75, 0x76, 0x77 in one message
     Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
     content or refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
     How to mend it: Choose one kind for the body: one or more data sections, one or more amqp-sequence
     sections, or a single amqp-value section. Clear the old body before you set one of another kind.
     """
-    case.report(
-        "amqp10/M-BODY-NOMIX", "the message mixes kinds of body sections", CERTAIN, {"sections": names[:16]}
-    )
+    case.report(M_BODY_NOMIX, "the message mixes kinds of body sections", CERTAIN, {"sections": names[:16]})
+
+
+M_BODY_ONEVALUE: Final = RULES.rule(
+    "M-BODY-ONEVALUE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def several_values_as_body(case: Case, names: list[str], count: int) -> None:
     """A sender puts several amqp-value sections into one message.
 
+    Demands: At most one amqp-value section.
+    Source: messaging.xml section message-format
+    Evidence: second 0x77
     Why it matters: The body can hold only one amqp-value section. Receivers may use only one of the values,
     or refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -126,7 +170,7 @@ def several_values_as_body(case: Case, names: list[str], count: int) -> None:
     inside the amqp-value section, or use amqp-sequence sections.
     """
     case.report(
-        "amqp10/M-BODY-ONEVALUE",
+        M_BODY_ONEVALUE,
         f"the message has {count} amqp-value sections",
         CERTAIN,
         {"sections": names[:16]},
@@ -158,9 +202,22 @@ def _judge_body(case: Case, names: list[str]) -> None:
         several_values_as_body(case, names, len(kinds))
 
 
+M_SECT_KNOWN: Final = RULES.rule(
+    "M-SECT-KNOWN",
+    "MUST",
+    "inferred",
+    by="sender",
+    warning="The text implies it and does not say it.",
+    usual_answer="amqp:decode-error",
+)
+
+
 def value_that_is_no_section(case: Case, problem: Problem) -> None:
     """A sender puts a value into a message that is none of the nine message sections.
 
+    Demands: In message-format 0 every top-level payload item is one of the nine defined sections.
+    Source: messaging.xml section message-format
+    Evidence: unknown descriptor at top level
     Why it matters: The receiver does not know the meaning of the value. It may refuse the whole message with
     a decode error.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -170,13 +227,22 @@ def value_that_is_no_section(case: Case, problem: Problem) -> None:
     Put the content itself into data, amqp-sequence or amqp-value, and check descriptor codes against the
     specification.
     """
-    proved(case, "amqp10/M-SECT-KNOWN", problem)
+    proved(case, M_SECT_KNOWN, problem)
+
+
+M_PAYLOAD_WHOLE: Final = RULES.rule(
+    "M-PAYLOAD-WHOLE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def octets_that_begin_no_section(case: Case, problem: Problem) -> None:
     """A sender puts octets that begin no section at the beginning, between the sections, or at the end of a
     message.
 
+    Demands: The joined payload of a delivery decodes completely into sections, with nothing left over; a
+    section may span transfers.
+    Source: messaging.xml section message-format; transport.xml section links > Transferring Large Messages
+    Evidence: joined payload
     Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that
     they carry.
     Silent when: the message was not captured whole, or has another message-format than 0. Another rule,
@@ -184,13 +250,22 @@ def octets_that_begin_no_section(case: Case, problem: Problem) -> None:
     How to mend it: Encode application content inside a data section instead of writing it into the payload
     directly. Check section sizes, and check that no octets of a reused buffer follow the last section.
     """
-    proved(case, "amqp10/M-PAYLOAD-WHOLE", problem)
+    proved(case, M_PAYLOAD_WHOLE, problem)
+
+
+M_FMT_ZERO: Final = RULES.rule(
+    "M-FMT-ZERO", "MUST", "definition", by="sender", usual_answer="amqp:not-implemented"
+)
 
 
 def sections_in_another_format(case: Case, message_format: i64) -> None:
     """A sender marks a message with a message-format other than 0, although the message consists of the
     sections of message-format 0.
 
+    Demands: Messages in this format carry message-format 0.
+    Source: messaging.xml section message-format > MESSAGE-FORMAT; transport.xml section definitions >
+    message-format
+    Evidence: transfer.message-format and payload
     Why it matters: A receiver that does not know the message-format refuses the message, or passes it to the
     application undecoded.
     Silent when: the message was not captured whole, or the message-format is the batch format of Event Hubs.
@@ -199,24 +274,41 @@ def sections_in_another_format(case: Case, message_format: i64) -> None:
     values only for formats that sender and receiver have agreed on.
     """
     message = f"the message-format is 0x{message_format:x}, the message a sound one of format 0"
-    case.report_once("amqp10/M-FMT-ZERO", message, POSSIBLE, {"message_format": int(message_format)})
+    case.report_once(M_FMT_ZERO, message, POSSIBLE, {"message_format": int(message_format)})
+
+
+M_SECT_TYPE: Final = RULES.rule(
+    "M-SECT-TYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def section_of_another_type(case: Case, problem: Problem) -> None:
     """A sender puts a value of the wrong type into a message section.
 
+    Demands: Each section wraps its declared representation: list for header, properties and sequence; map for
+    annotations, application-properties and footer; binary for data.
+    Source: messaging.xml section message-format (section types)
+    Evidence: format code after the section descriptor
     Why it matters: The receiver cannot decode the section. It can only refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
     How to mend it: Encode header, properties and amqp-sequence as a list, the annotations,
     application-properties and footer as a map, and data as binary. Put strings into amqp-value, or convert
     them to binary for data.
     """
-    proved(case, "amqp10/M-SECT-TYPE", problem)
+    proved(case, M_SECT_TYPE, problem)
+
+
+M_ANN_KEYTYPE: Final = RULES.rule(
+    "M-ANN-KEYTYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def annotation_with_key_of_another_type(case: Case, problem: Problem) -> None:
     """A sender uses a key in annotations or in the footer that is neither a symbol nor a ulong.
 
+    Demands: Annotation and footer map keys are symbols or ulongs.
+    Source: messaging.xml section message-format > annotations
+    Evidence: key types in 0x71, 0x72, 0x78
     Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A
     receiver may refuse the message with a decode error.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -224,36 +316,60 @@ def annotation_with_key_of_another_type(case: Case, problem: Problem) -> None:
     example with the prefix `x-opt-`. Typical misuse: an application passes plain strings as annotation keys;
     wrap them as symbols.
     """
-    proved(case, "amqp10/M-ANN-KEYTYPE", problem)
+    proved(case, M_ANN_KEYTYPE, problem)
+
+
+M_AP_KEY: Final = RULES.rule("M-AP-KEY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error")
 
 
 def application_property_with_key_that_is_no_string(case: Case, problem: Problem) -> None:
     """A sender uses a key in application-properties that is not a string.
 
+    Demands: application-properties keys are strings.
+    Source: messaging.xml section message-format > application-properties
+    Evidence: key types
     Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a
     decode error.
     Silent when: the message was not captured whole, or has another message-format than 0.
     How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert
     other key types before you set application properties.
     """
-    proved(case, "amqp10/M-AP-KEY", problem)
+    proved(case, M_AP_KEY, problem)
+
+
+M_AP_VALUE: Final = RULES.rule(
+    "M-AP-VALUE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def application_property_with_compound_value(case: Case, problem: Problem) -> None:
     """A sender uses a map, a list or an array as the value of an application property.
 
+    Demands: application-properties values are simple types: no map, list or array (described values are not
+    mentioned).
+    Source: messaging.xml section message-format > application-properties
+    Evidence: value types
     Why it matters: Receivers and filters can compare only simple values. They may ignore the property or
     refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
     How to mend it: Use only simple types as values of application-properties. Put structured data into the
     body, or encode it as a string.
     """
-    proved(case, "amqp10/M-AP-VALUE", problem)
+    proved(case, M_AP_VALUE, problem)
+
+
+M_ID_TYPE: Final = RULES.rule(
+    "M-ID-TYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+)
 
 
 def message_id_of_another_type(case: Case, problem: Problem) -> None:
     """A sender uses a message-id or correlation-id whose type is none of ulong, uuid, binary and string.
 
+    Demands: message-id and correlation-id are ulong, uuid, binary or string.
+    Source: messaging.xml section message-format > message-id-ulong, message-id-uuid, message-id-binary,
+    message-id-string, properties.message-id, properties.correlation-id
+    Evidence: type of the value
     Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection
     of duplicates fail.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -262,7 +378,7 @@ def message_id_of_another_type(case: Case, problem: Problem) -> None:
     How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert other
     integer types to ulong, and symbols to string.
     """
-    proved(case, "amqp10/M-ID-TYPE", problem)
+    proved(case, M_ID_TYPE, problem)
 
 
 def judge_message(case: Case, message: Message) -> None:
@@ -296,20 +412,4 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "M-AP-KEY": application_property_with_key_that_is_no_string,
     "M-AP-VALUE": application_property_with_compound_value,
     "M-ID-TYPE": message_id_of_another_type,
-}
-
-RULES = {
-    "amqp10/M-SECT-ORDER": section_out_of_order,
-    "amqp10/M-SECT-ONCE": section_twice,
-    "amqp10/M-BODY-PRESENT": message_without_body,
-    "amqp10/M-BODY-NOMIX": bodies_of_several_kinds,
-    "amqp10/M-BODY-ONEVALUE": several_values_as_body,
-    "amqp10/M-SECT-KNOWN": value_that_is_no_section,
-    "amqp10/M-PAYLOAD-WHOLE": octets_that_begin_no_section,
-    "amqp10/M-FMT-ZERO": sections_in_another_format,
-    "amqp10/M-SECT-TYPE": section_of_another_type,
-    "amqp10/M-ANN-KEYTYPE": annotation_with_key_of_another_type,
-    "amqp10/M-AP-KEY": application_property_with_key_that_is_no_string,
-    "amqp10/M-AP-VALUE": application_property_with_compound_value,
-    "amqp10/M-ID-TYPE": message_id_of_another_type,
 }

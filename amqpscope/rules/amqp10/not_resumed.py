@@ -3,18 +3,29 @@
 Which these are follows from how the two attaches list them: see `rules.amqp10.resumed_state`.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 
 __all__ = ["RULES", "judge_leaving"]
 
+RULES: Final = Rules("amqp10/not_resumed")
+
+
+D_RESUME_BOTH: Final = RULES.rule("D-RESUME-BOTH", "MUST", "keyword", by="sender")
+
 
 def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed all deliveries that both ends listed as unsettled.
 
+    Demands: Every delivery in both maps is resumed by the sender.
+    Source: transport.xml section links > Resuming Deliveries
+    Evidence: tags in both maps with no resume transfer
     Why it matters: The receiver keeps the state of these deliveries and waits for the sender to resume them.
     Their messages may be lost or stay unconfirmed.
     Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
@@ -24,7 +35,7 @@ def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
     delivery-tag that both maps list, and settle these deliveries before you close the link.
     """
     case.report(
-        "amqp10/D-RESUME-BOTH",
+        D_RESUME_BOTH,
         f"{lacking} deliveries that both attaches list as unsettled are not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
@@ -32,10 +43,17 @@ def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
     )
 
 
+M_RES_TERMRCV: Final = RULES.rule("M-RES-TERMRCV", "MUST", "keyword", by="sender")
+
+
 def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed deliveries for which the receiver's unsettled map shows
     an outcome.
 
+    Demands: If the receiver's map shows a terminal state, the sender sends a resuming transfer to give the
+    tag a delivery-id.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
+    Evidence: receiver map, resuming transfer
     Why it matters: The receiver does not learn whether the sender applied its outcome. It cannot settle these
     deliveries and keeps their state.
     Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
@@ -45,7 +63,7 @@ def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
     transfer with resume=true and the state that you applied, and settle the delivery if the outcomes agree.
     """
     case.report(
-        "amqp10/M-RES-TERMRCV",
+        M_RES_TERMRCV,
         f"{lacking} deliveries of which the receiver lists an outcome are not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
@@ -53,9 +71,18 @@ def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
     )
 
 
+M_RES_RESEND_MUST: Final = RULES.rule(
+    "M-RES-RESEND-MUST", "MUST", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without sending again any of the deliveries that the receiver has no record of.
 
+    Demands: To keep its guarantee the sender does send that message again (Oct-2011 text: at least once or at
+    most once; csd01/csprd02: exactly once or at least once).
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
+    Evidence: bare message octets after resume
     Why it matters: The messages are lost if they were to be delivered at least once.
     Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
     may not have read the receiver's attach, any new delivery was sent, or octets were not captured.
@@ -64,7 +91,7 @@ def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
     the message again as a new delivery without resume, unless the application accepts its loss.
     """
     case.report(
-        "amqp10/M-RES-RESEND-MUST",
+        M_RES_RESEND_MUST,
         f"{lacking} deliveries of which the receiver has no record are not sent again",
         POSSIBLE,
         {"not_sent": lacking},
@@ -109,10 +136,3 @@ def judge_leaving(case: Case, session: SessionEnd, handle: int) -> None:
         before = case.link
         _judge_leaving(case, link)
         case.link = before
-
-
-RULES = {
-    "amqp10/D-RESUME-BOTH": left_without_resuming,
-    "amqp10/M-RES-RESEND-MUST": left_without_sending_again,
-    "amqp10/M-RES-TERMRCV": left_without_confirming,
-}

@@ -1,9 +1,12 @@
 """Outcomes and settlement of deliveries, as dispositions state them (messaging.xml, "delivery-state")."""
 
+from typing import Final
+
 from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.serial import raw
@@ -14,13 +17,25 @@ from dissectors.wire import countable, i64
 
 __all__ = ["judge_as_receiver", "judge_as_sender", "judge_end"]
 
+RULES: Final = Rules("amqp10/outcome")
+
+
 # The least octets that a section takes: a described value of which the descriptor has three.
 _SMALLEST_SECTION = 4
+
+
+D_ABORT_DISCARD: Final = RULES.rule(
+    "D-ABORT-DISCARD", "MUST", "keyword", by="receiver", warning="A capture suggests it and cannot prove it."
+)
 
 
 def outcome_of_an_aborted_delivery(case: Case, number: i64, state: object, certainty: i64) -> None:
     """A receiver states an outcome of a delivery that the sender aborted.
 
+    Demands: Data of an aborted delivery, including payload in the aborting frame, is thrown away.
+    Source: transport.xml section links > Transferring Large Messages; transport.xml section performatives >
+    transfer.aborted
+    Evidence: receiver disposition for an aborted delivery
     Why it matters: The receiver must discard the data of an aborted delivery. An outcome shows that the
     receiver used the incomplete message.
     Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
@@ -30,16 +45,22 @@ def outcome_of_an_aborted_delivery(case: Case, number: i64, state: object, certa
     """
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
-        "amqp10/D-ABORT-DISCARD",
+        D_ABORT_DISCARD,
         f"{name} is stated of delivery {raw(number)}, which was aborted",
         certainty,
         {"delivery_id": int(raw(number))},
     )
 
 
+D_ABORT_SETTLED: Final = RULES.rule("D-ABORT-SETTLED", "MUST", "definition")
+
+
 def disposition_of_an_aborted_delivery(case: Case, number: i64, certainty: i64) -> None:
     """A peer sends a disposition for a delivery that was aborted and thereby settled.
 
+    Demands: Abort settles the delivery, so no later disposition should refer to it.
+    Source: transport.xml section performatives > transfer.aborted
+    Evidence: disposition naming the aborted delivery-id
     Why it matters: The delivery no longer exists. The other peer cannot assign the disposition to a delivery
     and may ignore it or report an error.
     Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
@@ -48,16 +69,24 @@ def disposition_of_an_aborted_delivery(case: Case, number: i64, certainty: i64) 
     once, at both ends, and send no disposition for its delivery-id.
     """
     case.report(
-        "amqp10/D-ABORT-SETTLED",
+        D_ABORT_SETTLED,
         f"a disposition names delivery {raw(number)}, which was aborted",
         certainty,
         {"delivery_id": int(raw(number))},
     )
 
 
+M_RECEIVED_POS: Final = RULES.rule(
+    "M-RECEIVED-POS", "MUST", "definition", by="receiver", usual_answer="amqp:invalid-field"
+)
+
+
 def received_beyond_what_was_sent(case: Case, delivery: Delivery, state: Received) -> None:
     """A receiver states in received a position of a delivery beyond what the sender has sent.
 
+    Demands: A receiver's received position lies within what was sent so far, not beyond.
+    Source: messaging.xml section delivery-state > received
+    Evidence: section-number/section-offset against payload seen
     Why it matters: If the delivery resumes from that position, the message lacks the octets between the end
     of what was sent and that position.
     Silent when: octets since the attach of the link were not captured, or the delivery was resumed.
@@ -65,7 +94,7 @@ def received_beyond_what_was_sent(case: Case, delivery: Delivery, state: Receive
     stored. Count section-offset within the section, not from the start of the message.
     """
     case.report(
-        "amqp10/M-RECEIVED-POS",
+        M_RECEIVED_POS,
         f"received says section {state.section_number}, octet {state.section_offset}; "
         f"{delivery.octets} octets were sent",
         CERTAIN,
@@ -109,9 +138,16 @@ def judge_as_receiver(case: Case, session: SessionEnd, body: Disposition, first:
 # The sender
 
 
+D_DISP_PARTIAL: Final = RULES.rule("D-DISP-PARTIAL", "SHOULD NOT", "wording", by="sender")
+
+
 def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> None:
     """A sender states a delivery's state in a disposition before it has sent all transfers of the delivery.
 
+    Demands: A sender preferably puts a new state on the next transfer instead of a disposition for an
+    unfinished delivery.
+    Source: transport.xml section performatives > disposition
+    Evidence: sender disposition for a delivery with more=true pending
     Why it matters: The next transfer of the delivery could carry the new state. In a separate disposition,
     the receiver may read the state too late.
     Silent when: the disposition also names complete deliveries, or octets were not captured.
@@ -119,7 +155,7 @@ def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> Non
     a disposition only after the last transfer of the delivery.
     """
     case.report(
-        "amqp10/D-DISP-PARTIAL",
+        D_DISP_PARTIAL,
         "a sender's disposition names a delivery of which not all transfers were sent",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -127,9 +163,15 @@ def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> Non
     )
 
 
+M_REJ_SPONT: Final = RULES.rule("M-REJ-SPONT", "SHOULD NOT", "keyword", by="sender")
+
+
 def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
     """A sender states the outcome rejected for a delivery that its receiver did not reject.
 
+    Demands: A source does not turn to rejected by itself, without the receiver having rejected.
+    Source: messaging.xml section delivery-state > rejected
+    Evidence: sender disposition rejected with no earlier receiver rejected
     Why it matters: Only the receiver decides to reject. The receiver and later evaluation take the message
     for invalid although no receiver found a fault in it.
     Silent when: octets of either peer since the begin of the session were not captured.
@@ -137,7 +179,7 @@ def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
     withdraws a message by itself, use modified instead.
     """
     case.report(
-        "amqp10/M-REJ-SPONT",
+        M_REJ_SPONT,
         "a sender states rejected of a delivery that its receiver did not reject",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -145,9 +187,16 @@ def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
     )
 
 
+D_SND_SPONT: Final = RULES.rule("D-SND-SPONT", "SHOULD", "lower-case", by="sender")
+
+
 def decided_by_its_sender(case: Case, delivery: Delivery, state: object) -> None:
     """A sender settles a delivery with an outcome of its own that its receiver has not confirmed.
 
+    Demands: A sender that reaches a terminal state by itself should send it unsettled and settle only after
+    the receiver confirms.
+    Source: transport.xml section links > Transferring a Message
+    Evidence: sender disposition settled=true with a state the receiver never stated
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
     outcome the sender has applied.
     Silent when: octets of either peer since the begin of the session were not captured, or the receiver has
@@ -157,7 +206,7 @@ def decided_by_its_sender(case: Case, delivery: Delivery, state: object) -> None
     """
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
-        "amqp10/D-SND-SPONT",
+        D_SND_SPONT,
         f"a sender settles a delivery with {name}, its receiver has stated no outcome",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -199,10 +248,18 @@ def judge_as_sender(case: Case, session: SessionEnd, body: Disposition, named: l
 # What is left
 
 
+D_RCVMODE_FIRST: Final = RULES.rule("D-RCVMODE-FIRST", "MUST", "keyword", by="receiver")
+
+
 def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
     """A receiver states an outcome of a delivery and does not settle the delivery, on a link with
     rcv-settle-mode first.
 
+    Demands: In mode first the receiver settles on its own once the delivery has arrived, not waiting for the
+    sender.
+    Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
+    > receiver-settle-mode
+    Evidence: receiver dispositions per delivery
     Why it matters: In rcv-settle-mode first the receiver settles at once. The sender waits for that
     settlement and keeps the delivery unsettled.
     Silent when: either end has settled the delivery or left the link, or octets were not captured.
@@ -211,16 +268,22 @@ def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
     rcv-settle-mode is first. Wait for the sender's settled disposition only in rcv-settle-mode second.
     """
     case.report(
-        "amqp10/D-RCVMODE-FIRST",
+        D_RCVMODE_FIRST,
         f"an outcome of delivery {raw(number)} is stated, not settled, on a link with rcv-settle-mode first",
         POSSIBLE,
         {"seconds": int((case.me.last_time - since) // 1_000_000_000)},
     )
 
 
+D_MORE_COMPLETE: Final = RULES.rule("D-MORE-COMPLETE", "MUST", "definition", by="sender")
+
+
 def delivery_never_finished(case: Case, link: LinkEnd, delivery: Delivery) -> None:
     """A sender begins a delivery of several transfers and neither finishes nor aborts the delivery.
 
+    Demands: A delivery started with more=true ends with a transfer that has more=false or aborted=true.
+    Source: transport.xml section links > Transferring Large Messages
+    Evidence: delivery still open at detach or at end of capture
     Why it matters: The receiver keeps the part of the delivery that it has. The link can carry no other
     delivery until this one ends.
     Silent when: the sender left the link, the sender may not send, or octets were not captured.
@@ -230,7 +293,7 @@ def delivery_never_finished(case: Case, link: LinkEnd, delivery: Delivery) -> No
     """
     case.link = link
     case.report(
-        "amqp10/D-MORE-COMPLETE",
+        D_MORE_COMPLETE,
         f"a delivery (packet {delivery.packet}) is neither finished nor aborted",
         POSSIBLE,
         {"octets": int(delivery.octets)},
@@ -278,15 +341,3 @@ def judge_end(case: Case, reason: str) -> None:
                 delivery_never_finished(case, link, delivery)
         case.link = None
     case.session = None
-
-
-RULES = {
-    "amqp10/D-ABORT-DISCARD": outcome_of_an_aborted_delivery,
-    "amqp10/D-ABORT-SETTLED": disposition_of_an_aborted_delivery,
-    "amqp10/M-RECEIVED-POS": received_beyond_what_was_sent,
-    "amqp10/D-DISP-PARTIAL": disposition_of_an_incomplete_delivery,
-    "amqp10/M-REJ-SPONT": rejected_by_its_sender,
-    "amqp10/D-SND-SPONT": decided_by_its_sender,
-    "amqp10/D-RCVMODE-FIRST": waits_for_the_sender_to_settle,
-    "amqp10/D-MORE-COMPLETE": delivery_never_finished,
-}

@@ -4,8 +4,11 @@ A message is the same if it has the same message-id and the same bare message. N
 possible: it may have been sent to the server a second time.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.message_digest import message_digest
 from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count, says_first
@@ -17,15 +20,25 @@ from dissectors.amqp10.values import Map
 
 __all__ = ["judge_message"]
 
+RULES: Final = Rules("amqp10/redelivery")
+
 
 def _report(case: Case, rule: str, message: str, fate: Fate, count: int) -> None:
     evidence: dict[str, object] = {"delivery_count": count, "delivery_count_before": int(fate.count)}
     case.report(rule, message, POSSIBLE, evidence, [int(fate.packet)])
 
 
+M_ACQUIRED_HOLD: Final = RULES.rule(
+    "M-ACQUIRED-HOLD", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def sent_again_while_acquired(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the earlier delivery of the message is not settled.
 
+    Demands: An acquired message stays acquired until its transfer is settled.
+    Source: messaging.xml section distribution-nodes > Message States
+    Evidence: redelivery before settlement
     Why it matters: The receiver already has the message and may be about to accept it. The receiver now has
     the message twice.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
@@ -37,16 +50,24 @@ def sent_again_while_acquired(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-ACQUIRED-HOLD",
+        M_ACQUIRED_HOLD,
         f"the message is sent again, its delivery in packet {fate.packet} is not settled",
         fate,
         count,
     )
 
 
+M_ACQUIRED_EXCL: Final = RULES.rule(
+    "M-ACQUIRED-EXCL", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def sent_to_another_while_acquired(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message on one link while another link of the same node has acquired the message.
 
+    Demands: A message acquired through one link is not sent on another acquiring link until released.
+    Source: messaging.xml section distribution-nodes > Message States
+    Evidence: deliveries of one message on several links
     Why it matters: Two receivers have a message that only one of them should have. Both may process it.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
     or one of the two sources does not state the distribution-mode `move`.
@@ -57,16 +78,28 @@ def sent_to_another_while_acquired(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-ACQUIRED-EXCL",
+        M_ACQUIRED_EXCL,
         f"the message is sent on another link, its delivery in packet {fate.packet} is not settled",
         fate,
         count,
     )
 
 
+M_ACCEPT_NORESEND: Final = RULES.rule(
+    "M-ACCEPT-NORESEND",
+    "MUST NOT",
+    "keyword",
+    by="sender",
+    warning="A capture suggests it and cannot prove it.",
+)
+
+
 def sent_again_after_acceptance(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the message was accepted.
 
+    Demands: A source does not send a message again once the receiver accepted it.
+    Source: messaging.xml section addressing > Distribution Modes
+    Evidence: accepted delivery, later delivery of the same message on the link
     Why it matters: The receiver had finished with the message. The receiver now processes the message twice.
     Silent when: the message has no message-id, or the message is not among the first messages of the
     connection.
@@ -77,16 +110,24 @@ def sent_again_after_acceptance(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-ACCEPT-NORESEND",
+        M_ACCEPT_NORESEND,
         f"the message is sent again, it was accepted on this link (packet {fate.packet})",
         fate,
         count,
     )
 
 
+M_ACC_COUNT: Final = RULES.rule(
+    "M-ACC-COUNT", "MUST NOT", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def counted_though_accepted(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message that was accepted on one link on another link with a higher delivery-count.
 
+    Demands: Accepting does not raise delivery-count.
+    Source: messaging.xml section delivery-state > accepted
+    Evidence: header of later deliveries
     Why it matters: An accepted delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -98,16 +139,24 @@ def counted_though_accepted(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-ACC-COUNT",
+        M_ACC_COUNT,
         f"delivery-count is {count}, it was {fate.count} when the message was accepted",
         fate,
         count,
     )
 
 
+M_REL_COUNT: Final = RULES.rule(
+    "M-REL-COUNT", "MUST NOT", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def counted_though_released(case: Case, fate: Fate, count: int) -> None:
     """A server sends a released message again with a higher delivery-count.
 
+    Demands: A released message's delivery-count does not go up.
+    Source: messaging.xml section delivery-state > released
+    Evidence: header of the next delivery
     Why it matters: A released delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -119,17 +168,25 @@ def counted_though_released(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-REL-COUNT",
+        M_REL_COUNT,
         f"delivery-count is {count}, it was {fate.count} when the message was released",
         fate,
         count,
     )
 
 
+M_MOD_COUNT: Final = RULES.rule(
+    "M-MOD-COUNT", "MUST", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def not_counted_though_failed(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message again without a higher delivery-count after the receiver modified the message
     with delivery-failed.
 
+    Demands: modified with delivery-failed=true raises delivery-count.
+    Source: messaging.xml section delivery-state > modified.delivery-failed
+    Evidence: header of the next delivery
     Why it matters: No later receiver sees that the delivery failed. A message that no receiver can handle is
     redelivered for ever.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -141,16 +198,25 @@ def not_counted_though_failed(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-MOD-COUNT",
+        M_MOD_COUNT,
         f"delivery-count is {count}, it was {fate.count} when the delivery failed",
         fate,
         count,
     )
 
 
+M_REJ_COUNT: Final = RULES.rule(
+    "M-REJ-COUNT", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def not_counted_though_rejected(case: Case, fate: Fate, count: int) -> None:
     """A server sends a rejected message again without a higher delivery-count.
 
+    Demands: A rejected message's delivery-count goes up by one.
+    Source: messaging.xml section delivery-state > rejected; messaging.xml section message-format >
+    header.delivery-count
+    Evidence: header of the next delivery
     Why it matters: No later receiver sees that the message was rejected before. A message that every receiver
     rejects can be redelivered for ever.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -162,17 +228,25 @@ def not_counted_though_rejected(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-REJ-COUNT",
+        M_REJ_COUNT,
         f"delivery-count is {count}, it was {fate.count} when the message was rejected",
         fate,
         count,
     )
 
 
+M_HDR_FIRSTACQ: Final = RULES.rule(
+    "M-HDR-FIRSTACQ", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def called_first_though_acquired(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message with first-acquirer=true on a link although another link had acquired the
     message and given it back.
 
+    Demands: first-acquirer=true only if no other link acquired the message before.
+    Source: messaging.xml section message-format > header.first-acquirer
+    Evidence: message-id, earlier deliveries, header
     Why it matters: With first-acquirer=true a receiver may conclude that no other receiver can have processed
     the message. Another receiver did have the message.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
@@ -184,17 +258,26 @@ def called_first_though_acquired(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/M-HDR-FIRSTACQ",
+        M_HDR_FIRSTACQ,
         f"first-acquirer is true, and another link had the message (packet {fate.packet})",
         fate,
         count,
     )
 
 
+M_REJ_ANNOTATE: Final = RULES.rule(
+    "M-REJ-ANNOTATE", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+)
+
+
 def error_of_rejection_not_annotated(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message again that was rejected with an error, and the message has no
     delivery-annotation `rejected`.
 
+    Demands: The error of a rejection is stored in the message's delivery-annotations under 'rejected'
+    (dropped in csd01 and csprd02).
+    Source: messaging.xml section delivery-state > rejected.error
+    Evidence: rejected error, later delivery
     Why it matters: The application that handles rejected messages does not learn why the messages were
     rejected.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -207,17 +290,25 @@ def error_of_rejection_not_annotated(case: Case, fate: Fate, count: int) -> None
     """
     _report(
         case,
-        "amqp10/M-REJ-ANNOTATE",
+        M_REJ_ANNOTATE,
         f"the message comes without the error that it was rejected with (packet {fate.packet})",
         fate,
         count,
     )
 
 
+M_MOD_NOTHERE: Final = RULES.rule(
+    "M-MOD-NOTHERE", "MUST NOT", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def sent_again_though_undeliverable_here(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message again on the same link after the receiver modified the message with
     undeliverable-here.
 
+    Demands: After modified with undeliverable-here=true the message is not sent to that link endpoint again.
+    Source: messaging.xml section delivery-state > modified.undeliverable-here
+    Evidence: later deliveries on the same link
     Why it matters: The receiver has stated that it cannot process the message. It gets a message that it can
     only give back again.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -229,16 +320,24 @@ def sent_again_though_undeliverable_here(case: Case, fate: Fate, count: int) -> 
     """
     _report(
         case,
-        "amqp10/M-MOD-NOTHERE",
+        M_MOD_NOTHERE,
         f"the message is sent again, it was undeliverable here (packet {fate.packet})",
         fate,
         count,
     )
 
 
+M_MOD_ANNOT: Final = RULES.rule(
+    "M-MOD-ANNOT", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def annotations_not_applied(case: Case, fate: Fate, count: int, key: str) -> None:
     """A server sends a message again without an annotation that a receiver set with the outcome modified.
 
+    Demands: Annotations in modified replace or add to those of the message.
+    Source: messaging.xml section delivery-state > modified.message-annotations
+    Evidence: annotations of the next delivery
     Why it matters: The information that the receiver added for the next receiver is lost.
     Silent when: the message has no message-id, or the message is not among the first messages of the
     connection.
@@ -250,17 +349,30 @@ def annotations_not_applied(case: Case, fate: Fate, count: int, key: str) -> Non
     """
     _report(
         case,
-        "amqp10/M-MOD-ANNOT",
+        M_MOD_ANNOT,
         f"the message comes without the annotation {key} that it was modified with",
         fate,
         count,
     )
 
 
+M_DEFAULT_OUTCOME: Final = RULES.rule(
+    "M-DEFAULT-OUTCOME",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture suggests it and cannot prove it.",
+)
+
+
 def sent_again_though_settled_by_default(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message again whose earlier delivery on the link was settled without an outcome,
     although the default-outcome of the source is accepted.
 
+    Demands: A delivery settled without a known receiver state takes the source's default-outcome.
+    Source: messaging.xml section distribution-nodes > Message States; messaging.xml section addressing >
+    source.default-outcome
+    Evidence: settled without state, default-outcome, later deliveries
     Why it matters: By the source's own default-outcome the message was accepted. The receiver now processes
     the message twice.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
@@ -272,17 +384,25 @@ def sent_again_though_settled_by_default(case: Case, fate: Fate, count: int) -> 
     """
     _report(
         case,
-        "amqp10/M-DEFAULT-OUTCOME",
+        M_DEFAULT_OUTCOME,
         f"the message is sent again, it was settled (packet {fate.packet}) where accepted is the default",
         fate,
         count,
     )
 
 
+TX_RET_DEFAULT: Final = RULES.rule(
+    "TX-RET-DEFAULT", "MUST", "keyword", by="receiver", warning="A capture suggests it and cannot prove it."
+)
+
+
 def sent_again_after_a_rollback(case: Case, fate: Fate, count: int) -> None:
     """A server sends a message again whose retirement was settled and rolled back, although the
     default-outcome of the source is accepted.
 
+    Demands: If the controller had settled them, the resource applies the default outcome.
+    Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
+    Evidence: default-outcome, later deliveries
     Why it matters: After a rollback a delivery that its receiver has settled takes the default-outcome. The
     receiver now gets a message again that counts as accepted.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
@@ -294,7 +414,7 @@ def sent_again_after_a_rollback(case: Case, fate: Fate, count: int) -> None:
     """
     _report(
         case,
-        "amqp10/TX-RET-DEFAULT",
+        TX_RET_DEFAULT,
         f"the message is sent again, its settled retirement (packet {fate.packet}) was rolled back where "
         "accepted is the default",
         fate,
@@ -402,20 +522,3 @@ def judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Messa
         named = named_in(state)
         if named is not None and _rolled_back(case, named):
             sent_again_after_a_rollback(case, fate, count)
-
-
-RULES = {
-    "amqp10/M-ACQUIRED-HOLD": sent_again_while_acquired,
-    "amqp10/M-ACQUIRED-EXCL": sent_to_another_while_acquired,
-    "amqp10/M-ACCEPT-NORESEND": sent_again_after_acceptance,
-    "amqp10/M-ACC-COUNT": counted_though_accepted,
-    "amqp10/M-REL-COUNT": counted_though_released,
-    "amqp10/M-MOD-COUNT": not_counted_though_failed,
-    "amqp10/M-HDR-FIRSTACQ": called_first_though_acquired,
-    "amqp10/M-REJ-ANNOTATE": error_of_rejection_not_annotated,
-    "amqp10/M-REJ-COUNT": not_counted_though_rejected,
-    "amqp10/M-MOD-NOTHERE": sent_again_though_undeliverable_here,
-    "amqp10/M-MOD-ANNOT": annotations_not_applied,
-    "amqp10/M-DEFAULT-OUTCOME": sent_again_though_settled_by_default,
-    "amqp10/TX-RET-DEFAULT": sent_again_after_a_rollback,
-}

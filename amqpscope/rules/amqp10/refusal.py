@@ -10,6 +10,7 @@ from typing import Final
 from amqpscope.limits import MAX_REFUSED
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.serial import raw
@@ -20,6 +21,9 @@ from dissectors.amqp10.performatives import Disposition, Error
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_detach", "judge_disposition"]
+
+RULES: Final = Rules("amqp10/refusal")
+
 
 _NOT_IMPLEMENTED: Final = "amqp:not-implemented"
 _PRECONDITION_FAILED: Final = "amqp:precondition-failed"
@@ -36,10 +40,22 @@ _OF_AN_OUTCOME: Final = (
 )
 
 
+M_ANN_XOPT_IGNORE: Final = RULES.rule(
+    "M-ANN-XOPT-IGNORE",
+    "MUST",
+    "csd-only",
+    by="receiver",
+    warning="Only a draft of the specification says it.",
+)
+
+
 def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> None:
     """A receiver detaches the link with not-implemented although all annotations that it received begin with
     `x-opt-`.
 
+    Demands: Unknown keys starting with x-opt- are ignored.
+    Source: (only implied in messaging.xml)
+    Evidence: keys, detach error
     Why it matters: A receiver that does not know such annotations may ignore them, and senders rely on this.
     The refusal stops all deliveries on the link.
     Silent when: another delivery that the receiver has not answered carries other annotations. Judged by the
@@ -49,7 +65,7 @@ def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> No
     not detach the link because of such annotations.
     """
     case.report(
-        "amqp10/M-ANN-XOPT-IGNORE",
+        M_ANN_XOPT_IGNORE,
         "a receiver detaches with not-implemented; all annotations that it received begin with x-opt-",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
@@ -57,9 +73,23 @@ def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> No
     )
 
 
+M_ANN_UNKNOWN_DETACH: Final = RULES.rule(
+    "M-ANN-UNKNOWN-DETACH",
+    "MUST",
+    "keyword",
+    by="receiver",
+    warning="A capture suggests it and cannot prove it.",
+    answer="amqp:not-implemented",
+)
+
+
 def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
     """A receiver accepts a message with an annotation whose key no specification known to amqpscope assigns.
 
+    Demands: On a key it does not know that does not start with x-opt-, a container detaches with
+    not-implemented (csd01/csprd02 print the prefix once without the final hyphen).
+    Source: messaging.xml section message-format > annotations
+    Evidence: keys, receiver reaction
     Why it matters: A receiver that does not know such a key must detach with not-implemented, so that no
     effect that the annotation asks for is lost.
     Silent when: the key begins with `x-`, the sender settled the delivery, or the message was not captured
@@ -70,7 +100,7 @@ def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
     the message.
     """
     case.report_once(
-        "amqp10/M-ANN-UNKNOWN-DETACH",
+        M_ANN_UNKNOWN_DETACH,
         "a receiver accepts a message with a reserved annotation that no specification known here assigns",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
@@ -78,10 +108,19 @@ def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
     )
 
 
+M_HDR_DURABLE_REJECT: Final = RULES.rule(
+    "M-HDR-DURABLE-REJECT", "SHOULD", "lower-case", by="receiver", answer="amqp:precondition-failed"
+)
+
+
 def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
     """A receiver detaches the link with precondition-failed because of a durable message that it could have
     rejected.
 
+    Demands: Such a target rejects with precondition-failed if rejected is an allowed outcome, otherwise
+    detaches with that error (lower case here; SHOULD and MUST in csprd02).
+    Source: messaging.xml section message-format > header.durable
+    Evidence: source outcomes, disposition or detach error
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
     deliveries on the link.
     Silent when: the sender's source does not list rejected among its outcomes, or the receiver has stated an
@@ -92,7 +131,7 @@ def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
     listed.
     """
     case.report(
-        "amqp10/M-HDR-DURABLE-REJECT",
+        M_HDR_DURABLE_REJECT,
         "a receiver detaches with precondition-failed over a durable message that it could reject",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
@@ -100,10 +139,16 @@ def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
     )
 
 
+M_OUTCOMES_ACCEPTED: Final = RULES.rule("M-OUTCOMES-ACCEPTED", "MUST", "lower-case", by="sender")
+
+
 def accepted_refused(case: Case, condition: str) -> None:
     """A sender whose source lists no outcomes and no default-outcome detaches the link with an error after a
     delivery was accepted.
 
+    Demands: With neither outcomes nor default-outcome, accepted is supported (MUST in csprd02).
+    Source: messaging.xml section addressing > source.outcomes
+    Evidence: sender attach, reaction to accepted
     Why it matters: With neither outcomes nor a default-outcome, accepted is the only outcome that every
     receiver can rely on.
     Silent when: the disposition with accepted did not arrive immediately before the detach.
@@ -112,16 +157,22 @@ def accepted_refused(case: Case, condition: str) -> None:
     your source does not support accepted, list the supported outcomes in the source of your attach.
     """
     case.report(
-        "amqp10/M-OUTCOMES-ACCEPTED",
+        M_OUTCOMES_ACCEPTED,
         "a sender without outcomes detaches with an error just after accepted",
         POSSIBLE,
         {"condition": condition},
     )
 
 
+T_COMP_MULT_EMPTY: Final = RULES.rule("T-COMP-MULT-EMPTY", "SHOULD", "lower-case", by="receiver")
+
+
 def empty_array_refused(case: Case, field: str, condition: str) -> None:
     """A peer answers a field that holds an empty array with an error about a field.
 
+    Demands: Null and an empty array of the right element type should be treated alike.
+    Source: types.xml section composite-types
+    Evidence: reaction of the peer
     Why it matters: A null value and an empty array mean the same, and encoders use either form. The refusal
     makes the peer incompatible with such encoders.
     Silent when: anything was sent on the link, or on the connection, that the error could refer to as well.
@@ -130,7 +181,7 @@ def empty_array_refused(case: Case, field: str, condition: str) -> None:
     like null. Do not require at least one element.
     """
     case.report(
-        "amqp10/T-COMP-MULT-EMPTY",
+        T_COMP_MULT_EMPTY,
         f"{field} is an empty array, and is answered with an error",
         POSSIBLE,
         {"field": field, "condition": condition},
@@ -235,12 +286,3 @@ def _empty_array(composite: Composite) -> str:
             if inner:
                 return inner
     return ""
-
-
-RULES = {
-    "amqp10/M-ANN-XOPT-IGNORE": annotation_that_may_be_ignored_refused,
-    "amqp10/M-ANN-UNKNOWN-DETACH": reserved_annotation_accepted,
-    "amqp10/M-HDR-DURABLE-REJECT": durable_message_refused_by_detach,
-    "amqp10/M-OUTCOMES-ACCEPTED": accepted_refused,
-    "amqp10/T-COMP-MULT-EMPTY": empty_array_refused,
-}

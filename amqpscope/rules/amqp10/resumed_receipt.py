@@ -1,8 +1,11 @@
 """What a receiver says of deliveries that are resumed (transport.xml, "Resuming Deliveries")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome, state_name
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Attach, Disposition
@@ -10,11 +13,20 @@ from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_attach", "judge_disposition"]
 
+RULES: Final = Rules("amqp10/resumed_receipt")
+
+
+D_RESUME_TGTONLY: Final = RULES.rule("D-RESUME-TGTONLY", "MUST", "keyword")
+
 
 def listed_again_though_only_here(case: Case, tag: bytes, certainty: i64) -> None:
     """A receiver lists a delivery as unsettled again although the sender had no record of the delivery when
     the link was attached before.
 
+    Demands: A delivery only the receiver holds is left alone by the sender and counts as settled at the
+    receiver.
+    Source: transport.xml section links > Resuming Deliveries
+    Evidence: tags only in the receiver's map, later maps and transfers
     Why it matters: The delivery counts as settled since that attach. A receiver that goes on listing the
     delivery keeps it for ever.
     Silent when: one of the attaches was not captured, the sender's unsettled map was null or incomplete, or a
@@ -24,7 +36,7 @@ def listed_again_though_only_here(case: Case, tag: bytes, certainty: i64) -> Non
     complete, treat each delivery that only your map lists as settled and remove it.
     """
     case.report(
-        "amqp10/D-RESUME-TGTONLY",
+        D_RESUME_TGTONLY,
         "a delivery is listed as unsettled again, of which the sender's attach before had no record",
         certainty,
         {"delivery_tag": tag[:32].hex()},
@@ -44,9 +56,16 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
             return
 
 
+D_RESUME_IGNORE: Final = RULES.rule("D-RESUME-IGNORE", "MUST", "keyword", by="receiver")
+
+
 def outcome_of_what_is_to_be_ignored(case: Case, number: i64) -> None:
     """A receiver sends a disposition for a resumed delivery that its own attach does not list.
 
+    Demands: The receiver ignores a resumed delivery whose tag is not in its own unsettled map.
+    Source: transport.xml section performatives > transfer.resume; transport.xml section links > Resuming
+    Deliveries
+    Evidence: receiver map, later receiver disposition
     Why it matters: The receiver must ignore such a delivery. It may have received the message before, and the
     application may then get the message twice.
     Silent when: one of the attaches was not captured, the unsettled map of the receiver is incomplete, or the
@@ -55,17 +74,23 @@ def outcome_of_what_is_to_be_ignored(case: Case, number: i64) -> None:
     the map is complete and does not contain the tag, discard the delivery and send no disposition.
     """
     case.report(
-        "amqp10/D-RESUME-IGNORE",
+        D_RESUME_IGNORE,
         f"delivery {raw(number)} was resumed, its receiver had no record of it; it is not ignored",
         CERTAIN,
         {"delivery_id": int(raw(number))},
     )
 
 
+M_RES_DIFFER_ECHO: Final = RULES.rule("M-RES-DIFFER-ECHO", "SHOULD", "lower-case", by="receiver")
+
+
 def outcome_not_echoed(case: Case, number: i64, own: object, state: object) -> None:
     """A receiver does not repeat and settle the sender's outcome of a resumed delivery for which the receiver
     held another outcome.
 
+    Demands: The receiver then repeats the sender's outcome and settles (SHOULD in csprd02).
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
+    Evidence: receiver disposition after the resume transfer
     Why it matters: The sender's outcome is the one that took effect. The two peers go on disagreeing about
     the delivery.
     Silent when: one of the attaches was not captured, or the receiver states nothing about the delivery.
@@ -76,7 +101,7 @@ def outcome_not_echoed(case: Case, number: i64, own: object, state: object) -> N
     if state != own:
         said = f"is {state_name(own)}, its receiver says {state_name(state)}"
     case.report(
-        "amqp10/M-RES-DIFFER-ECHO",
+        M_RES_DIFFER_ECHO,
         f"the sender's outcome of delivery {raw(number)} {said}",
         CERTAIN,
         {"delivery_id": int(raw(number)), "sender_state": state_name(own)},
@@ -116,10 +141,3 @@ def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Non
             if body.state is not None and (body.state != outcome or not body.settled):
                 outcome_not_echoed(case, delivery.number, outcome, body.state)
                 return
-
-
-RULES = {
-    "amqp10/D-RESUME-TGTONLY": listed_again_though_only_here,
-    "amqp10/D-RESUME-IGNORE": outcome_of_what_is_to_be_ignored,
-    "amqp10/M-RES-DIFFER-ECHO": outcome_not_echoed,
-}

@@ -15,24 +15,34 @@ Deliveries Using Delivery States", whose example has fourteen of them):
 null stands for the position 0, 0.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case, attach_read
 from amqpscope.rules.amqp10.delivery_state import is_outcome, position, state_name, told
-from amqpscope.rules.amqp10.link import attach_read
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_completion", "judge_state"]
 
+RULES: Final = Rules("amqp10/resumed_state")
+
 
 # The receiver holds an outcome
+
+
+M_RES_TERMRCV_STATE: Final = RULES.rule("M-RES-TERMRCV-STATE", "SHOULD", "keyword", by="sender")
 
 
 def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certainty: i64) -> None:
     """A sender resumes a delivery for which the receiver holds an outcome, and does not state the outcome
     at the source.
 
+    Demands: That transfer shows the delivery's state at the source.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
+    Evidence: state on the resuming transfer
     Why it matters: The receiver waits to learn whether its outcome was applied. Until then the receiver keeps
     the delivery.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
@@ -41,7 +51,7 @@ def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certa
     the source. Set the state field of the resuming transfer to the outcome that the source now holds.
     """
     case.report(
-        "amqp10/M-RES-TERMRCV-STATE",
+        M_RES_TERMRCV_STATE,
         f"the receiver holds {state_name(theirs)}; the delivery is resumed without the outcome at its source",
         certainty,
         {"receiver_state": state_name(theirs)},
@@ -49,10 +59,16 @@ def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certa
     )
 
 
+M_RES_BOTHTERM: Final = RULES.rule("M-RES-BOTHTERM", "SHOULD", "lower-case", by="sender")
+
+
 def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: object) -> None:
     """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
     delivery.
 
+    Demands: Same terminal state on both sides: the sender just settles it (SHOULD in csprd02).
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
+    Evidence: both maps, settled resume transfer
     Why it matters: Both peers agree, so nothing remains to be exchanged about the delivery. Both peers go on
     keeping its state.
     Silent when: one of the attaches was not captured.
@@ -61,7 +77,7 @@ def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: obje
     resuming transfer.
     """
     case.report(
-        "amqp10/M-RES-BOTHTERM",
+        M_RES_BOTHTERM,
         f"both ends hold {state_name(theirs)}; the delivery is resumed without being settled",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
@@ -69,10 +85,16 @@ def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: obje
     )
 
 
+M_RES_DIFFER: Final = RULES.rule("M-RES-DIFFER", "MUST", "keyword", by="sender")
+
+
 def outcome_not_restated(case: Case, link: LinkEnd, own: object, theirs: object, certainty: i64) -> None:
     """A sender resumes a delivery for which the two peers hold different outcomes, and does not state its own
     outcome.
 
+    Demands: Different terminal states: the sender's counts and is restated.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
+    Evidence: both maps, state on the resume transfer
     Why it matters: The sender's outcome is the one that took effect. The receiver goes on assuming that the
     other outcome was applied.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
@@ -81,7 +103,7 @@ def outcome_not_restated(case: Case, link: LinkEnd, own: object, theirs: object,
     the resuming transfer to the sender's own outcome. Do not abort the delivery.
     """
     case.report(
-        "amqp10/M-RES-DIFFER",
+        M_RES_DIFFER,
         f"the receiver holds {state_name(theirs)}, the sender {state_name(own)}, which is not restated",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
@@ -106,9 +128,18 @@ def _judge_outcomes(
 # The receiver has a part, or nothing
 
 
+M_RES_TERMMAP: Final = RULES.rule(
+    "M-RES-TERMMAP", "MUST NOT", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+)
+
+
 def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -> None:
     """A sender lists an outcome of a delivery in its unsettled map and then sends data of the delivery again.
 
+    Demands: A sender that could still resume lists no terminal state in its map until the receiver surely
+    needs no data.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
+    Evidence: both maps
     Why it matters: According to the unsettled map the delivery is decided. The receiver may have discarded
     the part of the delivery that it had.
     Silent when: one of the attaches was not captured.
@@ -117,7 +148,7 @@ def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -
     unsettled map. List an outcome only when the receiver surely needs no more data.
     """
     case.report(
-        "amqp10/M-RES-TERMMAP",
+        M_RES_TERMMAP,
         f"the sender lists {state_name(own)} of a delivery, and sends its data again",
         POSSIBLE,
         {"sender_state": state_name(own)},
@@ -125,10 +156,22 @@ def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -
     )
 
 
+M_RES_ABORT_LOST: Final = RULES.rule(
+    "M-RES-ABORT-LOST",
+    "MAY-limits",
+    "definition",
+    by="sender",
+    warning="The text permits something within limits; this is outside the limits.",
+)
+
+
 def not_aborted_though_decided(case: Case, link: LinkEnd, own: object, certainty: i64) -> None:
     """A sender resumes a delivery that is decided at the sender and incomplete at the receiver, and does not
     abort the delivery.
 
+    Demands: Terminal at the sender but incomplete at the receiver: the sender aborts the resumed delivery.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 11, 14)
+    Evidence: both maps, resume+aborted transfer
     Why it matters: The receiver takes the part that it has for a whole message, or it waits for the rest.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
@@ -136,12 +179,15 @@ def not_aborted_though_decided(case: Case, link: LinkEnd, own: object, certainty
     set aborted=true on the transfer with resume=true.
     """
     case.report(
-        "amqp10/M-RES-ABORT-LOST",
+        M_RES_ABORT_LOST,
         f"the sender holds {state_name(own)}, the receiver has not all of the delivery, which is not aborted",
         certainty,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
     )
+
+
+M_RES_GAP: Final = RULES.rule("M-RES-GAP", "MUST", "definition", by="sender", usual_answer="amqp:not-allowed")
 
 
 def not_aborted_with_a_gap(
@@ -150,6 +196,10 @@ def not_aborted_with_a_gap(
     """A sender resumes a delivery without aborting it although the sender cannot go back to the position of
     the receiver.
 
+    Demands: If the sender cannot go back as far as the receiver needs, all it can do is abort the resumed
+    delivery.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 7, 9)
+    Evidence: positions in both maps, resume+aborted transfer
     Why it matters: The data between the two positions is missing from the message. The receiver joins octets
     that do not belong together.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
@@ -159,7 +209,7 @@ def not_aborted_with_a_gap(
     as a new delivery if possible.
     """
     case.report(
-        "amqp10/M-RES-GAP",
+        M_RES_GAP,
         f"the receiver is at {told(theirs)}, the sender begins at {told(own)}; the delivery is not aborted",
         certainty,
         {"receiver_position": told(theirs), "sender_position": told(own)},
@@ -167,10 +217,17 @@ def not_aborted_with_a_gap(
     )
 
 
+M_RES_NULLRCV: Final = RULES.rule("M-RES-NULLRCV", "MUST", "keyword", by="sender")
+
+
 def resumed_behind_the_start(case: Case, link: LinkEnd, start: tuple[int, int], certainty: i64) -> None:
     """A sender does not resume a delivery from its start although the receiver has kept nothing of the
     delivery.
 
+    Demands: If the receiver lists the tag with null, the whole message is sent again with resume=true and the
+    same tag.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
+    Evidence: receiver map null value, resumed payload from position (0,0)
     Why it matters: The beginning of the message is missing, so the receiver gets a message that it cannot
     decode or that lacks data.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
@@ -179,12 +236,17 @@ def resumed_behind_the_start(case: Case, link: LinkEnd, start: tuple[int, int], 
     again from its first octet, with resume=true and the same delivery-tag.
     """
     case.report(
-        "amqp10/M-RES-NULLRCV",
+        M_RES_NULLRCV,
         f"the receiver lists null, the delivery is resumed at {told(start)}",
         certainty,
         {"position": told(start)},
         [int(link.attachment.packet)],
     )
+
+
+M_RES_START: Final = RULES.rule(
+    "M-RES-START", "MUST", "lower-case", by="sender", usual_answer="amqp:not-allowed"
+)
 
 
 def resumed_at_another_position(
@@ -198,6 +260,10 @@ def resumed_at_another_position(
     """A sender resumes a delivery at a position after the receiver's position, or before the sender's own
     earliest position.
 
+    Demands: A partly received delivery is resumed at or before the receiver's next position, and not before
+    the sender's own earliest position (lower-case must in Oct 2011 and csd01, 'needs to' in csprd02).
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 2, 6)
+    Evidence: received positions in both maps, state on the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
@@ -205,7 +271,7 @@ def resumed_at_another_position(
     before the position in your own. State this start with received on the first transfer.
     """
     case.report(
-        "amqp10/M-RES-START",
+        M_RES_START,
         f"the delivery is resumed at {told(start)}, "
         f"the sender can begin at {told(own)}, the receiver is at {told(theirs)}",
         certainty,
@@ -248,9 +314,23 @@ def _judge_positions(
         resumed_at_another_position(case, link, start, first, wanted, certainty)
 
 
+D_RESUME_OMIT: Final = RULES.rule(
+    "D-RESUME-OMIT",
+    "MAY-limits",
+    "keyword",
+    by="sender",
+    warning="The text permits something within limits; this is outside the limits.",
+    usual_answer="amqp:not-allowed",
+)
+
+
 def data_left_out(case: Case, octets: i64, before: i64, certainty: i64) -> None:
     """A sender resumes a delivery from its start with less data than the delivery had before.
 
+    Demands: A resumed delivery may leave out data only as far as the receiver's state shows it is not needed.
+    Source: transport.xml section links > Resuming Deliveries; transport.xml section performatives >
+    transfer.resume
+    Evidence: receiver state, resumed payload
     Why it matters: The receiver takes the incomplete data for the whole message, so the application gets a
     truncated message.
     Silent when: one of the attaches was not captured, the receiver already has some of the delivery, or the
@@ -260,7 +340,7 @@ def data_left_out(case: Case, octets: i64, before: i64, certainty: i64) -> None:
     unsettled map shows that the receiver has the data. Otherwise send the whole payload again.
     """
     case.report(
-        "amqp10/D-RESUME-OMIT",
+        D_RESUME_OMIT,
         "a delivery is resumed from its start without any data"
         if octets == 0
         else f"a delivery is resumed from its start with {octets} octets, it had {before}",
@@ -310,16 +390,3 @@ def judge_completion(case: Case, link: LinkEnd, body: Transfer) -> None:
         data_left_out(case, octets, before, attach_read(case, link))
     elif octets < before:
         data_left_out(case, octets, before, POSSIBLE)
-
-
-RULES = {
-    "amqp10/D-RESUME-OMIT": data_left_out,
-    "amqp10/M-RES-TERMRCV-STATE": resumed_without_its_outcome,
-    "amqp10/M-RES-BOTHTERM": resumed_unsettled_with_both_outcomes,
-    "amqp10/M-RES-DIFFER": outcome_not_restated,
-    "amqp10/M-RES-TERMMAP": resumed_with_data_after_an_outcome,
-    "amqp10/M-RES-ABORT-LOST": not_aborted_though_decided,
-    "amqp10/M-RES-GAP": not_aborted_with_a_gap,
-    "amqp10/M-RES-NULLRCV": resumed_behind_the_start,
-    "amqp10/M-RES-START": resumed_at_another_position,
-}

@@ -5,10 +5,12 @@ resume flag; what the receiver's has not, the receiver ignores. How a delivery g
 `rules.amqp10.resumed_state`.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10 import resumed_state
-from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.link import attach_read
+from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.performatives import Transfer
@@ -16,10 +18,20 @@ from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_continuation", "judge_first", "received_state_from_sender"]
 
+RULES: Final = Rules("amqp10/resuming")
+
+
+D_RESUME_FLAG: Final = RULES.rule(
+    "D-RESUME-FLAG", "MUST", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
 
 def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A sender sends a delivery that both peers hold unsettled again without the resume flag.
 
+    Demands: Resending a delivery both sides hold unsettled needs resume=true.
+    Source: transport.xml section links > Resuming Deliveries
+    Evidence: tag present in both maps, transfer without resume
     Why it matters: The receiver takes the delivery for a new one, so it has the message twice.
     Silent when: one of the two attaches was not captured, or the delivery was resumed since. The finding is
     only possible, not certain, when the sender may not have read the receiver's attach.
@@ -35,7 +47,7 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
         return
     if tag in own and tag in theirs:
         case.report(
-            "amqp10/D-RESUME-FLAG",
+            D_RESUME_FLAG,
             "a delivery that both attaches list as unsettled is sent without resume",
             attach_read(case, link),
             {"unsettled": len(own)},
@@ -43,9 +55,17 @@ def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
         )
 
 
+D_RESUME_LOCAL: Final = RULES.rule(
+    "D-RESUME-LOCAL", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -> None:
     """A sender resumes a delivery that its own unsettled map does not list.
 
+    Demands: resume=true only for tags in the sender's own unsettled map.
+    Source: transport.xml section performatives > transfer.resume
+    Evidence: tag against sender attach.unsettled
     Why it matters: The receiver must ignore the delivery, or it takes the delivery for another one that it
     holds. The message may be lost.
     Silent when: the attach was not captured, octets since the attach were not captured, or the unsettled map
@@ -61,7 +81,7 @@ def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -
         return
     if not link.resumption.listed or tag not in link.resumption.listed:
         case.report(
-            "amqp10/D-RESUME-LOCAL",
+            D_RESUME_LOCAL,
             "a delivery is resumed that the sender's attach does not list as unsettled",
             CERTAIN,
             {"unsettled": 0 if not link.resumption.listed else len(link.resumption.listed)},
@@ -69,9 +89,17 @@ def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -
         )
 
 
+D_RESUME_FIRSTFRAME: Final = RULES.rule(
+    "D-RESUME-FIRSTFRAME", "MUST", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def continuation_resumes(case: Case, delivery: Delivery) -> None:
     """A sender sets resume on a later transfer of a delivery whose first transfer did not have resume set.
 
+    Demands: The resume flag is on the first transfer of a resumed delivery; later ones may omit it.
+    Source: transport.xml section performatives > transfer.resume
+    Evidence: resume flags per delivery
     Why it matters: The receiver has already taken the delivery for a new one. It may process a message that
     it already has.
     Silent when: octets since the attach were not captured.
@@ -79,7 +107,7 @@ def continuation_resumes(case: Case, delivery: Delivery) -> None:
     resume=true on the first transfer, and leave it unset on all transfers of a new delivery.
     """
     case.report(
-        "amqp10/D-RESUME-FIRSTFRAME",
+        D_RESUME_FIRSTFRAME,
         "resume is set within a delivery that did not begin with it",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -87,21 +115,37 @@ def continuation_resumes(case: Case, delivery: Delivery) -> None:
     )
 
 
+M_RECEIVED_SND: Final = RULES.rule(
+    "M-RECEIVED-SND", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
 def received_state_from_sender(case: Case) -> None:
     """A sender states received for a delivery that it does not resume.
 
+    Demands: A sender uses the received state only on the first transfer of a resumed delivery.
+    Source: messaging.xml section delivery-state > received
+    Evidence: state on sender transfers and dispositions
     Why it matters: From a sender this state gives the position at which a resumed delivery starts. For a
     delivery that is not resumed the state has no meaning.
     Silent when: octets since the attach were not captured.
     How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave it out of
     all other transfers and of all dispositions that you send as sender.
     """
-    case.report("amqp10/M-RECEIVED-SND", "a sender states received of a delivery that it does not resume")
+    case.report(M_RECEIVED_SND, "a sender states received of a delivery that it does not resume")
+
+
+M_RES_RESEND_NEW: Final = RULES.rule(
+    "M-RES-RESEND-NEW", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
 
 
 def resumed_though_the_receiver_has_no_record(case: Case, link: LinkEnd, certainty: i64) -> None:
     """A sender resumes a delivery that the receiver's attach does not list.
 
+    Demands: A delivery the receiver has no record of is sent again without resume=true.
+    Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
+    Evidence: tag only in the sender's map, transfer flags
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
     Silent when: one of the attaches was not captured, or the unsettled map of the receiver is null or
     incomplete. The finding is only possible, not certain, when the sender may not have read the receiver's
@@ -110,7 +154,7 @@ def resumed_though_the_receiver_has_no_record(case: Case, link: LinkEnd, certain
     map is complete and does not list the tag, send the message again as a new delivery without resume.
     """
     case.report(
-        "amqp10/M-RES-RESEND-NEW",
+        M_RES_RESEND_NEW,
         "a delivery is resumed of which the receiver's attach says that it has no record",
         certainty,
         {"resume": True},
@@ -144,12 +188,3 @@ def judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Tran
     """The rules about a later transfer of a delivery."""
     if link.whole and body.resume and not delivery.resumed:
         continuation_resumes(case, delivery)
-
-
-RULES = {
-    "amqp10/D-RESUME-FLAG": resumed_without_resume,
-    "amqp10/D-RESUME-LOCAL": resumed_without_being_unsettled,
-    "amqp10/D-RESUME-FIRSTFRAME": continuation_resumes,
-    "amqp10/M-RECEIVED-SND": received_state_from_sender,
-    "amqp10/M-RES-RESEND-NEW": resumed_though_the_receiver_has_no_record,
-}

@@ -1,12 +1,26 @@
 """Links that are attached again on a later connection (transport.xml, "Establishing or Resuming a Link")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
 from dissectors.wire import i64
 
 __all__ = ["judge_resumption"]
+
+RULES: Final = Rules("amqp10/resumption")
+
+
+L_ATTACH_UNSETTLED: Final = RULES.rule(
+    "L-ATTACH-UNSETTLED",
+    "MUST",
+    "keyword",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:invalid-field",
+)
 
 
 def attached_without_what_was_left(
@@ -15,6 +29,9 @@ def attached_without_what_was_left(
     """A peer attaches a link on a new connection without listing all deliveries that were left unsettled on
     the earlier connection.
 
+    Demands: A peer that already has a terminus for the link includes its unsettled map in attach.
+    Source: transport.xml section links > Establishing or Resuming a Link
+    Evidence: earlier attach of the same name, detach kind, timeout, expiry-policy
     Why it matters: The receiver takes each delivery that is not listed for settled. The delivery is lost or
     arrives twice.
     Silent when: the source may have expired in the meantime, the link was closed, octets of either connection
@@ -27,7 +44,7 @@ def attached_without_what_was_left(
     what = "no unsettled map" if not account.resumes else f"an unsettled map without {lacking} of them"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []
     finding = Finding(
-        "amqp10/L-ATTACH-UNSETTLED",
+        L_ATTACH_UNSETTLED,
         POSSIBLE,
         f"the attach has {what}; {len(left.left)} deliveries were left unsettled on {earlier.id}",
         connection,
@@ -55,6 +72,3 @@ def judge_resumption(
     if lacking == 0:
         return None
     return attached_without_what_was_left(left, earlier, account, connection, lacking)
-
-
-RULES = {"amqp10/L-ATTACH-UNSETTLED": attached_without_what_was_left}

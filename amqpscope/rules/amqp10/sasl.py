@@ -8,19 +8,32 @@ from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.connection import frame_before_header
 from amqpscope.rules.amqp10.proof import proved
+from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.interface import Problem
 
 __all__ = ["PROBLEMS", "judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failure"]
 
+RULES: Final = Rules("amqp10/sasl")
+
+
 # security.xml, type sasl-code: what is beyond may mean anything.
 _LAST_CODE: Final = 4
+
+
+F_TYPE_PHASE: Final = RULES.rule(
+    "F-TYPE-PHASE", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+)
 
 
 def frame_of_the_other_layer(case: Case) -> None:
     """A peer sends a SASL frame where AMQP frames belong, or an AMQP frame where SASL frames belong.
 
+    Demands: AMQP frames belong after an AMQP header and SASL frames between a SASL header and the outcome,
+    never mixed.
+    Source: transport.xml section framing; security.xml section sasl > SASL Frames
+    Evidence: frame type against the current phase of that direction
     Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning in it.
     The receiver may close the connection with framing-error.
     Silent when: the protocol header was not captured, or octets since the protocol header were not captured.
@@ -30,12 +43,19 @@ def frame_of_the_other_layer(case: Case) -> None:
     frame = case.record.frame
     layer = case.me.layer
     where = "after the AMQP header" if frame.kind == "sasl" else "in the SASL layer"
-    case.report("amqp10/F-TYPE-PHASE", f"{frame.name} is sent {where}", CERTAIN, {"layer": layer})
+    case.report(F_TYPE_PHASE, f"{frame.name} is sent {where}", CERTAIN, {"layer": layer})
+
+
+SA_OK_HDR: Final = RULES.rule("SA-OK-HDR", "MUST", "lower-case")
 
 
 def no_header_after_the_outcome(case: Case) -> None:
     """After a successful outcome an AMQP frame is sent without a new protocol header, or SASL begins anew.
 
+    Demands: After a successful outcome both peers exchange a new protocol header (id 0, or 2 for TLS) before
+    anything else.
+    Source: security.xml section sasl > sasl-outcome
+    Evidence: first octets after the outcome in each direction
     Why it matters: The protocol header opens the AMQP layer on top of SASL. Without the header the receiver
     cannot interpret the frame and may close the connection.
     Silent when: octets since the SASL header, or that itself, were not captured.
@@ -46,26 +66,42 @@ def no_header_after_the_outcome(case: Case) -> None:
     message = f"{name} is sent after the outcome without a protocol header"
     if name == "header":
         message = "the protocol header for SASL is sent again after the outcome"
-    case.report("amqp10/SA-OK-HDR", message)
+    case.report(SA_OK_HDR, message)
+
+
+SA_OK_HDR_EARLY: Final = RULES.rule(
+    "SA-OK-HDR-EARLY",
+    "MAY-limits",
+    "definition",
+    warning="The text permits something within limits; this is outside the limits.",
+)
 
 
 def header_before_the_outcome(case: Case) -> None:
     """A peer sends the AMQP header before it can know the outcome of the SASL exchange.
 
+    Demands: The inner header belongs after the successful outcome; sending it pipelined earlier is outside
+    what the text foresees.
+    Source: security.xml section sasl; security.xml sasl-outcome
+    Evidence: order of inner header and outcome
     Why it matters: If the exchange fails, the other peer never reads the pipelined octets, or it reads them
     in the wrong layer.
     Silent when: octets of either peer were not captured.
     How to mend it: Wait for sasl-outcome with code ok before you send the AMQP header. As server, send the
     outcome before your header.
     """
-    case.report(
-        "amqp10/SA-OK-HDR-EARLY", "the AMQP header is sent before the outcome of the SASL exchange is known"
-    )
+    case.report(SA_OK_HDR_EARLY, "the AMQP header is sent before the outcome of the SASL exchange is known")
+
+
+SA_FAIL_STOP: Final = RULES.rule("SA-FAIL-STOP", "MUST NOT", "definition")
 
 
 def header_after_failure(case: Case, code: int, certainty: int) -> None:
     """After an unsuccessful outcome an AMQP header is sent.
 
+    Demands: After an unsuccessful outcome no AMQP layer starts on that connection.
+    Source: security.xml section security-layers; security.xml section sasl > sasl-outcome
+    Evidence: octets after outcome with code not 0
     Why it matters: A client that is not authenticated must not open an AMQP connection. A server that goes on
     may admit the client.
     Silent when: the outcome was not captured, or octets of the server's since: it may be another connection
@@ -74,7 +110,7 @@ def header_after_failure(case: Case, code: int, certainty: int) -> None:
     your outgoing stream, read until the other peer ends its stream, and close.
     """
     case.report(
-        "amqp10/SA-FAIL-STOP",
+        SA_FAIL_STOP,
         f"the AMQP header is sent after outcome {code}",
         certainty,
         {"outcome_code": code},
@@ -113,9 +149,17 @@ def judge_amqp_frame(case: Case) -> None:
         frame_of_the_other_layer(case)
 
 
+SA_FRAME_512: Final = RULES.rule(
+    "SA-FRAME-512", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+)
+
+
 def frame_larger_than_512_octets(case: Case) -> None:
     """A SASL frame has more than 512 octets.
 
+    Demands: SASL frames have at most 512 octets.
+    Source: security.xml section sasl > SASL Frames; transport.xml section definitions > MIN-MAX-FRAME-SIZE
+    Evidence: size of type-1 frames
     Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the
     frame as an error and close the connection.
     Silent when: not all of the frame was captured, and where it begins is a guess.
@@ -128,14 +172,18 @@ def frame_larger_than_512_octets(case: Case) -> None:
     if frame.missing > 0 and not frame.guessed:
         size = frame.declared_size
     if size > 512:
-        case.report(
-            "amqp10/SA-FRAME-512", f"the SASL frame has {size} octets", CERTAIN, {"frame_size": int(size)}
-        )
+        case.report(SA_FRAME_512, f"the SASL frame has {size} octets", CERTAIN, {"frame_size": int(size)})
+
+
+SA_FRAME_DOFF: Final = RULES.rule("SA-FRAME-DOFF", "SHOULD", "keyword")
 
 
 def frame_with_extended_header(case: Case) -> None:
     """A peer sends a SASL frame whose data offset is not 2.
 
+    Demands: SASL frames use data offset 2.
+    Source: security.xml section sasl > SASL Frames
+    Evidence: octet 4 of type-1 frames
     Why it matters: No specification defines octets between the header and the body of a SASL frame. The
     receiver skips these octets and their content is lost.
     Silent when: the frame was not captured whole.
@@ -143,12 +191,18 @@ def frame_with_extended_header(case: Case) -> None:
     octet 8.
     """
     if case.record.frame.extended_header:
-        case.report("amqp10/SA-FRAME-DOFF", "octets stand between the SASL frame's header and its body")
+        case.report(SA_FRAME_DOFF, "octets stand between the SASL frame's header and its body")
+
+
+SA_FRAME_BYTES67: Final = RULES.rule("SA-FRAME-BYTES67", "SHOULD", "keyword")
 
 
 def frame_with_octets_6_and_7(case: Case) -> None:
     """A peer sends a SASL frame whose octets 6 and 7 are not zero.
 
+    Demands: Octets 6 and 7 of a SASL frame are zero.
+    Source: security.xml section sasl > SASL Frames
+    Evidence: octets 6-7 of type-1 frames
     Why it matters: In AMQP frames these two octets hold the channel. SASL frames have no channel, so the
     value has no meaning and a strict receiver may refuse the frame.
     Silent when: the frame was not captured.
@@ -157,24 +211,36 @@ def frame_with_octets_6_and_7(case: Case) -> None:
     """
     octets = case.record.frame.raw
     if len(octets) >= 8 and (octets[6] != 0 or octets[7] != 0):
-        case.report("amqp10/SA-FRAME-BYTES67", "octets 6 and 7 of the SASL frame are not zero")
+        case.report(SA_FRAME_BYTES67, "octets 6 and 7 of the SASL frame are not zero")
+
+
+SA_ROLE: Final = RULES.rule("SA-ROLE", "MUST", "keyword")
 
 
 def role_reversed(case: Case) -> None:
     """A peer sends a SASL frame that only the other peer may send.
 
+    Demands: The TCP client acts as SASL client and the TCP server as SASL server.
+    Source: security.xml section sasl > SASL Negotiation
+    Evidence: direction of each SASL frame kind
     Why it matters: The TCP client acts as SASL client and the TCP server as SASL server. With reversed roles
     the exchange cannot succeed.
     Silent when: the capture does not show which peer opened the connection.
     How to mend it: Send only sasl-init and sasl-response as the peer that opened the TCP connection. Send
     only sasl-mechanisms, sasl-challenge and sasl-outcome as the peer that accepted the TCP connection.
     """
-    case.report("amqp10/SA-ROLE", f"{case.record.frame.name} is sent by the {case.me.peer}")
+    case.report(SA_ROLE, f"{case.record.frame.name} is sent by the {case.me.peer}")
+
+
+SA_MECH_FIRST: Final = RULES.rule("SA-MECH-FIRST", "MUST", "lower-case", by="server")
 
 
 def first_frame_is_not_mechanisms(case: Case) -> None:
     """The first SASL frame that a server sends is not sasl-mechanisms.
 
+    Demands: The server's first SASL frame is sasl-mechanisms.
+    Source: security.xml section sasl > SASL Negotiation
+    Evidence: first type-1 frame from the server
     Why it matters: The client does not learn which mechanisms it may choose, so it cannot choose one
     correctly.
     Silent when: octets of the server were not captured.
@@ -184,12 +250,18 @@ def first_frame_is_not_mechanisms(case: Case) -> None:
     me = case.me
     if me.mechanisms is None and me.whole:
         name = case.record.frame.name
-        case.report("amqp10/SA-MECH-FIRST", f"{name} is sent before sasl-mechanisms")
+        case.report(SA_MECH_FIRST, f"{name} is sent before sasl-mechanisms")
+
+
+SA_INIT_AFTER: Final = RULES.rule("SA-INIT-AFTER", "MUST", "lower-case", by="client")
 
 
 def init_before_the_mechanisms(case: Case) -> None:
     """A client sends sasl-init before it can know the mechanisms of the server.
 
+    Demands: sasl-init follows the server's mechanisms, not earlier.
+    Source: security.xml section sasl > SASL Negotiation
+    Evidence: order of the two frames
     Why it matters: The client can only guess which mechanisms the server accepts. A wrong guess fails the
     authentication.
     Silent when: octets of either peer were not captured.
@@ -197,12 +269,18 @@ def init_before_the_mechanisms(case: Case) -> None:
     sasl-init. Do not pipeline sasl-init behind the SASL header.
     """
     if case.me.mechanisms is None and case.me.whole:
-        case.report("amqp10/SA-INIT-AFTER", "sasl-init is sent before the server's mechanisms are received")
+        case.report(SA_INIT_AFTER, "sasl-init is sent before the server's mechanisms are received")
+
+
+SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by="client")
 
 
 def mechanism_not_offered(case: Case, body: SaslInit) -> None:
     """A client chooses a mechanism in sasl-init that the server did not offer.
 
+    Demands: The client picks one of the offered mechanisms.
+    Source: security.xml section sasl > SASL Negotiation
+    Evidence: mechanism against the list
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
     Silent when: the mechanisms of the server were not captured.
     How to mend it: Intersect the mechanisms that you support with the list in sasl-mechanisms and choose from
@@ -214,16 +292,22 @@ def mechanism_not_offered(case: Case, body: SaslInit) -> None:
         return
     if body.mechanism not in offered.sasl_server_mechanisms and offered.sasl_server_mechanisms:
         case.report(
-            "amqp10/SA-INIT-OFFERED",
+            SA_INIT_OFFERED,
             "sasl-init chooses a mechanism that is not among those offered",
             CERTAIN,
             {"offered": [str(name) for name in offered.sasl_server_mechanisms[:16]]},
         )
 
 
+SA_INIT_ONCE: Final = RULES.rule("SA-INIT-ONCE", "MUST", "definition", by="client")
+
+
 def second_init(case: Case) -> None:
     """A client sends sasl-init twice.
 
+    Demands: There is one sasl-init per exchange.
+    Source: security.xml section sasl > SASL Negotiation (exchange figure)
+    Evidence: second sasl-init
     Why it matters: A SASL exchange has exactly one sasl-init. The server cannot tell which mechanism applies
     and may close the connection.
     Silent when: octets since the first sasl-init were not captured.
@@ -231,12 +315,18 @@ def second_init(case: Case) -> None:
     new connection. Send later data of the same mechanism in sasl-response.
     """
     if case.me.init is not None and case.me.whole:
-        case.report("amqp10/SA-INIT-ONCE", "a second sasl-init is sent")
+        case.report(SA_INIT_ONCE, "a second sasl-init is sent")
+
+
+SA_SEQ_CHAL: Final = RULES.rule("SA-SEQ-CHAL", "MUST", "definition", by="server")
 
 
 def challenge_out_of_turn(case: Case) -> None:
     """A server sends a challenge before it can have received the client's sasl-init.
 
+    Demands: Challenges come after init and before the outcome.
+    Source: security.xml section sasl > SASL Negotiation (exchange figure)
+    Evidence: order of SASL frames
     Why it matters: The client has not chosen a mechanism yet, so the challenge belongs to no mechanism and
     the client cannot answer it.
     Silent when: octets of either peer were not captured.
@@ -244,12 +334,18 @@ def challenge_out_of_turn(case: Case) -> None:
     from sasl-init.
     """
     if case.me.init is None and case.me.whole:
-        case.report("amqp10/SA-SEQ-CHAL", "a challenge is sent before the client's sasl-init is received")
+        case.report(SA_SEQ_CHAL, "a challenge is sent before the client's sasl-init is received")
+
+
+SA_SEQ_RESP: Final = RULES.rule("SA-SEQ-RESP", "MUST", "definition", by="client")
 
 
 def response_without_challenge(case: Case) -> None:
     """A client sends a response that answers no challenge.
 
+    Demands: Each response answers one outstanding challenge.
+    Source: security.xml section sasl > SASL Negotiation (exchange figure)
+    Evidence: order and count of challenges and responses
     Why it matters: The server takes the response for the answer to another challenge, so the authentication
     fails or gets out of step.
     Silent when: octets of either peer were not captured.
@@ -257,12 +353,18 @@ def response_without_challenge(case: Case) -> None:
     mechanism into the initial-response field of sasl-init, not into a sasl-response.
     """
     if case.me.challenges <= 0 and case.me.whole:
-        case.report("amqp10/SA-SEQ-RESP", "a response is sent, but no challenge waits for one")
+        case.report(SA_SEQ_RESP, "a response is sent, but no challenge waits for one")
+
+
+SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server")
 
 
 def mechanism_accepted_that_was_not_offered(case: Case) -> None:
     """A server continues the exchange with a mechanism that the server did not offer.
 
+    Demands: An unsupported mechanism makes the server close the connection with an authentication failure.
+    Source: security.xml section sasl > sasl-init.mechanism
+    Evidence: outcome code, FIN
     Why it matters: The server must end the exchange. A mechanism that is not offered may have been disabled
     on purpose, for example because it is insecure.
     Silent when: the mechanisms of the server or the client's sasl-init were not captured.
@@ -280,40 +382,60 @@ def mechanism_accepted_that_was_not_offered(case: Case) -> None:
     if isinstance(body, SaslOutcome) and body.code != 0:
         return
     case.report(
-        "amqp10/SA-INIT-UNSUP",
+        SA_INIT_UNSUP,
         f"{case.record.frame.name} is sent, but the mechanism that the client chose was not offered",
         CERTAIN,
         {"offered": [str(name) for name in offered.sasl_server_mechanisms[:16]]},
     )
 
 
+SA_SEQ_INIT: Final = RULES.rule("SA-SEQ-INIT", "MUST", "definition", by="server")
+
+
 def success_before_init(case: Case) -> None:
     """A server sends a successful outcome before it can have received the client's sasl-init.
 
+    Demands: The outcome of a successful exchange comes after the client's sasl-init.
+    Source: security.xml section sasl > SASL Negotiation (exchange figure)
+    Evidence: order of the two frames
     Why it matters: The client has not said who it is, nor with which mechanism. The server accepts a login
-    that did not take place. Silent when: octets of either peer were not captured, or the outcome is a
-    failure: a server may end the exchange at any time. How to mend it: Send sasl-outcome with the code ok
-    only after sasl-init was received and its credentials were checked.
+    that did not take place.
+    Silent when: octets of either peer were not captured, or the outcome is a failure: a server may end the
+    exchange at any time.
+    How to mend it: Send sasl-outcome with the code ok only after sasl-init was received and its credentials
+    were checked.
     """
     if case.me.init is None and case.me.whole:
-        case.report("amqp10/SA-SEQ-INIT", "the outcome ok is sent before the client's sasl-init is received")
+        case.report(SA_SEQ_INIT, "the outcome ok is sent before the client's sasl-init is received")
+
+
+SA_OUTCOME_DATA: Final = RULES.rule("SA-OUTCOME-DATA", "MUST NOT", "definition", by="server")
 
 
 def outcome_data_on_failure(case: Case, body: SaslOutcome) -> None:
     """A server sends an unsuccessful outcome that carries additional-data.
 
+    Demands: additional-data is absent when authentication failed.
+    Source: security.xml section sasl > sasl-outcome.additional-data
+    Evidence: code not 0 with additional-data set
     Why it matters: The field additional-data belongs to a successful exchange only. A client may ignore it or
     treat the frame as an error.
     Silent when: never.
     How to mend it: Leave additional-data null unless the code of sasl-outcome is ok.
     """
     if body.code is not None and body.code != 0 and body.additional_data is not None:
-        case.report("amqp10/SA-OUTCOME-DATA", f"outcome {body.code} carries additional-data")
+        case.report(SA_OUTCOME_DATA, f"outcome {body.code} carries additional-data")
+
+
+SA_SEQ_OUTCOME: Final = RULES.rule("SA-SEQ-OUTCOME", "MUST", "definition", by="server")
 
 
 def frame_after_outcome(case: Case) -> None:
     """A server sends a SASL frame after the outcome.
 
+    Demands: One outcome ends the exchange; no SASL frame follows it.
+    Source: security.xml section sasl > SASL Negotiation (exchange figure)
+    Evidence: frames after the outcome
     Why it matters: The outcome ends the exchange. The client expects a protocol header or the end of the
     stream and may close the connection.
     Silent when: octets since the outcome were not captured.
@@ -321,7 +443,7 @@ def frame_after_outcome(case: Case) -> None:
     successful exchange in its additional-data field.
     """
     if case.me.outcome is not None and case.me.whole:
-        case.report("amqp10/SA-SEQ-OUTCOME", f"{case.record.frame.name} is sent after the outcome")
+        case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the outcome")
 
 
 def judge_frame(case: Case) -> None:
@@ -365,9 +487,18 @@ def judge_frame(case: Case) -> None:
             mechanism_accepted_that_was_not_offered(case)
 
 
+SA_FAIL_CLOSE: Final = RULES.rule(
+    "SA-FAIL-CLOSE", "MUST", "keyword", warning="A capture suggests it and cannot prove it."
+)
+
+
 def reset_after_failure(case: Case) -> None:
     """A peer resets the connection after an unsuccessful outcome.
 
+    Demands: When a security layer ends, each side shuts its outgoing stream first and reads until the other
+    ends.
+    Source: security.xml section security-layers
+    Evidence: FIN/RST order after the layer ended
     Why it matters: Data that the other peer has not read yet may be lost, for example the outcome. The client
     then sees a broken connection instead of an authentication failure.
     Silent when: the outcome was not captured, or the other peer had ended its stream.
@@ -378,48 +509,66 @@ def reset_after_failure(case: Case) -> None:
     outcome = case.me.outcome
     if outcome is not None and outcome.code is not None and outcome.code != 0:
         case.report(
-            "amqp10/SA-FAIL-CLOSE",
+            SA_FAIL_CLOSE,
             f"the connection is reset after outcome {outcome.code}",
             POSSIBLE,
             {"outcome_code": outcome.code},
         )
 
 
+SA_FRAME_EMPTY: Final = RULES.rule("SA-FRAME-EMPTY", "illegal", "wording")
+
+
 def empty_sasl_frame(case: Case, problem: Problem) -> None:
     """A peer sends a SASL frame without a body.
 
+    Demands: An empty SASL frame is a fatal error.
+    Source: security.xml section sasl > SASL Frames
+    Evidence: type-1 frame without body
     Why it matters: The SASL layer has no heartbeats, so an empty SASL frame is a fatal error. The other peer
     ends the connection.
     Silent when: the frame was not captured whole.
     How to mend it: Do not start heartbeats before the AMQP layer is open. Send a SASL frame only when it
     carries one of the five SASL values.
     """
-    proved(case, "amqp10/SA-FRAME-EMPTY", problem)
+    proved(case, SA_FRAME_EMPTY, problem)
+
+
+SA_FRAME_BODY: Final = RULES.rule("SA-FRAME-BODY", "MUST", "lower-case")
 
 
 def sasl_frame_with_another_body(case: Case, problem: Problem) -> None:
     """A peer sends a SASL frame whose body is not one of the five SASL values, or whose body has octets after
     that value.
 
+    Demands: A SASL frame body holds exactly one value, of a type that provides sasl-frame.
+    Source: security.xml section sasl > SASL Frames
+    Evidence: descriptor 0x40-0x44 and no octets after it
     Why it matters: The receiver cannot interpret the frame, so the SASL exchange cannot continue and no
     connection is opened.
     Silent when: the frame was not captured whole.
     How to mend it: Encode exactly one of sasl-mechanisms, sasl-init, sasl-challenge, sasl-response or
     sasl-outcome in each SASL frame. Set the frame size so that the frame ends with this value.
     """
-    proved(case, "amqp10/SA-FRAME-BODY", problem)
+    proved(case, SA_FRAME_BODY, problem)
+
+
+SA_MECH_NONEMPTY: Final = RULES.rule("SA-MECH-NONEMPTY", "MUST", "wording", by="server")
 
 
 def no_mechanisms_offered(case: Case, problem: Problem) -> None:
     """A server sends sasl-mechanisms without any mechanism.
 
+    Demands: The mechanism list is neither null nor empty.
+    Source: security.xml section sasl > sasl-mechanisms
+    Evidence: element 0
     Why it matters: The client cannot choose a mechanism, so it cannot authenticate and no connection is
     opened.
     Silent when: the frame was not captured whole.
     How to mend it: List at least one mechanism in sasl-mechanisms; offer `ANONYMOUS` if no authentication is
     needed. Check the configuration of the server if the list of enabled mechanisms is empty.
     """
-    proved(case, "amqp10/SA-MECH-NONEMPTY", problem)
+    proved(case, SA_MECH_NONEMPTY, problem)
 
 
 # What the dissector's problems break, by their code.
@@ -427,29 +576,4 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "SA-FRAME-EMPTY": empty_sasl_frame,
     "SA-FRAME-BODY": sasl_frame_with_another_body,
     "SA-MECH-NONEMPTY": no_mechanisms_offered,
-}
-
-RULES = {
-    "amqp10/F-TYPE-PHASE": frame_of_the_other_layer,
-    "amqp10/SA-OK-HDR": no_header_after_the_outcome,
-    "amqp10/SA-OK-HDR-EARLY": header_before_the_outcome,
-    "amqp10/SA-FAIL-STOP": header_after_failure,
-    "amqp10/SA-FRAME-512": frame_larger_than_512_octets,
-    "amqp10/SA-FRAME-DOFF": frame_with_extended_header,
-    "amqp10/SA-FRAME-BYTES67": frame_with_octets_6_and_7,
-    "amqp10/SA-ROLE": role_reversed,
-    "amqp10/SA-MECH-FIRST": first_frame_is_not_mechanisms,
-    "amqp10/SA-INIT-AFTER": init_before_the_mechanisms,
-    "amqp10/SA-INIT-OFFERED": mechanism_not_offered,
-    "amqp10/SA-INIT-ONCE": second_init,
-    "amqp10/SA-SEQ-CHAL": challenge_out_of_turn,
-    "amqp10/SA-SEQ-INIT": success_before_init,
-    "amqp10/SA-SEQ-RESP": response_without_challenge,
-    "amqp10/SA-INIT-UNSUP": mechanism_accepted_that_was_not_offered,
-    "amqp10/SA-FAIL-CLOSE": reset_after_failure,
-    "amqp10/SA-SEQ-OUTCOME": frame_after_outcome,
-    "amqp10/SA-OUTCOME-DATA": outcome_data_on_failure,
-    "amqp10/SA-FRAME-EMPTY": empty_sasl_frame,
-    "amqp10/SA-FRAME-BODY": sasl_frame_with_another_body,
-    "amqp10/SA-MECH-NONEMPTY": no_mechanisms_offered,
 }

@@ -1,11 +1,14 @@
 """Sessions: channels, windows and transfer-ids (transport.xml, "sessions")."""
 
+from typing import Final
+
 from amqpscope.limits import MAX_SESSIONS_SEARCHED
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp10 import window
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.reaction import offend
+from amqpscope.rules.amqp10.due_answer import L_STEAL, offend
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import ALL
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.pending_error import DETACH
@@ -15,10 +18,20 @@ from dissectors.amqp10.performatives import Attach, Begin, Flow
 
 __all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_flow_alone", "on_session"]
 
+RULES: Final = Rules("amqp10/session")
+
+
+S_BEGIN_FIRST: Final = RULES.rule(
+    "S-BEGIN-FIRST", "illegal", "definition", usual_answer="amqp:not-allowed (close) or amqp:illegal-state"
+)
+
 
 def frame_without_session(case: Case) -> None:
     """A peer sends a session frame on a channel on which it has not begun a session.
 
+    Demands: A peer may use a channel for session frames only after it sent begin on it.
+    Source: transport.xml section sessions > Session States (UNMAPPED, BEGIN_RCVD)
+    Evidence: attach/flow/transfer/disposition/detach/end on a channel with no open begin by that peer
     Why it matters: The frame belongs to no session. The receiver cannot process the frame and may close the
     connection.
     Silent when: the start of the sender's stream, or octets since then, were not captured.
@@ -29,7 +42,7 @@ def frame_without_session(case: Case) -> None:
     if me.whole:
         record = case.record
         case.report(
-            "amqp10/S-BEGIN-FIRST",
+            S_BEGIN_FIRST,
             f"{record.frame.name} is sent on channel {record.frame.channel}, where no session was begun",
             CERTAIN,
             {"channel": int(record.frame.channel), "session_state": "UNMAPPED"},
@@ -37,9 +50,15 @@ def frame_without_session(case: Case) -> None:
         case.astray = ALL
 
 
+S_END_LAST: Final = RULES.rule("S-END-LAST", "illegal", "definition", usual_answer="amqp:illegal-state")
+
+
 def frame_after_end(case: Case, ended: SessionEnd) -> None:
     """A peer sends a frame on a channel after its own end and without a new begin.
 
+    Demands: After its end a peer sends nothing on that channel until a new begin.
+    Source: transport.xml section sessions > Ending a Session, Session States (END_SENT)
+    Evidence: frame after own end on the same channel without begin
     Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
     reports an error.
     Silent when: octets since the end were not captured.
@@ -49,7 +68,7 @@ def frame_after_end(case: Case, ended: SessionEnd) -> None:
     record = case.record
     case.session = ended
     case.report(
-        "amqp10/S-END-LAST",
+        S_END_LAST,
         f"{record.frame.name} is sent on channel {record.frame.channel} after end",
         CERTAIN,
         {"channel": int(record.frame.channel), "session_state": ended.state},
@@ -69,9 +88,15 @@ def on_session(case: Case) -> SessionEnd | None:
     return session
 
 
+S_BEGIN_REUSE: Final = RULES.rule("S-BEGIN-REUSE", "MUST", "definition", usual_answer="amqp:not-allowed")
+
+
 def begin_on_used_channel(case: Case) -> None:
     """A peer sends begin on a channel that already carries one of its sessions.
 
+    Demands: begin needs an outgoing channel the sender is not already using.
+    Source: transport.xml section sessions > Establishing a Session
+    Evidence: second begin on a channel without an end between
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
     connection.
     Silent when: octets since the first begin were not captured, so the end of the first session may be among
@@ -83,7 +108,7 @@ def begin_on_used_channel(case: Case) -> None:
     session = case.me.sessions.get(channel)
     if session is not None and session.whole:
         case.report(
-            "amqp10/S-BEGIN-REUSE",
+            S_BEGIN_REUSE,
             f"begin is sent on channel {channel}, in use since packet {session.mapping.begin_packet}",
             CERTAIN,
             {"channel": channel, "session_state": session.state},
@@ -91,10 +116,18 @@ def begin_on_used_channel(case: Case) -> None:
         )
 
 
+S_BEGIN_REMOTEVALID: Final = RULES.rule(
+    "S-BEGIN-REMOTEVALID", "MUST", "definition", usual_answer="amqp:invalid-field"
+)
+
+
 def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     """A peer sends a begin whose remote-channel names no begin of the other peer that still waits for an
     answer.
 
+    Demands: remote-channel has to name a channel with a still unanswered partner begin (one answer each).
+    Source: transport.xml section performatives > begin.remote-channel
+    Evidence: remote-channel value against pending begins
     Why it matters: The two peers connect their sessions by remote-channel. With a wrong value the other peer
     assigns the session to the wrong session or to none.
     Silent when: octets of the other peer were not captured, or the other peer has begun twice on the channel.
@@ -113,7 +146,7 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
         remote_channel_of_a_new_session(case, number)
     elif asked is None:
         case.report(
-            "amqp10/S-BEGIN-REMOTEVALID",
+            S_BEGIN_REMOTEVALID,
             f"begin answers channel {number}, on which the peer has begun no session",
             POSSIBLE if begun_beyond_agreed(case) else CERTAIN,
             {"remote_channel": number},
@@ -121,7 +154,7 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
         case.astray = ALL
     elif asked is not None and asked.begin is not None and asked.whole:
         case.report(
-            "amqp10/S-BEGIN-REMOTEVALID",
+            S_BEGIN_REMOTEVALID,
             f"begin answers channel {number}, which is answered since packet {asked.mapping.begin_packet}",
             CERTAIN,
             {"remote_channel": number},
@@ -138,9 +171,18 @@ def begun_beyond_agreed(case: Case) -> bool:
     return max(case.me.peer_unanswered) > opened.channel_max
 
 
+S_BEGIN_LOCALNULL: Final = RULES.rule(
+    "S-BEGIN-LOCALNULL", "MUST NOT", "keyword", usual_answer="amqp:not-allowed or amqp:invalid-field"
+)
+
+
 def remote_channel_of_a_new_session(case: Case, number: int) -> None:
     """A peer sends a begin with remote-channel although no begin of the other peer waits for an answer.
 
+    Demands: remote-channel stays unset on a begin that starts a new session.
+    Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
+    begin.remote-channel
+    Evidence: remote-channel set although no partner begin awaits an answer on that channel
     Why it matters: A begin that starts a session leaves remote-channel unset. The other peer takes this begin
     for an answer and cannot match it to a session.
     Silent when: octets of the other peer were not captured.
@@ -148,16 +190,22 @@ def remote_channel_of_a_new_session(case: Case, number: int) -> None:
     that answers the peer's begin.
     """
     case.report(
-        "amqp10/S-BEGIN-LOCALNULL",
+        S_BEGIN_LOCALNULL,
         f"begin has remote-channel {number}, but no begin of the peer's waits for an answer",
         CERTAIN,
         {"remote_channel": number},
     )
 
 
+S_CH_LOWEST: Final = RULES.rule("S-CH-LOWEST", "SHOULD", "wording")
+
+
 def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
     """A peer begins a session on a channel although a lower channel is unused.
 
+    Demands: A new session preferably takes the lowest unused channel number.
+    Source: transport.xml section sessions > Establishing a Session
+    Evidence: channel of begin against channels in use
     Why it matters: Receivers keep tables as large as the highest channel in use. The specification recommends
     the lowest unused channel, so that these tables stay small.
     Silent when: the begin answers another begin, octets were not captured, or the rule has already reported
@@ -175,7 +223,7 @@ def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
         if lower not in me.sessions and (lower not in me.ended or me.ended[lower].state == "UNMAPPED"):
             me.high_told = True
             case.report(
-                "amqp10/S-CH-LOWEST",
+                S_CH_LOWEST,
                 f"channel {channel} is used, {lower} is unused",
                 CERTAIN,
                 {"channel": channel, "lowest_unused": lower},
@@ -202,10 +250,16 @@ def judge_begin(case: Case, body: Begin) -> None:
     channel_that_is_not_the_lowest(case, body)
 
 
+S_FLOW_NEXTOUT: Final = RULES.rule("S-FLOW-NEXTOUT", "MUST", "definition", usual_answer="amqp:invalid-field")
+
+
 def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow whose next-outgoing-id is not the value from its begin plus the number of transfers
     sent since.
 
+    Demands: flow.next-outgoing-id equals the id from begin plus all transfer frames sent since.
+    Source: transport.xml section performatives > begin.next-outgoing-id, flow.next-outgoing-id
+    Evidence: begin id, transfer count, flow value
     Why it matters: The receiver takes the value for the transfer-id of the next transfer and computes its
     window from it. The session may stall.
     Silent when: the begin was not captured, or octets since the begin were not captured.
@@ -220,16 +274,24 @@ def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow
         and value != raw(session.outgoing.next_id)
     ):
         case.report(
-            "amqp10/S-FLOW-NEXTOUT",
+            S_FLOW_NEXTOUT,
             f"next-outgoing-id is {value}, the next transfer is {raw(session.outgoing.next_id)}",
             CERTAIN,
             {"next_outgoing_id": int(raw(session.outgoing.next_id))},
         )
 
 
+S_FLOW_NEXTIN_SET: Final = RULES.rule(
+    "S-FLOW-NEXTIN-SET", "MUST", "wording", usual_answer="amqp:invalid-field"
+)
+
+
 def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow without next-incoming-id after it received the other peer's begin.
 
+    Demands: A flow sent after the partner's begin arrived has to carry next-incoming-id.
+    Source: transport.xml section performatives > flow.next-incoming-id
+    Evidence: null next-incoming-id after the partner's begin was evidently read
     Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived.
     It may stop sending.
     Silent when: the other peer's begin was not captured, or the sender of the flow may not have received it.
@@ -242,7 +304,7 @@ def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -
         read = session.mapping.begin_read or (own is not None and own.remote_channel is not None)
         certainty = CERTAIN if read else case.me.knowledge.certainty(session.mapping.peer_begin_end)
         case.report(
-            "amqp10/S-FLOW-NEXTIN-SET",
+            S_FLOW_NEXTIN_SET,
             "flow has no next-incoming-id, "
             f"the peer's begin was in packet {session.mapping.peer_begin_packet}",
             certainty,
@@ -251,9 +313,17 @@ def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -
         )
 
 
+S_FLOW_NEXTIN_UNSET: Final = RULES.rule(
+    "S-FLOW-NEXTIN-UNSET", "MUST NOT", "wording", usual_answer="amqp:invalid-field"
+)
+
+
 def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow with next-incoming-id before it received the other peer's begin.
 
+    Demands: A flow sent before the partner's begin arrived must leave next-incoming-id unset.
+    Source: transport.xml section performatives > flow.next-incoming-id
+    Evidence: next-incoming-id present while no partner begin has passed
     Why it matters: The sender of the flow can only guess the value. The other peer computes its window from
     this value and may send too much or nothing.
     Silent when: octets of the other peer were not captured. The finding is only possible, not certain, when
@@ -268,16 +338,26 @@ def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: F
             if len(sessions) > MAX_SESSIONS_SEARCHED or any(one.begin is None for one in sessions.values()):
                 certainty = POSSIBLE
             case.report(
-                "amqp10/S-FLOW-NEXTIN-UNSET",
+                S_FLOW_NEXTIN_UNSET,
                 f"next-incoming-id is {body.next_incoming_id}, but the peer's begin is not received yet",
                 certainty,
                 {"session_state": session.state},
             )
 
 
+S_FLOW_NEXTIN_VALUE: Final = RULES.rule(
+    "S-FLOW-NEXTIN-VALUE", "MUST", "definition", usual_answer="amqp:invalid-field"
+)
+
+
 def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body: Flow) -> None:
     """A flow's next-incoming-id is beyond what the peer has sent, or goes back.
 
+    Demands: next-incoming-id lies between its previous value and the partner's initial id plus transfers sent
+    so far.
+    Source: transport.xml section sessions > Session Flow Control; transport.xml section performatives >
+    flow.next-incoming-id
+    Evidence: partner begin id and transfer count, flow values
     Why it matters: The other peer computes its window from this value. The window becomes too large, or the
     other peer gets none and stops sending.
     Silent when: the peer's begin was not captured, or octets since. That it goes back, also when the peer's
@@ -301,59 +381,91 @@ def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body:
         wrong = f"the flow before it had {raw(session.incoming.stated_id)} already"
     if wrong:
         case.report(
-            "amqp10/S-FLOW-NEXTIN-VALUE",
+            S_FLOW_NEXTIN_VALUE,
             f"next-incoming-id is {value}, but {wrong}",
             CERTAIN,
             {"next_incoming_id": int(raw(session.incoming.next_id))},
         )
 
 
+S_FLOW_NOHANDLE_DC: Final = RULES.rule(
+    "S-FLOW-NOHANDLE-DC", "MUST NOT", "keyword", usual_answer="amqp:invalid-field"
+)
+
+
 def session_flow_with_delivery_count(case: Case) -> None:
     """A peer sends a flow without a handle that carries delivery-count.
 
+    Demands: A session-only flow (no handle) may not carry delivery-count.
+    Source: transport.xml section performatives > flow.delivery-count
+    Evidence: null handle, delivery-count set
     Why it matters: A flow without a handle names no link, so delivery-count has no link to refer to. The
     receiver may refuse the flow with an error.
     Silent when: never.
     How to mend it: Leave delivery-count null in each flow that has no handle. If the flow is meant for a
     link, set the handle of that link.
     """
-    case.report("amqp10/S-FLOW-NOHANDLE-DC", "a flow without handle has delivery-count")
+    case.report(S_FLOW_NOHANDLE_DC, "a flow without handle has delivery-count")
+
+
+S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
+    "S-FLOW-NOHANDLE-CREDIT", "MUST NOT", "keyword", usual_answer="amqp:invalid-field"
+)
 
 
 def session_flow_with_link_credit(case: Case) -> None:
     """A peer sends a flow without a handle that carries link-credit.
 
+    Demands: A session-only flow may not carry link-credit.
+    Source: transport.xml section performatives > flow.link-credit
+    Evidence: null handle, link-credit set
     Why it matters: A flow without a handle names no link, so no link gets the link-credit. The receiver may
     refuse the flow with an error.
     Silent when: never.
     How to mend it: Leave link-credit null in each flow that has no handle. To grant credit, set the handle of
     the link.
     """
-    case.report("amqp10/S-FLOW-NOHANDLE-CREDIT", "a flow without handle has link-credit")
+    case.report(S_FLOW_NOHANDLE_CREDIT, "a flow without handle has link-credit")
+
+
+S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
+    "S-FLOW-NOHANDLE-AVAIL", "MUST NOT", "keyword", usual_answer="amqp:invalid-field"
+)
 
 
 def session_flow_with_available(case: Case) -> None:
     """A peer sends a flow without a handle that carries available.
 
+    Demands: A session-only flow may not carry available.
+    Source: transport.xml section performatives > flow.available
+    Evidence: null handle, available set
     Why it matters: A flow without a handle names no link, so available has no link whose messages it counts.
     The receiver may refuse the flow with an error.
     Silent when: never.
     How to mend it: Leave available null in each flow that has no handle. If the flow is meant for a link, set
     the handle of that link.
     """
-    case.report("amqp10/S-FLOW-NOHANDLE-AVAIL", "a flow without handle has available")
+    case.report(S_FLOW_NOHANDLE_AVAIL, "a flow without handle has available")
+
+
+S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
+    "S-FLOW-NOHANDLE-DRAIN", "MUST NOT", "keyword", usual_answer="amqp:invalid-field"
+)
 
 
 def session_flow_with_drain(case: Case) -> None:
     """A peer sends a flow without a handle that has drain set.
 
+    Demands: A session-only flow may not carry drain.
+    Source: transport.xml section performatives > flow.drain
+    Evidence: null handle, drain set (drain=false equals the default, so only drain=true is a clear case)
     Why it matters: A flow without a handle names no link, so no link is drained. The receiver may refuse the
     flow with an error.
     Silent when: never.
     How to mend it: Leave drain unset in each flow that has no handle. To drain a link, set the handle of that
     link in the flow.
     """
-    case.report("amqp10/S-FLOW-NOHANDLE-DRAIN", "a flow without handle has drain")
+    case.report(S_FLOW_NOHANDLE_DRAIN, "a flow without handle has drain")
 
 
 def judge_flow_alone(case: Case, body: Flow) -> None:
@@ -379,9 +491,15 @@ def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
     flow_with_next_incoming_id_never_sent(case, session, body)
 
 
+S_HANDLEMAX: Final = RULES.rule("S-HANDLEMAX", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
+
+
 def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle above the other peer's handle-max.
 
+    Demands: attach may not use a handle above the partner's handle-max.
+    Source: transport.xml section performatives > begin.handle-max
+    Evidence: attach.handle against partner begin
     Why it matters: The receiver must close the connection with framing-error. All sessions and links of the
     connection are lost.
     Silent when: the other peer's begin was not captured, or the sender of the attach cannot have received it.
@@ -396,7 +514,7 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
     if body.handle <= theirs.handle_max:
         return
     case.report(
-        "amqp10/S-HANDLEMAX",
+        S_HANDLEMAX,
         f"handle {body.handle} is used, the peer's handle-max is {theirs.handle_max}",
         CERTAIN,
         {"handle": body.handle, "handle_max": theirs.handle_max},
@@ -404,9 +522,15 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
     )
 
 
+S_LINK_ONE: Final = RULES.rule("S-LINK-ONE", "MUST NOT", "definition", answer="amqp:link:stolen")
+
+
 def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link on a session while its own end of the link is attached on another session.
 
+    Demands: A link never sits on two sessions at once.
+    Source: transport.xml section sessions
+    Evidence: same name and direction attached on two sessions at once
     Why it matters: A link can be attached on only one session at a time. The other peer may treat the first
     attachment as stolen and detach it.
     Silent when: the attach answers an attach of the other peer, octets since the first attach were not
@@ -427,13 +551,13 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
         link = other.links.get(key)
         if link is not None and link.handle != UNKNOWN and link.peer_handle != UNKNOWN:
             case.report(
-                "amqp10/S-LINK-ONE",
+                S_LINK_ONE,
                 f"the link is attached on channel {other.channel} since packet {link.attachment.packet}",
                 POSSIBLE,
                 {"link_state": link.state},
                 [int(link.attachment.packet)],
             )
-            offend(case, "amqp10/L-STEAL", DETACH, "amqp:link:stolen", other.channel, link.handle)
+            offend(case, L_STEAL, DETACH, "amqp:link:stolen", other.channel, link.handle)
             return
 
 
@@ -443,23 +567,3 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
         link_on_two_sessions(case, session, body)
     if session.mapping.peer_begin_end != UNKNOWN:
         handle_beyond_agreed(case, session, body)
-
-
-RULES = {
-    "amqp10/S-BEGIN-FIRST": frame_without_session,
-    "amqp10/S-END-LAST": frame_after_end,
-    "amqp10/S-BEGIN-REUSE": begin_on_used_channel,
-    "amqp10/S-BEGIN-REMOTEVALID": remote_channel_of_no_begin,
-    "amqp10/S-BEGIN-LOCALNULL": remote_channel_of_a_new_session,
-    "amqp10/S-CH-LOWEST": channel_that_is_not_the_lowest,
-    "amqp10/S-FLOW-NEXTOUT": flow_with_other_next_outgoing_id,
-    "amqp10/S-FLOW-NEXTIN-SET": flow_without_next_incoming_id,
-    "amqp10/S-FLOW-NEXTIN-UNSET": flow_with_next_incoming_id_too_soon,
-    "amqp10/S-FLOW-NEXTIN-VALUE": flow_with_next_incoming_id_never_sent,
-    "amqp10/S-FLOW-NOHANDLE-DC": session_flow_with_delivery_count,
-    "amqp10/S-FLOW-NOHANDLE-CREDIT": session_flow_with_link_credit,
-    "amqp10/S-FLOW-NOHANDLE-AVAIL": session_flow_with_available,
-    "amqp10/S-FLOW-NOHANDLE-DRAIN": session_flow_with_drain,
-    "amqp10/S-HANDLEMAX": handle_beyond_agreed,
-    "amqp10/S-LINK-ONE": link_on_two_sessions,
-}

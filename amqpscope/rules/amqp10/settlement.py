@@ -1,8 +1,11 @@
 """What both ends say of deliveries after them: dispositions (transport.xml, "Transferring a Message")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.outcomes import excludes
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -17,10 +20,21 @@ from dissectors.wire import i64
 
 __all__ = ["changes", "judge_disposition", "judge_disposition_alone", "sender_changes_its_outcome"]
 
+RULES: Final = Rules("amqp10/settlement")
+
+
+D_STATE_FINAL_SND: Final = RULES.rule(
+    "D-STATE-FINAL-SND", "MUST NOT", "definition", by="sender", usual_answer="amqp:not-allowed"
+)
+
 
 def sender_changes_its_outcome(case: Case, delivery: Delivery) -> None:
     """A sender states another outcome of a delivery than the outcome that it stated before.
 
+    Demands: Once the sender has shown a terminal state, none of its later transfers or dispositions changes
+    it.
+    Source: transport.xml section performatives > transfer.state
+    Evidence: successive sender states of a delivery
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
     peers disagree about the message.
     Silent when: octets since the attach were not captured, or one of the two outcomes is part of a
@@ -29,7 +43,7 @@ def sender_changes_its_outcome(case: Case, delivery: Delivery) -> None:
     transfers and dispositions of the delivery. Do not let two code paths decide about one delivery.
     """
     case.report(
-        "amqp10/D-STATE-FINAL-SND",
+        D_STATE_FINAL_SND,
         "a sender changes the outcome that it stated of a delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -46,9 +60,15 @@ def changes(before: object, after: object) -> bool:
     return not isinstance(after, (TransactionalState, Declared)) and before != after
 
 
+D_DISP_RANGE: Final = RULES.rule("D-DISP-RANGE", "MUST", "definition", usual_answer="amqp:invalid-field")
+
+
 def disposition_backwards(case: Case, body: Disposition) -> None:
     """A peer sends a disposition whose last is before its first.
 
+    Demands: last is not before first in serial order.
+    Source: transport.xml section performatives > disposition.first, last
+    Evidence: first and last
     Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
     Deliveries stay unsettled or wrong ones are settled.
     Silent when: never.
@@ -58,12 +78,19 @@ def disposition_backwards(case: Case, body: Disposition) -> None:
     first = body.first
     last = body.last
     if first is not None and last is not None and nearest(last, first) < first:
-        case.report("amqp10/D-DISP-RANGE", f"last is {last}, before first, {first}")
+        case.report(D_DISP_RANGE, f"last is {last}, before first, {first}")
+
+
+D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="amqp:invalid-field")
 
 
 def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: str) -> None:
     """A disposition's role is that of the other end of the deliveries it means.
 
+    Demands: A disposition with role=sender covers only deliveries its sender sent, with role=receiver only
+    those it received.
+    Source: transport.xml section performatives > disposition
+    Evidence: role and range against deliveries per direction
     Why it matters: The disposition names deliveries of the other direction, or no deliveries. The deliveries
     that were meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
@@ -72,16 +99,30 @@ def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: 
     received, sender (false) for deliveries that you sent.
     """
     case.report(
-        "amqp10/D-DISP-ROLE",
+        D_DISP_ROLE,
         f"a disposition with role {role} names delivery {first}, but its sender has {mine} none",
         CERTAIN,
         {"role": role},
     )
 
 
+D_DISP_UNKNOWN: Final = RULES.rule(
+    "D-DISP-UNKNOWN",
+    "MUST NOT",
+    "inferred",
+    warning="The text implies it and does not say it.",
+    usual_answer="amqp:invalid-field",
+)
+
+
 def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: str) -> None:
     """A disposition names no delivery that was ever sent in the direction it speaks of.
 
+    Demands: A disposition range has to touch at least one delivery of this session; ids from an earlier
+    session mean nothing.
+    Source: transport.xml section performatives > disposition; transport.xml section links > Resuming
+    Deliveries
+    Evidence: range with no id ever used in that direction since begin
     Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
     unsettled, and the other peer may end the session with an error.
     Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
@@ -92,10 +133,10 @@ def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: s
     """
     if last == UNKNOWN:
         what = f"a disposition names delivery {first}, but its sender has {mine} none"
-        case.report("amqp10/D-DISP-UNKNOWN", what)
+        case.report(D_DISP_UNKNOWN, what)
     else:
         case.report(
-            "amqp10/D-DISP-UNKNOWN",
+            D_DISP_UNKNOWN,
             f"a disposition names delivery {first}, the last {mine} is {raw(last)}",
             CERTAIN,
             {"last_delivery_id": int(raw(last))},
@@ -127,9 +168,15 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
         disposition_of_unknown_deliveries(case, first, last, mine)
 
 
+D_DISP_RESETTLE: Final = RULES.rule("D-DISP-RESETTLE", "SHOULD NOT", "definition")
+
+
 def settled_again(case: Case, settled: Spans, first: i64, last: i64) -> None:
     """A peer settles deliveries all of which it has settled before.
 
+    Demands: A peer announces its settlement of a delivery once only.
+    Source: transport.xml section links > Transferring a Message
+    Evidence: second settled=true from the same peer for one id
     Why it matters: The first disposition already settled the deliveries. The sender may have used the
     delivery-ids again, so the second disposition can settle other deliveries.
     Silent when: octets since the session's begin were not captured.
@@ -139,16 +186,25 @@ def settled_again(case: Case, settled: Spans, first: i64, last: i64) -> None:
     """
     if settled.cover(first, last):
         case.report(
-            "amqp10/D-DISP-RESETTLE",
+            D_DISP_RESETTLE,
             f"delivery {raw(first)} is settled a second time",
             CERTAIN,
             {"delivery_id": int(raw(first))},
         )
 
 
+D_STATE_FINAL_RCV: Final = RULES.rule(
+    "D-STATE-FINAL-RCV", "MUST NOT", "definition", by="receiver", usual_answer="amqp:not-allowed"
+)
+
+
 def receiver_changes_its_outcome(case: Case, number: i64) -> None:
     """A receiver states another outcome of a delivery than the outcome that it stated before.
 
+    Demands: Once a delivery has a terminal state at a peer, that peer's state no longer changes (the sender
+    may still decide differently).
+    Source: messaging.xml section delivery-state
+    Evidence: successive receiver states of a delivery
     Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
     removed or redelivered the message.
     Silent when: octets since the session's begin were not captured, or one of the two outcomes is part of a
@@ -157,16 +213,26 @@ def receiver_changes_its_outcome(case: Case, number: i64) -> None:
     Applications must not accept a message and then reject or release it.
     """
     case.report(
-        "amqp10/D-STATE-FINAL-RCV",
+        D_STATE_FINAL_RCV,
         f"a receiver changes the outcome that it stated of delivery {raw(number)}",
         CERTAIN,
         {"delivery_id": int(raw(number))},
     )
 
 
+D_RCVMODE_SECOND: Final = RULES.rule(
+    "D-RCVMODE-SECOND", "MUST NOT", "keyword", by="receiver", usual_answer="amqp:not-allowed"
+)
+
+
 def settled_before_the_sender(case: Case, number: i64) -> None:
     """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode second.
 
+    Demands: In mode second the receiver may settle only after its own disposition and the sender's settled
+    disposition.
+    Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
+    > receiver-settle-mode
+    Evidence: receiver disposition settled=true before any settled frame from the sender
     Why it matters: The sender relies on settling first. Without this order exactly-once delivery is
     impossible, so the message may be duplicated.
     Silent when: octets of either peer since the session's begin were not captured.
@@ -174,16 +240,24 @@ def settled_before_the_sender(case: Case, number: i64) -> None:
     the delivery only after the sender's settled disposition has arrived.
     """
     case.report(
-        "amqp10/D-RCVMODE-SECOND",
+        D_RCVMODE_SECOND,
         "a delivery is settled by its receiver first, on a link with rcv-settle-mode second",
         CERTAIN,
         {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
     )
 
 
+M_OUTCOMES_USE: Final = RULES.rule(
+    "M-OUTCOMES-USE", "MUST", "definition", by="receiver", usual_answer="amqp:not-allowed"
+)
+
+
 def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
+    Demands: The receiver picks only outcomes the sender's source lists (none listed: default-outcome).
+    Source: messaging.xml section addressing > source.outcomes
+    Evidence: sender source.outcomes, receiver states
     Why it matters: The source does not support the requested outcome. The sender cannot apply it and may end
     the link with amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or something that stands for none:
@@ -194,7 +268,7 @@ def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> N
     return an error.
     """
     case.report(
-        "amqp10/M-OUTCOMES-USE",
+        M_OUTCOMES_USE,
         f"the outcome is {name}, which is not among those of the sender's source",
         certainty,
         {"delivery_id": int(raw(number))},
@@ -298,15 +372,3 @@ def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Non
             _judge_as_receiver(case, session, body)
     elif body.role is False:
         _judge_as_sender(case, session, body)
-
-
-RULES = {
-    "amqp10/D-RCVMODE-SECOND": settled_before_the_sender,
-    "amqp10/D-STATE-FINAL-SND": sender_changes_its_outcome,
-    "amqp10/D-STATE-FINAL-RCV": receiver_changes_its_outcome,
-    "amqp10/D-DISP-RANGE": disposition_backwards,
-    "amqp10/D-DISP-ROLE": disposition_of_the_other_direction,
-    "amqp10/D-DISP-UNKNOWN": disposition_of_unknown_deliveries,
-    "amqp10/D-DISP-RESETTLE": settled_again,
-    "amqp10/M-OUTCOMES-USE": outcome_not_offered,
-}

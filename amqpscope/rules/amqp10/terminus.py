@@ -1,10 +1,12 @@
 """Sources and targets: addresses, filters, dynamic nodes (messaging.xml, "addressing")."""
 
 from collections.abc import Callable
+from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.outcomes import foreign
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -18,14 +20,31 @@ from dissectors.wire import i64
 
 __all__ = ["PROBLEMS", "judge_attach", "judge_kept", "judge_request"]
 
+RULES: Final = Rules("amqp10/terminus")
+
+
 # The distribution modes of the specification (messaging.xml, "std-dist-mode").
 _MODES = ("move", "copy")
+
+
+M_ADDR_TYPE: Final = RULES.rule(
+    "M-ADDR-TYPE",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:invalid-field",
+)
 
 
 def address_of_another_type(case: Case, problem: Problem) -> None:
     """A peer sends an address of a type that does not provide the archetype address; the standard type is
     string.
 
+    Demands: Addresses (to, reply-to, source and target address) are of a type that provides 'address'; the
+    standard one is string.
+    Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
+    Evidence: type of the value
     Why it matters: The receiver of the address cannot name the node, so the link or the message does not
     reach the intended node.
     Silent when: the frame was not captured whole.
@@ -34,36 +53,54 @@ def address_of_another_type(case: Case, problem: Problem) -> None:
     How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as
     a string, not as a symbol, binary or number. Convert values of the application to text before encoding.
     """
-    proved(case, "amqp10/M-ADDR-TYPE", problem)
+    proved(case, M_ADDR_TYPE, problem)
+
+
+M_FILTER_KEY: Final = RULES.rule("M-FILTER-KEY", "MUST", "lower-case", usual_answer="amqp:invalid-field")
 
 
 def filter_with_key_that_is_no_symbol(case: Case, problem: Problem) -> None:
     """A peer sends a filter-set with a key that is not a symbol.
 
+    Demands: filter-set keys are symbols (MUST in csprd02).
+    Source: messaging.xml section addressing > filter-set
+    Evidence: source.filter keys in attach
     Why it matters: The other peer looks up filters by symbol, so it does not find this filter. Messages may
     arrive unfiltered, or the attach is refused.
     Silent when: the frame was not captured whole.
     How to mend it: Encode every key of the filter map of a source as a symbol (format code `0xa3` or `0xb3`),
     not as a string or a ulong. With a client library, pass filter names as symbols.
     """
-    proved(case, "amqp10/M-FILTER-KEY", problem)
+    proved(case, M_FILTER_KEY, problem)
+
+
+M_FILTER_VALUE: Final = RULES.rule("M-FILTER-VALUE", "MUST", "lower-case", usual_answer="amqp:invalid-field")
 
 
 def filter_that_is_no_described_value(case: Case, problem: Problem) -> None:
     """A peer sends a filter-set with a value that is neither null nor a described value.
 
+    Demands: filter-set values are null or described types (MUST in csprd02).
+    Source: messaging.xml section addressing > filter-set
+    Evidence: source.filter values in attach
     Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other
     peer cannot apply the filter and may refuse the attach.
     Silent when: the frame was not captured whole.
     How to mend it: Encode every filter as a described value: the filter's descriptor (symbol or ulong) and
     then its value. Do not put the bare value, such as a selector string, into the filter-set.
     """
-    proved(case, "amqp10/M-FILTER-VALUE", problem)
+    proved(case, M_FILTER_VALUE, problem)
+
+
+M_OUTCOME_VALID: Final = RULES.rule("M-OUTCOME-VALID", "MUST", "keyword", usual_answer="amqp:invalid-field")
 
 
 def default_outcome_that_is_none(case: Case, problem: Problem) -> None:
     """A peer sends a source whose default-outcome is not an outcome.
 
+    Demands: default-outcome is an outcome value (received is not one).
+    Source: messaging.xml section addressing > source.default-outcome
+    Evidence: descriptor of the value
     Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
     Without a valid one the fate of these deliveries is not agreed.
     Silent when: the frame was not captured whole.
@@ -71,36 +108,61 @@ def default_outcome_that_is_none(case: Case, problem: Problem) -> None:
     encoded as a described list. The delivery state received is not an outcome. Leave the field null if no
     default is needed.
     """
-    proved(case, "amqp10/M-OUTCOME-VALID", problem)
+    proved(case, M_OUTCOME_VALID, problem)
+
+
+M_SRC_DYN_ADDR: Final = RULES.rule(
+    "M-SRC-DYN-ADDR", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
 
 
 def dynamic_source_without_address(case: Case) -> None:
     """A sender attaches with a dynamic source but does not give the address of the node that it created.
 
+    Demands: A sender's attach with source.dynamic=true gives the created address.
+    Source: messaging.xml section addressing > source.address, dynamic
+    Evidence: role=sender, source.dynamic=true, address null
     Why it matters: The sender created the node for the receiver. Without the address the receiver cannot name
     the node, for example as the reply-to of a request.
     Silent when: never.
     How to mend it: Write the address of the created node into source.address of the sender's attach whenever
     that source has dynamic true.
     """
-    case.report("amqp10/M-SRC-DYN-ADDR", "a sender's attach has a dynamic source without address")
+    case.report(M_SRC_DYN_ADDR, "a sender's attach has a dynamic source without address")
+
+
+M_TGT_DYN_ADDR: Final = RULES.rule(
+    "M-TGT-DYN-ADDR", "MUST", "keyword", by="receiver", usual_answer="amqp:invalid-field"
+)
 
 
 def dynamic_target_without_address(case: Case) -> None:
     """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
+    Demands: A receiver's attach with target.dynamic=true gives the created address (the text says 'source' by
+    slip).
+    Source: messaging.xml section addressing > target.address, dynamic
+    Evidence: role=receiver, target.dynamic=true, address null
     Why it matters: The receiver created the node for the sender. Without the address the sender cannot name
     the node, for example to pass it on to other peers.
     Silent when: never.
     How to mend it: Write the address of the created node into target.address of the receiver's attach
     whenever that target has dynamic true.
     """
-    case.report("amqp10/M-TGT-DYN-ADDR", "a receiver's attach has a dynamic target without address")
+    case.report(M_TGT_DYN_ADDR, "a receiver's attach has a dynamic target without address")
+
+
+M_SRC_DYN_NOADDR: Final = RULES.rule(
+    "M-SRC-DYN-NOADDR", "MUST NOT", "keyword", by="receiver", usual_answer="amqp:invalid-field"
+)
 
 
 def dynamic_source_requested_by_address(case: Case) -> None:
     """A receiver requests a dynamic source and also sets an address in it.
 
+    Demands: A receiver asking for a dynamic source leaves source.address unset.
+    Source: messaging.xml section addressing > source.address, dynamic
+    Evidence: role=receiver, source.dynamic=true, address set
     Why it matters: The sender generates the address of a dynamic node. A broker either refuses such a request
     as an error or ignores the address.
     Silent when: the attach answers or resumes another attach whose address it repeats, or octets of either
@@ -108,12 +170,20 @@ def dynamic_source_requested_by_address(case: Case) -> None:
     How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
     the sender's attach. To use a node with a known name, set the address and leave dynamic false.
     """
-    case.report("amqp10/M-SRC-DYN-NOADDR", "a receiver asks for a dynamic source and gives an address")
+    case.report(M_SRC_DYN_NOADDR, "a receiver asks for a dynamic source and gives an address")
+
+
+M_TGT_DYN_NOADDR: Final = RULES.rule(
+    "M-TGT-DYN-NOADDR", "MUST NOT", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
 
 
 def dynamic_target_requested_by_address(case: Case) -> None:
     """A sender requests a dynamic target and also sets an address in it.
 
+    Demands: A sender asking for a dynamic target leaves target.address unset.
+    Source: messaging.xml section addressing > target.address, dynamic
+    Evidence: role=sender, target.dynamic=true, address set
     Why it matters: The receiver generates the address of a dynamic node. A broker either refuses such a
     request as an error or ignores the address.
     Silent when: the attach answers or resumes another attach whose address it repeats, or octets of either
@@ -121,36 +191,61 @@ def dynamic_target_requested_by_address(case: Case) -> None:
     How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
     the receiver's attach. To use a node with a known name, set the address and leave dynamic false.
     """
-    case.report("amqp10/M-TGT-DYN-NOADDR", "a sender asks for a dynamic target and gives an address")
+    case.report(M_TGT_DYN_NOADDR, "a sender asks for a dynamic target and gives an address")
+
+
+M_DYNPROPS_UNSET: Final = RULES.rule(
+    "M-DYNPROPS-UNSET", "MUST", "lower-case", usual_answer="amqp:invalid-field"
+)
 
 
 def dynamic_properties_without_dynamic(case: Case, what: str) -> None:
     """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
 
+    Demands: dynamic-node-properties is unset unless dynamic is true (MUST in csprd02).
+    Source: messaging.xml section addressing > source.dynamic-node-properties, target.dynamic-node-properties
+    Evidence: terminus with properties and dynamic not true
     Why it matters: The properties describe a dynamically created node, and no such node exists here. The
     other peer may ignore the properties or refuse the attach.
     Silent when: never.
     How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or target. If
     a dynamic node is wanted, set dynamic true.
     """
-    case.report("amqp10/M-DYNPROPS-UNSET", f"the {what} has dynamic-node-properties and is not dynamic")
+    case.report(M_DYNPROPS_UNSET, f"the {what} has dynamic-node-properties and is not dynamic")
+
+
+TX_COORD_RESUME: Final = RULES.rule(
+    "TX-COORD-RESUME", "MUST NOT", "definition", usual_answer="amqp:not-allowed"
+)
 
 
 def coordinator_resumed(case: Case) -> None:
     """A peer sends an attach that resumes a link to a transaction coordinator.
 
+    Demands: A link to a coordinator cannot be resumed.
+    Source: transactions.xml section txn-declare
+    Evidence: attach with coordinator target and non-null unsettled
     Why it matters: Transactions end with their control link, so there is nothing to resume. The other peer
     may refuse the link, and the old transactions are rolled back.
     Silent when: the unsettled map is empty.
     How to mend it: Leave the unsettled map null in an attach whose target is a coordinator. After a control
     link is lost, attach a new one and declare new transactions.
     """
-    case.report("amqp10/TX-COORD-RESUME", "an attach to a coordinator has an unsettled map")
+    case.report(TX_COORD_RESUME, "an attach to a coordinator has an unsettled map")
+
+
+M_LIFETIME_VALUE: Final = RULES.rule(
+    "M-LIFETIME-VALUE", "MUST", "lower-case", usual_answer="amqp:invalid-field"
+)
 
 
 def lifetime_policy_that_is_none(case: Case, what: str, value: object) -> None:
     """A peer sends a lifetime-policy for a dynamic node that is none of the four types of the specification.
 
+    Demands: lifetime-policy is one of the four delete-on-* types (csd01/csprd02: any type providing
+    lifetime-policy).
+    Source: messaging.xml section addressing > node-properties
+    Evidence: value descriptor 0x2b-0x2e
     Why it matters: The peers do not agree when the node is deleted. A peer that does not know the policy
     keeps the node for ever or refuses the link.
     Silent when: the frame was not captured whole.
@@ -160,12 +255,20 @@ def lifetime_policy_that_is_none(case: Case, what: str, value: object) -> None:
     list. Do not send a symbol or a string.
     """
     message = f"the {what}'s lifetime-policy is {sent_name(value)}"
-    case.report("amqp10/M-LIFETIME-VALUE", message, CERTAIN, {"lifetime_policy": sent_name(value)})
+    case.report(M_LIFETIME_VALUE, message, CERTAIN, {"lifetime_policy": sent_name(value)})
+
+
+M_SUPPDIST_VALUE: Final = RULES.rule(
+    "M-SUPPDIST-VALUE", "MUST", "lower-case", usual_answer="amqp:invalid-field"
+)
 
 
 def supported_modes_that_are_no_symbols(case: Case, what: str, value: object) -> None:
     """A peer sends supported-dist-modes for a dynamic node that are neither a symbol nor an array of symbols.
 
+    Demands: supported-dist-modes is one symbol or an array of symbols naming distribution modes.
+    Source: messaging.xml section addressing > node-properties
+    Evidence: value type
     Why it matters: The peers do not agree how the node distributes its messages. The other peer may ignore
     the property or refuse the attach.
     Silent when: the frame was not captured whole.
@@ -173,12 +276,24 @@ def supported_modes_that_are_no_symbols(case: Case, what: str, value: object) ->
     not as a string or a list.
     """
     message = f"the {what}'s supported-dist-modes are {sent_name(value)}"
-    case.report("amqp10/M-SUPPDIST-VALUE", message, CERTAIN, {"supported_dist_modes": sent_name(value)})
+    case.report(M_SUPPDIST_VALUE, message, CERTAIN, {"supported_dist_modes": sent_name(value)})
+
+
+M_DISTMODE_VALUE: Final = RULES.rule(
+    "M-DISTMODE-VALUE",
+    "MUST",
+    "definition",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:invalid-field",
+)
 
 
 def unknown_distribution_mode(case: Case, mode: str) -> None:
     """A peer sends a source whose distribution-mode is neither move nor copy.
 
+    Demands: distribution-mode is move, copy or a registered extension.
+    Source: messaging.xml section addressing > std-dist-mode
+    Evidence: symbol text
     Why it matters: The peers do not agree whether a delivered message stays at the node. Messages may be
     consumed although they should be browsed, or the reverse.
     Silent when: the frame was not captured whole.
@@ -188,12 +303,20 @@ def unknown_distribution_mode(case: Case, mode: str) -> None:
     leave it null so that the node decides.
     """
     message = "the source's distribution-mode is neither move nor copy"
-    case.report_once("amqp10/M-DISTMODE-VALUE", message, POSSIBLE, {"distribution_mode": str(mode)})
+    case.report_once(M_DISTMODE_VALUE, message, POSSIBLE, {"distribution_mode": str(mode)})
+
+
+M_OUTCOMES_SYMBOL: Final = RULES.rule(
+    "M-OUTCOMES-SYMBOL", "MUST", "keyword", usual_answer="amqp:invalid-field"
+)
 
 
 def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty: i64) -> None:
     """A peer sends a source whose outcomes list a symbol that is not the descriptor of an outcome.
 
+    Demands: outcomes lists symbolic descriptors of outcomes, such as amqp:accepted:list.
+    Source: messaging.xml section addressing > source.outcomes
+    Evidence: symbols in the field
     Why it matters: The receiver cannot choose an outcome by this symbol, and it may treat the whole list as
     an error.
     Silent when: the frame was not captured whole, or the symbol is of another domain than `amqp`. The finding
@@ -205,13 +328,20 @@ def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty
     received is not an outcome.
     """
     message = "the source's outcomes list a symbol that is no outcome's descriptor"
-    case.report("amqp10/M-OUTCOMES-SYMBOL", message, certainty, {"symbol": str(symbol)})
+    case.report(M_OUTCOMES_SYMBOL, message, certainty, {"symbol": str(symbol)})
+
+
+M_DYN_NAME: Final = RULES.rule("M-DYN-NAME", "SHOULD", "keyword")
 
 
 def generated_address_that_tells_nothing(case: Case, address: str, name: str, container: str) -> None:
     """A peer generates an address for a dynamic node that contains neither the name of the link nor the
     container-id of the other peer.
 
+    Demands: A generated address contains the link name and the partner's container-id (for the latter the
+    dynamic text names session or client id; csd01+ other initiator data).
+    Source: messaging.xml section addressing > source.address, source.dynamic (and target)
+    Evidence: created address against link name and container-id
     Why it matters: An operator who finds the node on the broker cannot see which client and which link it
     belongs to.
     Silent when: the other peer's open was not captured.
@@ -221,7 +351,7 @@ def generated_address_that_tells_nothing(case: Case, address: str, name: str, co
     link name, together with a unique part.
     """
     case.report_once(
-        "amqp10/M-DYN-NAME",
+        M_DYN_NAME,
         "the dynamic node's address has neither the link's name nor the peer's container-id in it",
         POSSIBLE,
         {"address": str(address), "link_name": name, "container_id": container},
@@ -305,10 +435,23 @@ def judge_request(case: Case, session: SessionEnd, body: Attach) -> None:
             dynamic_target_requested_by_address(case)
 
 
+M_TERM_EXPIRY: Final = RULES.rule(
+    "M-TERM-EXPIRY",
+    "MUST",
+    "definition",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:not-found",
+)
+
+
 def terminus_lost(case: Case, what: str, policy: str) -> None:
     """A peer attaches a link again with a null source or target in place of the terminus that it kept,
     although that terminus had not expired.
 
+    Demands: A terminus is kept until its timeout has run from the event its policy names; re-attach stops the
+    clock.
+    Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
+    Evidence: attach policies, times, later attach
     Why it matters: The unsettled deliveries of the terminus are lost, and a subscription may be lost with it.
     Silent when: the link was closed, the new attach is on another session, the terminus expires with the
     link, the other peer asks for another address, or anything was not captured.
@@ -317,7 +460,7 @@ def terminus_lost(case: Case, what: str, policy: str) -> None:
     Stop the timer when the link is attached again, and answer that attach with the terminus that was kept.
     """
     case.report(
-        "amqp10/M-TERM-EXPIRY",
+        M_TERM_EXPIRY,
         f"the link is attached again with a null {what}, which expires by {policy}",
         POSSIBLE,
         {"expiry_policy": policy},
@@ -357,23 +500,4 @@ PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
     "M-FILTER-KEY": filter_with_key_that_is_no_symbol,
     "M-FILTER-VALUE": filter_that_is_no_described_value,
     "M-OUTCOME-VALID": default_outcome_that_is_none,
-}
-
-RULES = {
-    "amqp10/M-ADDR-TYPE": address_of_another_type,
-    "amqp10/M-FILTER-KEY": filter_with_key_that_is_no_symbol,
-    "amqp10/M-FILTER-VALUE": filter_that_is_no_described_value,
-    "amqp10/M-OUTCOME-VALID": default_outcome_that_is_none,
-    "amqp10/M-SRC-DYN-ADDR": dynamic_source_without_address,
-    "amqp10/M-TGT-DYN-ADDR": dynamic_target_without_address,
-    "amqp10/M-SRC-DYN-NOADDR": dynamic_source_requested_by_address,
-    "amqp10/M-TGT-DYN-NOADDR": dynamic_target_requested_by_address,
-    "amqp10/M-DYNPROPS-UNSET": dynamic_properties_without_dynamic,
-    "amqp10/TX-COORD-RESUME": coordinator_resumed,
-    "amqp10/M-LIFETIME-VALUE": lifetime_policy_that_is_none,
-    "amqp10/M-SUPPDIST-VALUE": supported_modes_that_are_no_symbols,
-    "amqp10/M-DISTMODE-VALUE": unknown_distribution_mode,
-    "amqp10/M-OUTCOMES-SYMBOL": outcomes_with_symbol_that_stands_for_none,
-    "amqp10/M-TERM-EXPIRY": terminus_lost,
-    "amqp10/M-DYN-NAME": generated_address_that_tells_nothing,
 }

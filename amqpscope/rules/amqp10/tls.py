@@ -1,16 +1,27 @@
 """TLS inside an AMQP connection: what its first record shows in clear (security.xml, "tls")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from dissectors.tls import TlsHello
 
 __all__ = ["judge_hello"]
+
+RULES: Final = Rules("amqp10/tls")
+
+
+TL_ROLE: Final = RULES.rule("TL-ROLE", "MUST", "definition")
 
 
 def role_reversed(case: Case) -> None:
     """The TCP client acts as TLS server, or the TCP server acts as TLS client.
 
+    Demands: The TCP client is the TLS client.
+    Source: security.xml section tls
+    Evidence: direction of the ClientHello
     Why it matters: The TCP client has to be the TLS client. With reversed roles both peers wait for a
     ClientHello or both send one, and the handshake fails.
     Silent when: the capture does not show which peer opened the connection, or the first TLS record was not
@@ -20,12 +31,18 @@ def role_reversed(case: Case) -> None:
     """
     me = case.me
     what = "server" if me.peer == CLIENT else "client"
-    case.report("amqp10/TL-ROLE", f"the {me.peer} sends the hello of a TLS {what}")
+    case.report(TL_ROLE, f"the {me.peer} sends the hello of a TLS {what}")
+
+
+TL_SNI: Final = RULES.rule("TL-SNI", "SHOULD", "keyword", by="client")
 
 
 def hello_without_server_name(case: Case) -> None:
     """A TLS client does not send the server name extension in its ClientHello.
 
+    Demands: The TLS client sends the server name extension.
+    Source: security.xml section tls
+    Evidence: SNI extension
     Why it matters: A server with several names cannot know which certificate to present, so certificate
     verification may fail or the wrong virtual host answers.
     Silent when: the ClientHello was not captured whole, or it extends over several TLS records.
@@ -34,7 +51,7 @@ def hello_without_server_name(case: Case) -> None:
     How to mend it: Pass the host name that the client connects to, not its resolved IP address, to the TLS
     library as server name before the handshake.
     """
-    case.report("amqp10/TL-SNI", "the hello of the TLS client has no server name", POSSIBLE)
+    case.report(TL_SNI, "the hello of the TLS client has no server name", POSSIBLE)
 
 
 def judge_hello(case: Case, body: TlsHello) -> None:
@@ -45,9 +62,3 @@ def judge_hello(case: Case, body: TlsHello) -> None:
         role_reversed(case)
     elif not body.names_server:
         hello_without_server_name(case)
-
-
-RULES = {
-    "amqp10/TL-ROLE": role_reversed,
-    "amqp10/TL-SNI": hello_without_server_name,
-}

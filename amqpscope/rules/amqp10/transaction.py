@@ -4,8 +4,11 @@ What is said on control links is judged in `control_link`, what comes of work un
 named, in `transactional_work`.
 """
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Control, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -26,24 +29,41 @@ __all__ = [
     "txn_id_too_long",
 ]
 
+RULES: Final = Rules("amqp10/transaction")
+
+
+TX_ID_TYPE: Final = RULES.rule("TX-ID-TYPE", "MUST", "definition", usual_answer="amqp:invalid-field")
+
 
 def txn_id_too_long(case: Case, size: int) -> None:
     """A peer names a transaction by a txn-id that has more than 32 octets or, in the properties of a flow, is
     not a binary.
 
+    Demands: A txn-id is binary of at most 32 octets.
+    Source: transactions.xml section coordination > transaction-id
+    Evidence: type and length in declared, discharge, transactional-state, flow property
     Why it matters: Resources store txn-ids in fields of 32 octets. A longer txn-id cannot be stored, and the
     work under the transaction fails.
     Silent when: the frame or the message was not captured whole.
     How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The controller
     has to send back the binary of the declared outcome unchanged.
     """
-    case.report("amqp10/TX-ID-TYPE", f"the txn-id has {size} octets, at most 32 are allowed")
+    case.report(TX_ID_TYPE, f"the txn-id has {size} octets, at most 32 are allowed")
+
+
+TX_STATE_KNOWN: Final = RULES.rule(
+    "TX-STATE-KNOWN", "MUST", "definition", answer="amqp:transaction:unknown-id"
+)
 
 
 def work_in_no_transaction(case: Case, what: str, transaction: Transaction | None) -> None:
     """A peer names in a transfer, disposition or flow a transaction that was not declared or that is already
     discharged.
 
+    Demands: transactional-state and the flow property name a live transaction of that connection.
+    Source: transactions.xml section txn-work; transactions.xml section coordination > transaction-error
+    unknown-id
+    Evidence: txn-ids on transfer, disposition, flow
     Why it matters: The resource cannot assign the work to a transaction. The work fails, and the resource may
     end the link with amqp:transaction:unknown-id.
     Silent when: octets of either peer were not captured and may contain the declaration, or the connection
@@ -54,14 +74,14 @@ def work_in_no_transaction(case: Case, what: str, transaction: Transaction | Non
     """
     if transaction is None:
         case.report(
-            "amqp10/TX-STATE-KNOWN",
+            TX_STATE_KNOWN,
             f"{what} under a transaction that was not declared",
             CERTAIN,
             {"transactions": len(case.ledger.transactions)},
         )
     else:
         case.report(
-            "amqp10/TX-STATE-KNOWN",
+            TX_STATE_KNOWN,
             f"{what} under a transaction that its controller has discharged",
             CERTAIN,
             {"transactions": len(case.ledger.transactions)},
@@ -69,9 +89,18 @@ def work_in_no_transaction(case: Case, what: str, transaction: Transaction | Non
         )
 
 
+TX_CTRLCLOSE: Final = RULES.rule(
+    "TX-CTRLCLOSE", "MUST", "definition", answer="amqp:transaction:unknown-id or amqp:transaction:rollback"
+)
+
+
 def work_after_its_control_link(case: Case, certainty: i64) -> None:
     """A peer names a transaction whose control link was detached before the transaction was discharged.
 
+    Demands: When the control link closes, its undischarged transactions roll back and further work on them
+    fails.
+    Source: transactions.xml section transactions
+    Evidence: control detach, later txn-ids
     Why it matters: The coordinator rolls the transaction back when its control link closes. All further work
     under the transaction fails.
     Silent when: octets of either peer were not captured. The finding is only possible when the peer may not
@@ -80,7 +109,7 @@ def work_after_its_control_link(case: Case, certainty: i64) -> None:
     of the control link, discard its txn-ids, attach a new control link and declare a new transaction.
     """
     case.report(
-        "amqp10/TX-CTRLCLOSE",
+        TX_CTRLCLOSE,
         "a transaction is named whose control link was detached before it was discharged",
         certainty,
     )
@@ -99,10 +128,24 @@ def judge_control_link_of(case: Case, transaction: Transaction) -> None:
         work_after_its_control_link(case, certainty if control.closed else POSSIBLE)
 
 
+TX_SCOPE_SESSION: Final = RULES.rule(
+    "TX-SCOPE-SESSION",
+    "MAY-limits",
+    "definition",
+    by="sender",
+    warning="The text permits something within limits; this is outside the limits.",
+    usual_answer="amqp:not-implemented",
+)
+
+
 def work_on_another_session(case: Case, control: Control, certainty: i64) -> None:
     """A controller does work under a transaction on another session than the session of the control link,
     although the coordinator does not offer amqp:multi-ssns-per-txn.
 
+    Demands: Work outside the control link's session needs multi-ssns-per-txn.
+    Source: transactions.xml section transactions; transactions.xml section coordination > txn-capability
+    multi-ssns-per-txn
+    Evidence: session of the work against session of the control link
     Why it matters: The resource may not know the transaction on the other session. It may then do the work
     outside the transaction, so a rollback does not undo it.
     Silent when: octets of either peer were not captured, or the rule has already reported the transaction.
@@ -111,7 +154,7 @@ def work_on_another_session(case: Case, control: Control, certainty: i64) -> Non
     session. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
     """
     case.report(
-        "amqp10/TX-SCOPE-SESSION",
+        TX_SCOPE_SESSION,
         "work under a transaction on another session, the coordinator does not offer amqp:multi-ssns-per-txn",
         certainty,
         {"session": int(case.session.number) if case.session is not None else -1},
@@ -166,16 +209,28 @@ def judge_id(case: Case, session: SessionEnd, txn_id: bytes, what: str) -> Trans
     return transaction
 
 
+TX_DECLARED_ELSEWHERE: Final = RULES.rule(
+    "TX-DECLARED-ELSEWHERE",
+    "MUST NOT",
+    "inferred",
+    warning="The text implies it and does not say it.",
+    usual_answer="amqp:invalid-field",
+)
+
+
 def declared_as_a_state(case: Case) -> None:
     """A peer states the outcome declared for a delivery that is not a declare on a control link.
 
+    Demands: The declared outcome makes sense only for a declare on a control link.
+    Source: transactions.xml section coordination > declared
+    Evidence: declared on another link
     Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other
     peer cannot apply this outcome to the delivery.
     Silent when: octets of either peer were not captured, or the delivery is already settled.
     How to mend it: Send the outcome declared only in the disposition for a declare message on a control link.
     Answer a discharge and all ordinary messages with accepted or another outcome.
     """
-    case.report("amqp10/TX-DECLARED-ELSEWHERE", "declared is stated of a delivery that is no declare")
+    case.report(TX_DECLARED_ELSEWHERE, "declared is stated of a delivery that is no declare")
 
 
 def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
@@ -196,19 +251,10 @@ def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
     if isinstance(value, bytes):
         judge_id(case, session, value, "messages are asked for")
     elif not isinstance(value, Raw):
-        case.report("amqp10/TX-ID-TYPE", "the txn-id of a flow is no binary")
+        case.report(TX_ID_TYPE, "the txn-id of a flow is no binary")
 
 
 def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Transaction | None:
     """The rules about the id that a receiver's disposition names; gives the transaction, see `judge_id`."""
     named = named_in(body.state)
     return None if named is None else judge_id(case, session, named, "an outcome is given")
-
-
-RULES = {
-    "amqp10/TX-ID-TYPE": txn_id_too_long,
-    "amqp10/TX-STATE-KNOWN": work_in_no_transaction,
-    "amqp10/TX-CTRLCLOSE": work_after_its_control_link,
-    "amqp10/TX-SCOPE-SESSION": work_on_another_session,
-    "amqp10/TX-DECLARED-ELSEWHERE": declared_as_a_state,
-}

@@ -1,9 +1,12 @@
 """Work under transactions: posting, acquiring, retiring (transactions.xml, "txn-work")."""
 
+from typing import Final
+
 from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.delivery_state import is_outcome
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -17,11 +20,21 @@ from dissectors.wire import i64
 
 __all__ = ["judge_disposition", "judge_end", "judge_transfer"]
 
+RULES: Final = Rules("amqp10/transactional_work")
+
+
+TX_POST_ALLFRAMES: Final = RULES.rule(
+    "TX-POST-ALLFRAMES", "MUST", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
 
 def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
     """A sender names another transaction, or none, in a later transfer of a delivery than in the delivery's
     first transfer.
 
+    Demands: Every transfer frame of a transactional delivery carries transactional-state with the same id.
+    Source: transactions.xml section txn-work > Transactional Posting
+    Evidence: state on each transfer
     Why it matters: The resource cannot decide whether the delivery is part of the transaction, so a commit or
     rollback may apply to the wrong work.
     Silent when: octets since the attach were not captured, the transfer aborts the delivery, or the rule has
@@ -30,7 +43,7 @@ def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
     also into continuation transfers of a large message.
     """
     case.report(
-        "amqp10/TX-POST-ALLFRAMES",
+        TX_POST_ALLFRAMES,
         "a transfer names another transaction, or none, than the first one of its delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
@@ -38,9 +51,16 @@ def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
     )
 
 
+TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
+
+
 def acquired_under_a_transaction_not_asked_for(case: Case) -> None:
     """A resource names a transaction for work that its controller did not put under this transaction.
 
+    Demands: Transfers and dispositions from the resource name the transaction the work belongs to, and only
+    that.
+    Source: transactions.xml section txn-work
+    Evidence: txn-ids from the resource against the controller's flow, transfer, disposition
     Why it matters: The controller commits or rolls back the work without knowing that the work belongs to the
     transaction.
     Silent when: octets of either peer were not captured.
@@ -48,15 +68,26 @@ def acquired_under_a_transaction_not_asked_for(case: Case) -> None:
     acquisition under it. Name a transaction in a disposition only for deliveries that the controller posted
     under it.
     """
-    case.report(
-        "amqp10/TX-RES-ID", "a resource names a transaction of work that the controller did not put under it"
-    )
+    case.report(TX_RES_ID, "a resource names a transaction of work that the controller did not put under it")
+
+
+TX_ACQ_UNSUPPORTED: Final = RULES.rule(
+    "TX-ACQ-UNSUPPORTED",
+    "MUST",
+    "keyword",
+    by="receiver",
+    warning="A capture suggests it and cannot prove it.",
+    answer="amqp:not-implemented",
+)
 
 
 def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
     """A resource sends a delivery outside of any transaction on a link on which the controller asked for
     acquisition under a transaction.
 
+    Demands: A link that cannot acquire under a transaction is ended with not-implemented when asked to.
+    Source: transactions.xml section txn-work > Transactional Acquisition
+    Evidence: flow with txn-id property, next transfers or detach
     Why it matters: A rollback does not return the acquired message to the queue, although the controller
     expects that.
     Silent when: the resource may not have read the flow that asks for the acquisition, the transaction was
@@ -68,7 +99,7 @@ def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
     amqp:not-implemented.
     """
     case.report(
-        "amqp10/TX-ACQ-UNSUPPORTED",
+        TX_ACQ_UNSUPPORTED,
         "a delivery is sent outside of any transaction on a link that was asked to acquire under one",
         POSSIBLE,
         {},
@@ -129,10 +160,16 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
 # Outcomes
 
 
+TX_RET_OTHER: Final = RULES.rule("TX-RET-OTHER", "MUST NOT", "keyword", answer="amqp:transaction:rollback")
+
+
 def outcome_under_another_transaction(case: Case, work: Work, under: Transaction) -> None:
     """A peer gives an outcome under one transaction to a delivery that was sent under another live
     transaction.
 
+    Demands: A delivery made under one live transaction is not given an outcome under another.
+    Source: transactions.xml section txn-work > Transactional Retirement
+    Evidence: txn-id on transfer and on disposition
     Why it matters: The two transactions cannot both be committed. The resource has to end the control link,
     and work under its transactions is rolled back.
     Silent when: octets of either peer were not captured.
@@ -140,7 +177,7 @@ def outcome_under_another_transaction(case: Case, work: Work, under: Transaction
     in the disposition. Discharge the first transaction before the delivery takes part in another one.
     """
     case.report(
-        "amqp10/TX-RET-OTHER",
+        TX_RET_OTHER,
         f"a delivery under one transaction (packet {work.packet}) is given an outcome under another",
         CERTAIN,
         {},
@@ -148,10 +185,18 @@ def outcome_under_another_transaction(case: Case, work: Work, under: Transaction
     )
 
 
+TX_ACQ_OUTCOME: Final = RULES.rule(
+    "TX-ACQ-OUTCOME", "MUST", "keyword", by="sender", answer="amqp:transaction:rollback"
+)
+
+
 def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) -> None:
     """A controller gives an outcome outside of the transaction to a delivery that was acquired under this
     live transaction.
 
+    Demands: An outcome for a message acquired under a live transaction names that transaction.
+    Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
+    Evidence: txn-id on transfer and disposition
     Why it matters: The acquisition and its outcome have to take effect together. An outcome outside the
     transaction can remain after the acquisition is rolled back.
     Silent when: octets of either peer were not captured.
@@ -160,7 +205,7 @@ def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) 
     the transaction that received them.
     """
     case.report(
-        "amqp10/TX-ACQ-OUTCOME",
+        TX_ACQ_OUTCOME,
         f"a delivery acquired under a transaction (packet {work.packet}) is given an outcome outside of it",
         CERTAIN,
         {},
@@ -168,9 +213,15 @@ def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) 
     )
 
 
+TX_POST_OUTCOME_ID: Final = RULES.rule("TX-POST-OUTCOME-ID", "MUST", "keyword", by="receiver")
+
+
 def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
     """A resource states the outcome of a posting without naming the transaction of the posting.
 
+    Demands: That outcome carries the transaction id of the posting.
+    Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
+    Evidence: txn-id of transfer and disposition
     Why it matters: The controller takes the outcome as final, although the discharge still decides whether it
     applies. After a rollback the controller believes that a lost message was accepted.
     Silent when: octets of either peer were not captured, the transaction may already have been discharged, or
@@ -179,7 +230,7 @@ def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
     same txn-id and the provisional outcome. Send a plain outcome only after the discharge.
     """
     case.report(
-        "amqp10/TX-POST-OUTCOME-ID",
+        TX_POST_OUTCOME_ID,
         f"the outcome of a delivery posted under a transaction (packet {work.packet}) does not name it",
         CERTAIN,
         {},
@@ -187,10 +238,16 @@ def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
     )
 
 
+TX_POST_AFTER: Final = RULES.rule("TX-POST-AFTER", "MUST", "keyword", by="receiver")
+
+
 def another_outcome_after_the_commit(case: Case, work: Work) -> None:
     """A resource states after a commit another outcome of a posting than the outcome that it stated under the
     transaction.
 
+    Demands: After a commit, deliveries still unsettled at the resource show the applied outcome.
+    Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
+    Evidence: state before and after the discharge
     Why it matters: The controller committed because it relied on the promised outcome. The message may be
     lost or rejected although the commit succeeded.
     Silent when: octets of either peer were not captured, or the delivery is settled.
@@ -198,7 +255,7 @@ def another_outcome_after_the_commit(case: Case, work: Work) -> None:
     successful discharge. If the resource can no longer apply it, let the discharge fail instead.
     """
     case.report(
-        "amqp10/TX-POST-AFTER",
+        TX_POST_AFTER,
         "after the commit a delivery has another outcome than was stated under the transaction",
         CERTAIN,
         {},
@@ -206,9 +263,15 @@ def another_outcome_after_the_commit(case: Case, work: Work) -> None:
     )
 
 
+TX_POST_AFTER_FAIL: Final = RULES.rule("TX-POST-AFTER-FAIL", "SHOULD NOT", "lower-case", by="receiver")
+
+
 def outcome_after_the_rollback(case: Case, work: Work) -> None:
     """A resource states after a rollback an outcome of a delivery that was posted under the transaction.
 
+    Demands: After an unsuccessful discharge the unsettled postings carry no outcome.
+    Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
+    Evidence: state before and after the discharge
     Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may take
     the message as accepted although the resource does not hold it.
     Silent when: octets of either peer were not captured, or the delivery is settled.
@@ -216,7 +279,7 @@ def outcome_after_the_rollback(case: Case, work: Work) -> None:
     is true. Send no outcome for these deliveries afterwards; the controller settles them.
     """
     case.report(
-        "amqp10/TX-POST-AFTER-FAIL",
+        TX_POST_AFTER_FAIL,
         "after the rollback an outcome is stated of a delivery that was posted under the transaction",
         CERTAIN,
         {},
@@ -224,10 +287,19 @@ def outcome_after_the_rollback(case: Case, work: Work) -> None:
     )
 
 
+TX_RET_LIVE: Final = RULES.rule(
+    "TX-RET-LIVE", "MUST", "definition", by="receiver", warning="A capture suggests it and cannot prove it."
+)
+
+
 def settled_after_the_rollback(case: Case, work: Work) -> None:
     """A resource settles after a rollback a delivery for which the controller had to decide again on an
     outcome.
 
+    Demands: After a rollback the retired deliveries are live again and stay with the controller until it
+    decides anew.
+    Source: transactions.xml section txn-work > Transactional Retirement
+    Evidence: deliveries after rollback
     Why it matters: The controller still holds the delivery as acquired. The next outcome that the controller
     states has no effect, and the message may be processed twice.
     Silent when: octets of either peer were not captured, or the controller has stated an outcome since the
@@ -237,7 +309,7 @@ def settled_after_the_rollback(case: Case, work: Work) -> None:
     transaction rolls back. Settle such a delivery only after the controller has stated a new outcome.
     """
     case.report(
-        "amqp10/TX-RET-LIVE",
+        TX_RET_LIVE,
         "after the rollback a delivery is settled on which the controller was to decide anew",
         POSSIBLE,
         {},
@@ -348,9 +420,15 @@ def _judge_plain_postings(case: Case, session: SessionEnd, body: Disposition) ->
 # What is left
 
 
+TX_POST_SETTLE: Final = RULES.rule("TX-POST-SETTLE", "SHOULD", "keyword", by="sender")
+
+
 def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
     """A controller leaves a delivery unsettled long after the discharge of its transaction.
 
+    Demands: After discharge the controller soon settles what is left unsettled.
+    Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
+    Evidence: open deliveries after the discharge
     Why it matters: The resource has to keep the delivery and its outcome in memory until the controller
     settles it, so memory grows with every transaction.
     Silent when: the answer to the discharge had not arrived, either peer settled the delivery or detached the
@@ -360,7 +438,7 @@ def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
     soon as the answer to the discharge has arrived.
     """
     case.report(
-        "amqp10/TX-POST-SETTLE",
+        TX_POST_SETTLE,
         f"a delivery posted under a transaction (packet {work.packet}) is not settled after its discharge",
         POSSIBLE,
         {"seconds": int((case.me.last_time - since) // 1_000_000_000)},
@@ -386,17 +464,3 @@ def judge_end(case: Case, reason: str) -> None:
                 if me.stalls.free(under.answered_time, me.last_time) >= ANSWER_PATIENCE:
                     not_settled_after_the_discharge(case, work, under.answered_time)
                     return
-
-
-RULES = {
-    "amqp10/TX-POST-ALLFRAMES": transfer_outside_its_transaction,
-    "amqp10/TX-RES-ID": acquired_under_a_transaction_not_asked_for,
-    "amqp10/TX-ACQ-UNSUPPORTED": acquired_outside_of_any_transaction,
-    "amqp10/TX-RET-OTHER": outcome_under_another_transaction,
-    "amqp10/TX-ACQ-OUTCOME": outcome_outside_its_transaction,
-    "amqp10/TX-POST-OUTCOME-ID": outcome_that_does_not_name_its_transaction,
-    "amqp10/TX-POST-AFTER": another_outcome_after_the_commit,
-    "amqp10/TX-POST-AFTER-FAIL": outcome_after_the_rollback,
-    "amqp10/TX-RET-LIVE": settled_after_the_rollback,
-    "amqp10/TX-POST-SETTLE": not_settled_after_the_discharge,
-}

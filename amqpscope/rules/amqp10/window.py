@@ -1,8 +1,11 @@
 """The windows of a session: how many transfers each side takes and offers (transport.xml, "Session Flow
 Control")."""
 
+from typing import Final
+
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transfer_ids import FAR
 from amqpscope.tracking.serial import nearest, raw
@@ -11,10 +14,19 @@ from dissectors.wire import i64
 
 __all__ = ["judge_flow", "judge_transfer"]
 
+RULES: Final = Rules("amqp10/window")
+
+
+S_WIN_IN: Final = RULES.rule("S-WIN-IN", "MUST NOT", "definition", answer="amqp:session:window-violation")
+
 
 def transfer_beyond_window(case: Case, session: SessionEnd, certainty: i64) -> None:
     """A sender sends a transfer beyond the incoming-window of the other peer.
 
+    Demands: No transfer frame may be sent once the partner's incoming-window is used up.
+    Source: transport.xml section sessions > Session Flow Control; transport.xml section definitions >
+    session-error window-violation
+    Evidence: begin/flow windows of the partner, count of transfer frames (not messages) since
     Why it matters: The receiver may have no room for the transfer. It may end the session with
     amqp:session:window-violation, and all links of the session end with it.
     Silent when: the begins were not captured, or octets since the begins were not captured. The finding is
@@ -26,13 +38,22 @@ def transfer_beyond_window(case: Case, session: SessionEnd, certainty: i64) -> N
     window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
     """
-    _tell(case, "amqp10/S-WIN-IN", session, certainty, "")
+    _tell(case, S_WIN_IN, session, certainty, "")
+
+
+S_WIN_FORMULA: Final = RULES.rule(
+    "S-WIN-FORMULA", "MUST", "definition", answer="amqp:session:window-violation"
+)
 
 
 def window_counted_from_its_own_id(case: Case, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow from its own next-outgoing-id instead of from the
     next-incoming-id of that flow.
 
+    Demands: The usable window after a flow is its next-incoming-id plus its incoming-window minus the
+    sender's next-outgoing-id, modulo 2^32.
+    Source: transport.xml section sessions > Session Flow Control (receiving a flow)
+    Evidence: flow fields and transfer count
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the
     window. The sender exceeds the window, and the receiver may end the session.
     Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
@@ -41,13 +62,21 @@ def window_counted_from_its_own_id(case: Case, session: SessionEnd) -> None:
     incoming-window of the flow minus the own next-outgoing-id, modulo 2^32. Do not copy incoming-window as it
     is.
     """
-    _tell(case, "amqp10/S-WIN-FORMULA", session, CERTAIN, ", which counts from its next-incoming-id")
+    _tell(case, S_WIN_FORMULA, session, CERTAIN, ", which counts from its next-incoming-id")
+
+
+S_WIN_FORMULA_INIT: Final = RULES.rule(
+    "S-WIN-FORMULA-INIT", "MUST", "definition", answer="amqp:session:window-violation"
+)
 
 
 def window_counted_from_nothing(case: Case, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow without next-incoming-id from its own current
     next-outgoing-id.
 
+    Demands: If that flow lacks next-incoming-id, the sender's first outgoing id stands in for it.
+    Source: transport.xml section sessions > Session Flow Control (receiving a flow)
+    Evidence: flow without next-incoming-id, own begin.next-outgoing-id
     Why it matters: Without next-incoming-id the window counts from the sender's first transfer-id. Transfers
     sent since then have used part of it, so the sender exceeds it and the receiver may end the session.
     Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
@@ -55,13 +84,20 @@ def window_counted_from_nothing(case: Case, session: SessionEnd) -> None:
     How to mend it: Use the next-outgoing-id of the own begin in place of next-incoming-id when a flow has
     none. The remaining window is that id plus incoming-window minus the own next-outgoing-id, modulo 2^32.
     """
-    _tell(case, "amqp10/S-WIN-FORMULA-INIT", session, CERTAIN, ", which counts from the first transfer")
+    _tell(case, S_WIN_FORMULA_INIT, session, CERTAIN, ", which counts from the first transfer")
+
+
+S_WIN_DECR: Final = RULES.rule("S-WIN-DECR", "MUST", "keyword", answer="amqp:session:window-violation")
 
 
 def further_transfers_not_counted(case: Case, session: SessionEnd) -> None:
     """A sender exceeds the other peer's incoming-window by no more than the number of its transfers that were
     not the first of a delivery.
 
+    Demands: The sender's view of the partner's window drops by one per transfer frame, also for continuation
+    frames.
+    Source: transport.xml section sessions > Session Flow Control (remote-incoming-window)
+    Evidence: see S-WIN-IN
     Why it matters: Every transfer uses one unit of the window, also a transfer that continues a delivery. The
     receiver may have no room and may end the session with amqp:session:window-violation.
     Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
@@ -69,7 +105,7 @@ def further_transfers_not_counted(case: Case, session: SessionEnd) -> None:
     How to mend it: Decrease the peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """
-    _tell(case, "amqp10/S-WIN-DECR", session, CERTAIN, "; transfers that go on with a delivery count, too")
+    _tell(case, S_WIN_DECR, session, CERTAIN, "; transfers that go on with a delivery count, too")
 
 
 def _tell(case: Case, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
@@ -88,9 +124,19 @@ def _tell(case: Case, rule: str, session: SessionEnd, certainty: i64, why: str) 
     )
 
 
+S_WIN_OUT: Final = RULES.rule(
+    "S-WIN-OUT", "MAY-limits", "definition", note="The peer itself decides what its window means."
+)
+
+
 def transfer_beyond_its_own_window(case: Case, session: SessionEnd) -> None:
     """A peer sends more transfers than the outgoing-window that it announced last.
 
+    Demands: A peer's own outgoing-window bounds the transfers it can send at present; whether it counts down
+    is local policy.
+    Source: transport.xml section sessions > Session Flow Control (outgoing-window); transport.xml section
+    performatives > flow.outgoing-window
+    Evidence: own begin/flow.outgoing-window against transfers sent
     Why it matters: The receiver may plan its buffers by the announced outgoing-window and may not be prepared
     for more transfers.
     Silent when: the begin was not captured, octets since the begin were not captured, or the rule has already
@@ -102,7 +148,7 @@ def transfer_beyond_its_own_window(case: Case, session: SessionEnd) -> None:
     session.outgoing.own_limit = FAR
     session.outgoing.own_told = True
     case.report(
-        "amqp10/S-WIN-OUT",
+        S_WIN_OUT,
         f"transfer-id {raw(session.outgoing.next_id)} is beyond the outgoing-window "
         "that its sender told last",
         POSSIBLE,
@@ -138,10 +184,19 @@ def judge_transfer(case: Case, session: SessionEnd) -> None:
         transfer_beyond_window(case, session, certainty)
 
 
+S_FLOW_SYNC: Final = RULES.rule(
+    "S-FLOW-SYNC", "MUST", "keyword", warning="A capture suggests it and cannot prove it."
+)
+
+
 def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
     """A peer has read a flow, but still counts transfers from its old next-incoming-id instead of from the
     flow's next-outgoing-id.
 
+    Demands: On receiving a flow a peer resets next-incoming-id from the flow's next-outgoing-id and copies
+    its outgoing-window.
+    Source: transport.xml section sessions > Session Flow Control (receiving a flow)
+    Evidence: next flow from the receiving peer
     Why it matters: The flow's next-outgoing-id replaces the receiver's count. Without this the two peers
     count differently for the rest of the session, and the window shrinks or the session stalls.
     Silent when: the peer may not have read the flow, or octets were not captured.
@@ -151,7 +206,7 @@ def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
     copy the flow's outgoing-window to the remote outgoing-window.
     """
     case.report(
-        "amqp10/S-FLOW-SYNC",
+        S_FLOW_SYNC,
         f"next-incoming-id is below {raw(session.incoming.sync_id)}, which the peer's flow set (packet "
         f"{session.incoming.sync_packet})",
         POSSIBLE,
@@ -169,13 +224,3 @@ def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
     elif session.incoming.sync_end <= case.me.knowledge.must and session.whole and case.me.whole:
         session.incoming.sync_end = -1
         next_incoming_id_not_taken_over(case, session)
-
-
-RULES = {
-    "amqp10/S-WIN-IN": transfer_beyond_window,
-    "amqp10/S-WIN-FORMULA": window_counted_from_its_own_id,
-    "amqp10/S-WIN-FORMULA-INIT": window_counted_from_nothing,
-    "amqp10/S-WIN-DECR": further_transfers_not_counted,
-    "amqp10/S-WIN-OUT": transfer_beyond_its_own_window,
-    "amqp10/S-FLOW-SYNC": next_incoming_id_not_taken_over,
-}

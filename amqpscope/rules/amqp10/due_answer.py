@@ -1,0 +1,327 @@
+"""Which error answer a peer owes for a fault of the other peer: the rules, and the note that it is owed.
+
+`reaction` judges whether the answer comes.
+"""
+
+from typing import Final
+
+from amqpscope.limits import MAX_OFFENCES
+from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.amqp10.pending_error import PendingErrorResponse
+from dissectors.amqp10.performatives import Transfer
+from dissectors.wire import i64
+
+__all__ = ["offend"]
+
+RULES: Final = Rules("amqp10/due_answer")
+
+
+C_MAXFRAME_REACT: Final = RULES.rule(
+    "C-MAXFRAME-REACT",
+    "MUST",
+    "keyword",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:connection:framing-error",
+)
+"""A peer receives a frame larger than its max-frame-size and does not close the connection with
+framing-error.
+
+Demands: Whoever gets an oversized frame has to close with framing-error.
+Source: transport.xml section performatives > open.max-frame-size
+Evidence: what the receiver sends after the oversized frame
+Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may close
+the connection for the same frame.
+Silent when: the peer may not have received the frame, or the peer sent nothing afterwards. The finding is
+only possible, not certain, when a minute passed without proof that the peer had read the frame, or when the
+peer ended the session instead of closing the connection.
+How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you process
+the frame. If the frame is larger, send close with `amqp:connection:framing-error`.
+"""
+
+
+C_CHMAX_REACT: Final = RULES.rule(
+    "C-CHMAX-REACT",
+    "MUST",
+    "keyword",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:connection:framing-error",
+)
+"""A peer receives a frame on a channel above its channel-max and does not close the connection with
+framing-error.
+
+Demands: A peer that sees a channel out of range has to close with framing-error.
+Source: transport.xml section performatives > open.channel-max
+Evidence: what the receiver sends next
+Why it matters: The sender of the frame never learns of the limit. It may go on using channels that its peer
+does not support.
+Silent when: the peer may not have received the frame, or the peer sent nothing afterwards. The finding is
+only possible, not certain, when a minute passed without proof that the peer had read the frame, or when the
+peer ended the session instead of closing the connection.
+How to mend it: Compare the channel of each incoming frame with your own channel-max. If the channel is
+higher, send close with `amqp:connection:framing-error` instead of ignoring the frame or ending a session.
+"""
+
+
+S_HANDLEMAX_REACT: Final = RULES.rule(
+    "S-HANDLEMAX-REACT",
+    "MUST",
+    "keyword",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:connection:framing-error",
+)
+"""A peer receives an attach with a handle above its handle-max and does not close the connection with
+framing-error.
+
+Demands: A peer that sees a handle out of range closes the connection with framing-error.
+Source: transport.xml section performatives > begin.handle-max
+Evidence: what the receiver sends next (often end instead of close)
+Why it matters: The sender of the attach never learns of the limit. It may go on attaching links with handles
+that its peer does not support.
+Silent when: the peer may not have received the attach, or the peer sent nothing afterwards. The finding is
+only possible, not certain, when a minute passed without proof that the peer had read the attach, or when the
+peer ended the session instead of closing the connection.
+How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
+handle is higher, send close with `amqp:connection:framing-error`; an end or a detach is not enough.
+"""
+
+
+L_HANDLE_INUSE_REACT: Final = RULES.rule(
+    "L-HANDLE-INUSE-REACT",
+    "MUST",
+    "keyword",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:session:handle-in-use",
+)
+"""A peer receives an attach with a handle that is already in use and does not close the connection with
+handle-in-use.
+
+Demands: A handle clash is answered at once by close carrying handle-in-use.
+Source: transport.xml section performatives > attach.handle; transport.xml section definitions > session-error
+handle-in-use
+Evidence: what the receiver sends after the clash
+Why it matters: From then on the two peers may mean different links by the same handle. Transfers and flows
+may reach the wrong link.
+Silent when: the peer may not have received the attach, or the peer sent nothing afterwards. The finding is
+only possible, not certain, when a minute passed without proof that the peer had read the attach, or when the
+peer ended the session instead of closing the connection, as the name of the error
+`amqp:session:handle-in-use` suggests.
+How to mend it: Check each incoming attach against the input handles in use on the session. If the handle is
+in use, send close with `amqp:session:handle-in-use` at once and do not overwrite the existing link.
+"""
+
+
+L_UNATTACHED_FLOW_REACT: Final = RULES.rule(
+    "L-UNATTACHED-FLOW-REACT",
+    "MUST",
+    "keyword",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:session:unattached-handle",
+)
+"""A peer receives a flow for a handle without a link and does not end the session with unattached-handle.
+
+Demands: A flow for an unattached handle is answered with end carrying unattached-handle.
+Source: transport.xml section performatives > flow.handle
+Evidence: what the receiver sends next
+Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
+never comes.
+Silent when: the peer may not have received the flow, or the peer sent nothing on the session afterwards. The
+finding is only possible, not certain, when a minute passed without proof that the peer had read the flow, or
+when the peer ended the session without an error.
+How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send end with
+`amqp:session:unattached-handle` instead of ignoring the flow.
+"""
+
+
+S_ERR_END: Final = RULES.rule(
+    "S-ERR-END", "MUST", "keyword", note="The rule is about how a peer answers the other peer's fault."
+)
+"""A peer receives a transfer or a detach for a handle without a link and does not end the session with an
+error.
+
+Demands: A session that cannot process its input sends end with an error.
+Source: transport.xml section sessions > Session Errors
+Evidence: violation followed by no end(error)
+Why it matters: The frame belongs to no link, so the peer cannot process it. The sender of the frame assumes
+that the frame was processed.
+Silent when: the peer may not have received the frame, or the peer sent nothing on the session afterwards. The
+finding is only possible, not certain, when a minute passed without proof that the peer had read the frame, or
+when the peer ended the session without an error.
+How to mend it: Look up the handle of each incoming transfer and detach. If no link is attached to the handle,
+send end with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
+"""
+
+
+L_ERRANT_REACT: Final = RULES.rule(
+    "L-ERRANT-REACT",
+    "MUST",
+    "keyword",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:session:errant-link",
+)
+"""A peer that detached a link with an error receives further input for the link and does not end the session
+for this input.
+
+Demands: Such input makes the erring side end the session with errant-link (even for frames in flight).
+Source: transport.xml section links > Link Errors
+Evidence: end(error) after the late input
+Why it matters: The other peer sent this input to a link endpoint that no longer exists. Without an end of the
+session the input is lost and no error reports the loss.
+Silent when: the peer may not have received the input, or the peer sent nothing on the session afterwards.
+Only possible because: Hardly any implementation ends the session for frames that were already on their way
+when it sent the detach.
+How to mend it: Remember links that you detached with an error. If input other than a detach arrives for such
+a link, send end with `amqp:session:errant-link`.
+"""
+
+
+L_ERR_PIPELINED: Final = RULES.rule(
+    "L-ERR-PIPELINED",
+    "MUST",
+    "keyword",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:session:errant-link",
+)
+"""A peer that detached a link with an error receives an attach without an unsettled map for the link and does
+not end the session with errant-link.
+
+Demands: A pipelined re-attach that meets an error detach makes the receiver end the session with errant-link.
+Source: transport.xml section links > Link Errors
+Evidence: detach, attach(null unsettled) crossing detach(error), then end(error)
+Why it matters: The other peer takes the link for the earlier one. The earlier link endpoint is destroyed
+together with the state that it held.
+Silent when: the peer may not have received the attach, or the peer sent nothing on the session afterwards.
+The finding is only possible, not certain, when a minute passed without proof that the peer had read the
+attach, or when the peer ended the session without an error.
+How to mend it: After you detach a link with an error, accept an attach of the same link only if its unsettled
+field is not null. Otherwise send end with `amqp:session:errant-link`.
+"""
+
+
+L_MAXMSG_REACT: Final = RULES.rule(
+    "L-MAXMSG-REACT",
+    "MUST",
+    "definition",
+    by="receiver",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:link:message-size-exceeded",
+)
+"""A receiver receives a message larger than its max-message-size and does not detach the link with
+message-size-exceeded.
+
+Demands: Too large a message leads to detach with message-size-exceeded.
+Source: transport.xml section performatives > attach.max-message-size; transport.xml section definitions >
+link-error message-size-exceeded
+Evidence: what the receiver sends next
+Why it matters: The sender never learns of the limit and may go on sending messages that the receiver does not
+support.
+Silent when: the receiver may not have received the message, or the receiver has sent nothing about the
+message and nothing for the link since. The finding is only possible, not certain, when the receiver detached
+the link without an error.
+How to mend it: Add up the payload of the transfers of each delivery. If the sum exceeds the max-message-size
+of your attach, detach the link with `amqp:link:message-size-exceeded`.
+"""
+
+
+L_INCOMPLETE_REACT: Final = RULES.rule(
+    "L-INCOMPLETE-REACT",
+    "MUST",
+    "keyword",
+    by="receiver",
+    note="The rule is about how a peer answers the other peer's fault.",
+    usual_answer="amqp:not-allowed",
+)
+"""A receiver that sent an incomplete unsettled map receives a new delivery and does not detach the link with
+an error.
+
+Demands: A receiver that sent an incomplete map detaches with an error on a non-resume transfer.
+Source: transport.xml section performatives > attach.incomplete-unsettled
+Evidence: what the receiver sends next
+Why it matters: The receiver cannot know whether it already has the message. The message may be processed
+twice.
+Silent when: the receiver may not have received the transfer, or the receiver has sent nothing about the
+delivery and nothing for the link since. The finding is only possible, not certain, when the receiver detached
+the link without an error.
+How to mend it: While your attach has incomplete-unsettled=true, accept only transfers with resume=true. If a
+transfer without resume arrives, detach the link with an error, for example `amqp:not-allowed`.
+"""
+
+
+L_ERR_DETACH: Final = RULES.rule(
+    "L-ERR-DETACH", "MUST", "keyword", note="The rule is about how a peer answers the other peer's fault."
+)
+"""A receiver gets more deliveries than it granted link-credit for and detaches the link without an error.
+
+Demands: A failing link endpoint is detached with the error field filled.
+Source: transport.xml section links > Link Errors
+Evidence: detach.error after a violation
+Why it matters: The sender does not learn why the link is gone. It may attach the link again and repeat the
+fault.
+Silent when: the receiver may not have received the deliveries.
+Only possible because: The {peer} may have detached the link for another reason.
+How to mend it: Fill the error field of the detach when you detach a link because of a fault. For deliveries
+beyond the link-credit use `amqp:link:transfer-limit-exceeded`.
+"""
+
+
+L_REDUCE_REACT: Final = RULES.rule(
+    "L-REDUCE-REACT",
+    "MAY-limits",
+    "keyword",
+    by="receiver",
+    note="The rule is about how a peer answers the other peer's fault.",
+    answer="amqp:link:transfer-limit-exceeded",
+)
+"""A receiver lowers the link-credit and then detaches the link with an error other than
+transfer-limit-exceeded when more deliveries arrive.
+
+Demands: A receiver that cuts credit either takes the messages already in flight or detaches with
+transfer-limit-exceeded.
+Source: transport.xml section links > Flow Control
+Evidence: receiver's reaction to excess messages
+Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of the
+sender. Another error misleads the sender about the cause.
+Silent when: the receiver did not detach the link, or the receiver detached the link with
+transfer-limit-exceeded.
+Only possible because: The {peer} may have another reason for the error.
+How to mend it: After you lower the link-credit, accept deliveries that were already in flight. If you cannot
+accept them, detach with `amqp:link:transfer-limit-exceeded`.
+"""
+
+
+L_STEAL: Final = RULES.rule("L-STEAL", "MUST", "lower-case", answer="amqp:link:stolen")
+"""A peer receives an attach on another session for a link that is already attached, and does not detach the
+first attachment with `amqp:link:stolen`.
+
+Demands: When an attached link is attached again elsewhere, the first attachment is closed with
+amqp:link:stolen.
+Source: transport.xml section links > Naming a Link; transport.xml section definitions > link-error stolen
+Evidence: second attach, then detach(error) on the first
+Why it matters: A link can be attached only once at a time. Two attachments share one link state, so
+deliveries and credit become ambiguous.
+Silent when: the peer may not have received the second attach, or the peer has sent nothing for the first
+attachment since. The finding is only possible, not certain, when the peer detached the first attachment
+without this error.
+How to mend it: When an attach arrives for a link that is already attached elsewhere, detach the first
+attachment with `amqp:link:stolen` before you use the new one.
+"""
+
+
+# These may be processed nevertheless: only a wrong answer counts.
+_TOLERABLE: Final = (L_ERR_DETACH, L_REDUCE_REACT)
+
+
+def offend(case: Case, rule: str, due: str, condition: str, channel: i64, handle: i64) -> None:
+    """For the frame before the judge the other peer owes an answer, for its sender's channel and handle."""
+    record = case.record
+    pending_errors = case.peer.pending_errors
+    if len(pending_errors) >= MAX_OFFENCES:
+        return
+    end = record.frame.offset + record.frame.size
+    pending_error = PendingErrorResponse(rule, due, condition, end, record.packet, record.time)
+    pending_error.channel = channel
+    pending_error.handle = handle
+    if isinstance(record.frame.body, Transfer):
+        pending_error.delivery = case.delivery_id()
+    pending_error.tolerable = rule in _TOLERABLE
+    pending_errors.append(pending_error)
