@@ -71,7 +71,6 @@ class ComparedRun:
     def _take(self, record: FrameRecord) -> None:
         self.frames += 1
         connection = record.connection
-        link = self._links.of(record)
         if connection in self._known:
             transcript = self._known[connection]
         else:
@@ -86,7 +85,7 @@ class ComparedRun:
         if transcript.over:
             self._links.forget(connection)
         elif not transcript.cut_for:
-            transcript.take(record, link, self._links)
+            transcript.take(record, self._links)
             if transcript.cut_for and transcript.cut_at < 0:
                 transcript.cut_at = int(record.packet)
         transcript.frames += 1
@@ -98,7 +97,9 @@ class ComparedRun:
             return None
         transcript: Transcript
         if connection.protocol.startswith("amqp10"):
-            transcript = Transcript10(connection, self._room, self._table, self._names, self._forms10)
+            transcript = Transcript10(
+                connection, self._room, self._table, self._names, self._forms10, self._links
+            )
         elif connection.protocol == "amqp091":
             transcript = Transcript091(connection, self._room, self._table, self._names, self._forms091)
         else:

@@ -25,7 +25,6 @@ from amqpscope.limits import (
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.model.volatile import normalize_address
 from amqpscope.report.links import LinkNames
-from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = [
     "CONFIRMS",
@@ -175,8 +174,8 @@ class Transcript(ABC):
         self._spend(COMPARED_STORY)
 
     @abstractmethod
-    def take(self, record: FrameRecord, link: Link | None, links: LinkNames) -> None:
-        """The next frame of the connection, and its link. links: has been asked for the link of each."""
+    def take(self, record: FrameRecord, links: LinkNames) -> None:
+        """The next frame of the connection. links: to be asked for its link."""
 
     @abstractmethod
     def finish(self) -> None:

@@ -30,7 +30,6 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.model.volatile import mask_numbers
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
-from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
@@ -115,8 +114,9 @@ class Transcript091(Transcript):
         self._turns: dict[tuple[str, int], int] = {}
         self._closed: set[str] = set()
 
-    def take(self, record: FrameRecord, link: Link | None, links: LinkNames) -> None:
+    def take(self, record: FrameRecord, links: LinkNames) -> None:
         """The next frame."""
+        links.of(record)
         frame = record.frame
         peer = record.peer
         if frame.kind == "heartbeat":

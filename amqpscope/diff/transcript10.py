@@ -1,4 +1,4 @@
-"""The story of a connection of AMQP 1.0: what each peer says, by session and link.
+"""The transcript of a connection of AMQP 1.0: what each peer says, by session and link.
 
 * The connection: headers, SASL frames, open and close of each peer.
 * A session: begin and end. A link: attach, detach, the first credit that the receiver grants, and each drain
@@ -28,7 +28,9 @@ from amqpscope.model.volatile import mask_numbers
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
 from amqpscope.report.redaction import guard
-from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
+from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import (
@@ -52,44 +54,39 @@ _LABEL = 48
 
 _OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 
+_LACKING = {"begin": "a free channel", "attach": "a name"}
+"""What else than a link a frame on a session may lack."""
+
 
 class _Link:
-    """A link: its part, and the delivery that is under way on it. sender: who sends messages on it."""
+    """A link: its part, and what is told of it once."""
 
-    def __init__(self, part: TranscriptPart, sender: str) -> None:
+    def __init__(self, part: TranscriptPart) -> None:
         self.part = part
-        self.sender = sender
-        self.ended: set[str] = set()
         self.granted = False
         self.draining = False
-        self.under_way = -1
-        self.first = 0
-        self.settled = False
+
+
+class _Session:
+    """A session: its part, and its links."""
+
+    def __init__(self, part: TranscriptPart) -> None:
+        self.part = part
+        self.links: dict[Link, _Link] = {}
+
+
+class _Delivery:
+    """A delivery: its place among those of its link, and what its transfers said."""
+
+    def __init__(self, link: _Link, place: int) -> None:
+        self.link = link
+        self.place = place
         self.state: object = None
         self.flags: list[str] = []
 
 
-class _Session:
-    """A session. handles: by peer. deliveries: without an outcome, by who sends them.
-
-    attaches: how many there were, by peer, sender and name. names: the links, each the first, second and so
-    on of its sender and name, whosever attach of it was captured first.
-    """
-
-    def __init__(self, part: TranscriptPart) -> None:
-        self.part = part
-        self.attaches: dict[tuple[str, str, str], int] = {}
-        self.names: dict[tuple[str, str, int], _Link] = {}
-        self.handles: dict[tuple[str, int], _Link] = {}
-        self.deliveries: dict[str, OrderedDict[int, tuple[_Link, int]]] = {
-            CLIENT: OrderedDict(),
-            SERVER: OrderedDict(),
-        }
-        self.ended: set[str] = set()
-
-
-class Transcript10(Transcript):
-    """Takes the frames of one connection."""
+class Transcript10(Transcript, Listener10):
+    """Takes the events of one connection."""
 
     def __init__(
         self,
@@ -98,46 +95,26 @@ class Transcript10(Transcript):
         table: CanonicalFrameTable,
         names: Names,
         forms: CanonicalFrames10,
+        links: LinkNames,
     ) -> None:
         super().__init__(connection, room, table)
         self._names = names
         self._forms = forms
-        self._sessions: dict[tuple[str, int], _Session] = {}
-        # By who begins them, on which channel, and the how manieth there that is; and how many begins, and
-        # answers to them, there were.
-        self._begun: dict[tuple[tuple[str, int], int], _Session] = {}
-        self._begins: dict[tuple[tuple[str, int], bool], int] = {}
+        self._guarding = links
+        self._sessions: dict[Session, _Session] = {}
+        self._links: dict[Link, _Link] = {}
+        self._deliveries: OrderedDict[Delivery, _Delivery] = OrderedDict()
         self._closed: set[str] = set()
         self._strays: set[tuple[int, str, str]] = set()
+        links.conversation(connection).listeners.append(self)
 
-    def take(self, record: FrameRecord, link: Link | None, links: LinkNames) -> None:
-        """The next frame. links: has been asked for the link of each."""
-        frame = record.frame
-        body = frame.body
-        peer = record.peer
-        if frame.name == "empty":
-            return
-        self.late = _OTHER[peer] in self._closed
-        if isinstance(body, Transfer):
-            hidden = record.message is not None and guard(record, link, links, True).body
-            self._transfer(peer, int(frame.channel), body, Message.of(record.message), hidden)
-        elif isinstance(body, Disposition):
-            self._disposition(peer, int(frame.channel), body)
-        elif isinstance(body, Flow):
-            self._flow(peer, int(frame.channel), body)
-        elif isinstance(body, Attach):
-            self._attach(peer, record, body)
-        elif isinstance(body, Detach):
-            self._detach(peer, record, body)
-        elif isinstance(body, Begin):
-            self._begin(peer, record, body)
-        elif isinstance(body, End):
-            self._end(peer, record, body)
-        else:
-            self._other(peer, record)
-            if len(self._closed) == 2:
-                self.over = True
-                self._forget()
+    def take(self, record: FrameRecord, links: LinkNames) -> None:
+        """The next frame, whose events it takes."""
+        self.late = _OTHER[record.peer] in self._closed
+        links.of(record)
+        if len(self._closed) == 2:
+            self.over = True
+            self._forget()
 
     def finish(self) -> None:
         """No more comes."""
@@ -154,22 +131,40 @@ class Transcript10(Transcript):
     def _forget(self) -> None:
         """What was to be known for further frames."""
         self._sessions.clear()
-        self._begun.clear()
-        self._begins.clear()
+        self._links.clear()
+        self._deliveries.clear()
 
-    def _other(self, peer: str, record: FrameRecord) -> None:
+    # The connection
+
+    def header(self, record: FrameRecord, body: ProtocolHeader) -> None:
+        self._say(self.part, record)
+
+    def sasl(self, record: FrameRecord) -> None:
         body = record.frame.body
-        if isinstance(body, Open):
-            self._introduced(peer, body)
-        elif isinstance(body, SaslInit):
+        if isinstance(body, SaslInit):
             self.part.marks.add(f"by {body.mechanism}")
-        elif isinstance(body, Close):
-            _broken(self.part, peer, body.error)
-            self._closed.add(peer)
-            for session in set(self._sessions.values()):
-                for link in session.names.values():
-                    _dropped(link, peer)
-        self.say(self.part, peer, peer, self._forms.of(record.frame))
+        self._say(self.part, record)
+
+    def other(self, record: FrameRecord) -> None:
+        self._say(self.part, record)
+
+    def opened(self, record: FrameRecord, body: Open) -> None:
+        self._introduced(record.peer, body)
+        self._say(self.part, record)
+
+    def closed(self, record: FrameRecord, body: Close) -> None:
+        peer = record.peer
+        _broken(self.part, peer, body.error)
+        self._closed.add(peer)
+        for link, known in self._links.items():
+            if not link.detached:
+                _dropped(link, known, peer)
+        self._say(self.part, record)
+
+    def _say(self, part: TranscriptPart, record: FrameRecord) -> None:
+        """A peer says a frame that is compared as it is, unless it only keeps the connection alive."""
+        if record.frame.name != "empty":
+            self.say(part, record.peer, record.peer, self._forms.of(record.frame))
 
     def _introduced(self, peer: str, body: Open) -> None:
         self.who[peer, "container"] = word(mask_numbers(body.container_id or ""), _LABEL)
@@ -183,82 +178,81 @@ class Transcript10(Transcript):
 
     # Sessions
 
-    def _begin(self, peer: str, record: FrameRecord, body: Begin) -> None:
-        channel = int(record.frame.channel)
-        remote = body.remote_channel
-        answers = remote is not None
-        begun = (peer, channel) if remote is None else (_OTHER[peer], int(remote))
-        place = (begun, answers)
-        number = self._begins.get(place, 0)
-        self._begins[place] = number + 1
-        session = self._begun.get((begun, number))
-        if session is None:
+    def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
+        known = self._sessions.get(session)
+        if known is None:
             if not self.may_have(self.part.parts):
                 return
             part = TranscriptPart("session", str(len(self.part.parts) + 1), self.frames)
-            part.keys = [begun[0]]
+            part.keys = [session.begun_by]
             self.part.parts.append(part)
-            session = self._begun[begun, number] = _Session(part)
-        self._sessions[peer, channel] = session
-        self.say(session.part, peer, peer, self._forms.of(record.frame))
+            known = self._sessions[session] = _Session(part)
+        self._say(known.part, record)
 
-    def _end(self, peer: str, record: FrameRecord, body: End) -> None:
-        session = self._sessions.pop((peer, int(record.frame.channel)), None)
-        if session is None:
-            self._stray(self.part, peer, record.frame.name, "session")
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        known = self._session(record.peer, session)
+        if known is None:
             return
-        self.late = self.late or _OTHER[peer] in session.ended
-        _broken(session.part, peer, body.error)
-        session.ended.add(peer)
-        for link in session.names.values():
-            _dropped(link, peer)
-        self.say(session.part, peer, peer, self._forms.of(record.frame))
+        _broken(known.part, record.peer, body.error)
+        for link, one in known.links.items():
+            if not link.detached:
+                _dropped(link, one, record.peer)
+        self._say(known.part, record)
+        if session.ended_by(_OTHER[record.peer]):
+            del self._sessions[session]
+            for link in known.links:
+                del self._links[link]
 
-    def _session(self, peer: str, channel: int, name: str) -> _Session | None:
-        session = self._sessions.get((peer, channel))
-        if session is None:
-            if not self.midstream:
-                self._stray(self.part, peer, name, "session")
+    def _session(self, peer: str, session: Session) -> _Session | None:
+        """What is kept of a session that a peer says something on, None if its begin was not captured."""
+        self.late = self.late or session.ended_by(_OTHER[peer])
+        return self._sessions.get(session)
+
+    def _link(self, peer: str, link: Link | None) -> _Link | None:
+        """What is kept of a link that a peer says something on."""
+        if link is None:
             return None
-        self.late = self.late or _OTHER[peer] in session.ended
-        return session
+        self.late = self.late or link.detached_by(_OTHER[peer])
+        return self._links.get(link)
 
-    def _stray(self, part: TranscriptPart, peer: str, name: str, lacks: str) -> None:
+    def stray(self, record: FrameRecord, session: Session | None) -> None:
         """A frame about something that is not there. How many of them there are, is timing."""
-        if (id(part), peer, name) in self._strays:
+        peer, name = record.peer, record.frame.name
+        part: TranscriptPart | None = self.part
+        lacks = "session"
+        if session is not None:
+            known = self._session(peer, session)
+            part = None if known is None else known.part
+            lacks = _LACKING.get(name, "link")
+        elif self.midstream:
+            part = None
+        if part is None or (id(part), peer, name) in self._strays:
             return
         self._strays.add((id(part), peer, name))
         self.say(part, peer, peer, CanonicalFrame(name, (Entry("without", lacks),)))
 
     # Links
 
-    def _attach(self, peer: str, record: FrameRecord, body: Attach) -> None:
-        session = self._session(peer, int(record.frame.channel), "attach")
-        if session is None:
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        peer = record.peer
+        around = self._session(peer, session)
+        if around is None:
             return
-        sender = peer if body.role is not True else _OTHER[peer]
-        name = body.name or ""
-        number = session.attaches.get((peer, sender, name), 0)
-        session.attaches[peer, sender, name] = number + 1
-        link = session.names.get((sender, name, number))
-        if link is None:
-            if not self.may_have(session.part.parts):
+        known = self._link(peer, link)
+        if known is None:
+            if not self.may_have(around.part.parts):
                 return
-            part = TranscriptPart("link", word(name, _LABEL), self.frames)
-            session.part.parts.append(part)
-            link = session.names[sender, name, number] = _Link(part, sender)
-            part.keys = [sender, mask_numbers(name)]
-        if body.handle is not None:
-            session.handles[peer, int(body.handle)] = link
+            part = TranscriptPart("link", word(link.name, _LABEL), self.frames)
+            part.keys = [link.sender, mask_numbers(link.name)]
+            around.part.parts.append(part)
+            known = self._links[link] = around.links[link] = _Link(part)
         self._learn(peer, body)
-        address = _address(body, sender, self._names)
+        address = _address(body, link.sender, self._names)
         if address:
-            link.part.marks.add(f"{sender} sends: {address}")
-            link.part.label = word(address, _LABEL)
-            session.part.marks.add(f"{sender} sends: {address}")
-            self.part.marks.add(f"{sender} sends: {address}")
-        self.late = self.late or _OTHER[peer] in link.ended
-        self.say(link.part, peer, peer, self._forms.of(record.frame))
+            known.part.label = word(address, _LABEL)
+            for part in (known.part, around.part, self.part):
+                part.marks.add(f"{link.sender} sends: {address}")
+        self._say(known.part, record)
 
     def _learn(self, peer: str, body: Attach) -> None:
         """A node that is made for a link gets its name from the peer that makes it."""
@@ -270,106 +264,86 @@ class Transcript10(Transcript):
             ):
                 self._names.generated(terminus.address)
 
-    def _detach(self, peer: str, record: FrameRecord, body: Detach) -> None:
-        session = self._session(peer, int(record.frame.channel), "detach")
-        if session is None:
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        known = self._link(record.peer, link)
+        if known is None:
             return
-        link = None if body.handle is None else session.handles.pop((peer, int(body.handle)), None)
-        if link is None:
-            self._stray(session.part, peer, "detach", "link")
-            return
-        self.late = self.late or _OTHER[peer] in link.ended
-        _dropped(link, peer)
-        _broken(link.part, peer, body.error)
-        link.ended.add(peer)
-        self.say(link.part, peer, peer, self._forms.of(record.frame))
+        if not link.detached_by(_OTHER[record.peer]):
+            _dropped(link, known, record.peer)
+        _broken(known.part, record.peer, body.error)
+        self._say(known.part, record)
 
-    def _flow(self, peer: str, channel: int, body: Flow) -> None:
-        if body.handle is None:
+    def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
+        peer = record.peer
+        self._session(peer, session)
+        known = self._link(peer, link)
+        if link is None or known is None or link.sender == peer:
             return
-        session = self._session(peer, channel, "flow")
-        if session is None:
-            return
-        link = session.handles.get((peer, int(body.handle)))
-        if link is None:
-            self._stray(session.part, peer, "flow", "link")
-            return
-        if link.sender == peer:
-            return
-        self.late = self.late or _OTHER[peer] in link.ended
-        if body.link_credit and not link.granted:
-            link.granted = True
-            self.say(
-                link.part,
-                peer,
-                peer,
-                CanonicalFrame("flow", (Entry("link-credit", str(int(body.link_credit))),)),
-            )
+        if body.link_credit and not known.granted:
+            known.granted = True
+            credit = Entry("link-credit", str(int(body.link_credit)))
+            self.say(known.part, peer, peer, CanonicalFrame("flow", (credit,)))
         drains = body.drain is True
-        if drains and not link.draining:
-            self.say(link.part, peer, peer, CanonicalFrame("flow", (Entry("drain", "true"),)))
-        link.draining = drains
+        if drains and not known.draining:
+            self.say(known.part, peer, peer, CanonicalFrame("flow", (Entry("drain", "true"),)))
+        known.draining = drains
 
     # Deliveries
 
-    def _transfer(
-        self, peer: str, channel: int, body: Transfer, message: Message | None, hidden: bool
-    ) -> None:
-        session = self._session(peer, channel, "transfer")
-        if session is None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        peer = record.peer
+        self._session(peer, delivery.session)
+        link = self._link(peer, delivery.link)
+        if link is None or delivery.link is None or delivery.link.sender != peer:
             return
-        link = None if body.handle is None else session.handles.get((peer, int(body.handle)))
-        if link is None:
-            self._stray(session.part, peer, "transfer", "link")
-            return
-        if link.sender != peer:
-            return
-        self.late = self.late or _OTHER[peer] in link.ended
-        if link.under_way < 0:
-            link.under_way = self.say(link.part, DELIVERIES, peer, _UNFINISHED)
-            link.settled = False
-            link.state = None
-            link.flags = []
-            waiting = session.deliveries[peer]
-            if body.delivery_id is not None:
-                if len(waiting) >= MAX_COMPARED_UNSETTLED:
-                    waiting.popitem(last=False)
-                waiting[int(body.delivery_id)] = (link, link.under_way)
-        link.settled = link.settled or body.settled is True
-        link.state = body.state if body.state is not None else link.state
-        if body.resume and "resume" not in link.flags:
-            link.flags.append("resume")
-        if body.aborted:
-            link.flags.append("aborted")
-        elif body.more:
-            return
-        link.part.settled = link.part.settled or link.settled
-        form = self._forms.transfer(link.settled, link.state, link.flags, message, hidden)
-        self.amend(link.part, DELIVERIES, link.under_way, form)
-        link.under_way = -1
+        known = _Delivery(link, self.say(link.part, DELIVERIES, peer, _UNFINISHED))
+        if len(self._deliveries) >= MAX_COMPARED_UNSETTLED:
+            self._deliveries.popitem(last=False)
+        self._deliveries[delivery] = known
+        self._transfer(record, body, delivery, known)
 
-    def _disposition(self, peer: str, channel: int, body: Disposition) -> None:
-        session = self._session(peer, channel, "disposition")
-        if session is None or body.first is None or (body.state is None and not body.settled):
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        self._session(record.peer, delivery.session)
+        self._link(record.peer, delivery.link)
+        known = self._deliveries.get(delivery)
+        if known is not None:
+            self._transfer(record, body, delivery, known)
+
+    def _transfer(self, record: FrameRecord, body: Transfer, delivery: Delivery, known: _Delivery) -> None:
+        known.state = body.state if body.state is not None else known.state
+        if body.resume and "resume" not in known.flags:
+            known.flags.append("resume")
+        if delivery.aborted:
+            known.flags.append("aborted")
+        elif not delivery.complete:
             return
-        by_receiver = body.role is True
-        waiting = session.deliveries[_OTHER[peer] if by_receiver else peer]
-        first = int(body.first)
-        count = (int(first if body.last is None else body.last) - first) % (1 << 32) + 1
-        if count > len(waiting):
-            numbers = sorted(number for number in waiting if (number - first) % (1 << 32) < count)
-        else:
-            numbers = [number for step in range(count) if (number := (first + step) % (1 << 32)) in waiting]
+        part = known.link.part
+        part.settled = part.settled or delivery.settled
+        links = self._guarding
+        hidden = record.message is not None and guard(record, delivery.link, links, True).body
+        message = Message.of(record.message)
+        form = self._forms.transfer(delivery.settled, known.state, known.flags, message, hidden)
+        self.amend(part, DELIVERIES, known.place, form)
+
+    def disposition(
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+    ) -> None:
+        peer = record.peer
+        self._session(peer, session)
+        if body.state is None and not body.settled:
+            return
         form = self._forms.state(body.state, body.settled)
-        strand = OUTCOMES if by_receiver else SETTLEMENTS
+        strand = OUTCOMES if body.role else SETTLEMENTS
         late = self.late
-        for number in numbers:
-            link, place = waiting[number]
-            self.late = late or _OTHER[peer] in link.ended
-            self.say_of(link.part, strand, peer, place, form)
-            if body.settled and by_receiver:
-                # The sender may still say that it has settled, too, or not: that tells nothing.
-                del waiting[number]
+        for delivery in deliveries:
+            self.late = late
+            link = self._link(peer, delivery.link)
+            known = self._deliveries.get(delivery)
+            if link is not None and known is not None:
+                self.say_of(link.part, strand, peer, known.place, form)
+                if delivery.settled_by_receiver:
+                    # The sender may still say that it has settled, too, or not: that tells nothing.
+                    del self._deliveries[delivery]
 
 
 _UNFINISHED = CanonicalFrame("transfer", (Entry("complete", "false"),))
@@ -381,10 +355,10 @@ def _broken(part: TranscriptPart, peer: str, error: object) -> None:
         part.broken_by = peer
 
 
-def _dropped(link: _Link, peer: str) -> None:
-    """A peer ends a link, alone or with its session."""
-    if not link.ended and peer != link.sender and not link.part.dropped_by:
-        link.part.dropped_by = peer
+def _dropped(link: Link, known: _Link, peer: str) -> None:
+    """A peer ends a link that neither had ended, alone or with its session."""
+    if peer != link.sender and not known.part.dropped_by:
+        known.part.dropped_by = peer
 
 
 def _address(body: Attach, sender: str, names: Names) -> str:

@@ -177,7 +177,7 @@ class Conversation10(Conversation):
     def _session(self, side: i64, channel: i64, body: Begin) -> Session:
         """The session that a begin is for: the one that it answers, or a new one."""
         if body.remote_channel is None:
-            session = Session()
+            session = Session(PEERS[side])
             waiting = self._unanswered.setdefault(_key(side, channel), [])
             if len(waiting) < MAX_UNANSWERED:
                 waiting.append(session)
@@ -193,15 +193,16 @@ class Conversation10(Conversation):
             return session
         if known is None:
             # Its begin was not captured, or comes later.
-            known = SessionHalf(Session(), 1 - side, remote)
+            known = SessionHalf(Session(PEERS[1 - side]), 1 - side, remote)
             known.assumed = True
             known.expected = True
             self._put(known)
             return known.session
         if known.assumed and known.other() is None:
             known.expected = True
+            known.session.begun_by = PEERS[1 - side]
             return known.session
-        return Session()
+        return Session(PEERS[1 - side])
 
     def _put(self, half: SessionHalf) -> None:
         """A half of a session takes its channel."""
@@ -221,7 +222,7 @@ class Conversation10(Conversation):
         half = self._halves.get(_key(side, channel))
         if half is None or half.ended:
             former = half
-            half = SessionHalf(Session(), side, channel)
+            half = SessionHalf(Session(""), side, channel)
             half.assumed = True
             half.former = former
             self._put(half)

@@ -27,9 +27,13 @@ def carries_tokens(address: str) -> bool:
 
 
 class Session:
-    """A session: one half for each peer that has begun it."""
+    """A session: one half for each peer that has begun it.
 
-    def __init__(self) -> None:
+    begun_by: the peer whose begin the other one answers, "" if no begin was captured.
+    """
+
+    def __init__(self, begun_by: str) -> None:
+        self.begun_by: str = begun_by
         self.client: SessionHalf | None = None
         self.server: SessionHalf | None = None
         # By sender and name: the links that only one peer has attached so far, the oldest first.

@@ -211,7 +211,7 @@ def test_detached_links_are_forgotten() -> None:
 def test_the_oldest_deliveries_are_forgotten() -> None:
     conversation = Conversation10()
     conversation.listeners.append(Listener10())
-    half = SessionHalf(Session(), 0, 0)
+    half = SessionHalf(Session(CLIENT), 0, 0)
     conversation._put(half)
     for number in range(2 * MAX_NAMED_DELIVERIES + 2):
         conversation._remember(half, Delivery(half.session, None, number), number, Transfer())
