@@ -1,22 +1,15 @@
-"""Which protocol a direction of a connection speaks, by its octets alone; ports are no evidence.
+"""Which protocol a direction of a connection speaks, where that is not AMQP; ports are no evidence.
 
-A stream whose start was captured says it in its first octets (`detect`). One that was joined in the
-middle is searched for an AMQP 1.0 frame by the frame decoder; the other protocols show themselves there
-by records that begin where a segment does (`detect_midstream`). What is not AMQP 1.0 is named, so that it
-can be told apart instead of being misread.
-
-Names: `amqp10`, `amqp091`, `amqp010`, `amqp09`, `amqp08`, `amqp-unknown` (an AMQP header of no known
-version), those of `FOREIGN_PROTOCOLS`, UNKNOWN, and MORE while there are too few octets to tell.
-What was told of some octets is told of any longer beginning of the same stream.
+What is not AMQP is named, so that it can be told apart instead of being misread. Names: those of
+`FOREIGN_PROTOCOLS`, of `UNDECODED`, UNKNOWN, and MORE while there are too few octets to tell. What was told
+of some octets is told of any longer beginning of the same stream.
 """
 
 from typing import Final
 
-from dissectors.amqp10.frame import ProtocolHeader, credible_frame
-from dissectors.stream_decoder import CREDIBLE
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["MORE", "UNKNOWN", "detect", "detect_header", "detect_midstream"]
+__all__ = ["FOREIGN_PROTOCOLS", "MORE", "UNDECODED", "UNKNOWN", "detect_foreign", "tls_midstream"]
 
 MORE: Final = ""
 """Too few octets to tell."""
@@ -24,16 +17,13 @@ MORE: Final = ""
 UNKNOWN: Final = "unknown"
 """Nothing we know begins like this."""
 
-_OF_HEADER = {
-    "AMQP 1.0": "amqp10",
-    "TLS": "amqp10",
-    "SASL": "amqp10",
-    "AMQP 0-9-1": "amqp091",
+UNDECODED: Final = {
     "AMQP 0-10": "amqp010",
     "AMQP 0-9": "amqp09",
     "AMQP 0-8": "amqp08",
     "unknown": "amqp-unknown",
 }
+"""The names of the versions of AMQP of which only the protocol header is read, by what that announces."""
 
 # Checked in this order: one may be the beginning of another.
 _TEXT = (
@@ -115,20 +105,13 @@ FOREIGN_PROTOCOLS: Final = frozenset(
 # The largest TLS record: 2**14 octets and what compression and encryption may add (RFC 5246, section 6.2).
 _MAX_TLS_RECORD: Final = 0x4800
 
-# The numbers of AMQP 0-9-1's classes: connection to queue, basic, confirm, tx; access of 0-8.
-_CLASSES_091 = (10, 20, 30, 40, 50, 60, 85, 90)
 
-# A 0-9-1 frame whose end was not captured yet is believed up to this size: the default of every broker.
-_MAX_FRAME_091: Final = 131_072
+def detect_foreign(buf: bytes) -> str:
+    """Name a protocol that is no AMQP by the first octets of a stream, as many as have come.
 
-
-def detect(buf: bytes) -> str:
-    """Name the protocol of a direction by the first octets of its stream, as many as have come."""
+    Gives MORE while one may still turn out, UNKNOWN if it is none of them.
+    """
     size: i64 = len(buf)
-    if size < 8 and b"AMQP".startswith(buf[:4]):
-        return MORE
-    if buf.startswith(b"AMQP"):
-        return detect_header(buf)
     more = False
     for opening, name in _TEXT:
         if buf.startswith(opening):
@@ -149,59 +132,13 @@ def detect(buf: bytes) -> str:
     if _tls_opening(buf):
         return "tls"
     found = _mqtt(buf, size)
-    if found != UNKNOWN:
-        return found
-    found = _binary(buf, size)
-    if found == MORE:
-        more = True
-    elif found != UNKNOWN:
-        return found
-    found = _opening091(buf, size)
-    if found != UNKNOWN:
-        return found
-    if _begins091(buf, 0, size):
-        return "amqp091"
-    if size < 11 and buf[0] in (1, 2, 8):
-        more = True
-    # Alone: what follows a frame may have come already or not, and must make no difference.
-    verdict = credible_frame(buf, 0, size)
-    if verdict == CREDIBLE:
-        return "amqp10"
-    if verdict > 0:
-        more = True
-    return MORE if more else UNKNOWN
+    if found == UNKNOWN:
+        found = _binary(buf, size)
+    return MORE if more and found == UNKNOWN else found
 
 
-def detect_header(buf: bytes) -> str:
-    """The protocol that the AMQP protocol header in the first eight octets announces."""
-    return _OF_HEADER[ProtocolHeader(buf[4], buf[5], buf[6], buf[7]).protocol()]
-
-
-def detect_midstream(buf: bytes, start: i64, end: i64) -> str:
-    """Name the protocol of a direction by a segment from its middle, buf[start:end].
-
-    It is `tls`, `amqp091` or MORE. Records are recognised that begin where the segment does, as they mostly
-    do. AMQP 1.0 is not looked for: its frames are found wherever they begin, by `FrameDecoder`.
-    """
-    if _tls_records(buf, start, end):
-        return "tls"
-    if _frames091(buf, start, end):
-        return "amqp091"
-    return MORE
-
-
-def _tls_opening(buf: bytes) -> bool:
-    """A TLS record at the very start (at least six octets) that opens a handshake, or an alert."""
-    if buf[1] != 3 or buf[2] > 4:
-        return False
-    length = u16(buf, 3)
-    if buf[0] == 0x16:
-        return buf[5] in (1, 2) and 4 <= length <= _MAX_TLS_RECORD
-    return buf[0] == 0x15 and length == 2
-
-
-def _tls_records(buf: bytes, at: i64, end: i64) -> bool:
-    """Whether TLS records fill the octets exactly, or at least two of them begin there in a row."""
+def tls_midstream(buf: bytes, at: i64, end: i64) -> bool:
+    """Whether TLS records fill buf[at:end] exactly, or at least two of them begin there in a row."""
     count: i64 = 0
     while end - at >= 5:
         kind: i64 = buf[at]
@@ -215,6 +152,16 @@ def _tls_records(buf: bytes, at: i64, end: i64) -> bool:
             return True
         at += 5 + length
     return count == 1 and at == end
+
+
+def _tls_opening(buf: bytes) -> bool:
+    """A TLS record at the very start (at least six octets) that opens a handshake, or an alert."""
+    if buf[1] != 3 or buf[2] > 4:
+        return False
+    length = u16(buf, 3)
+    if buf[0] == 0x16:
+        return buf[5] in (1, 2) and 4 <= length <= _MAX_TLS_RECORD
+    return buf[0] == 0x15 and length == 2
 
 
 def _mqtt(buf: bytes, size: i64) -> str:
@@ -261,54 +208,3 @@ def _binary(buf: bytes, size: i64) -> str:
         if buf[6] == 0 and buf[7] <= 20 and 0 < name <= u32(buf, 0) - 10 and buf[14 : 14 + name].isascii():
             return "kafka"
     return UNKNOWN
-
-
-def _opening091(buf: bytes, size: i64) -> str:
-    """What a server of AMQP 0-9-1 or 0-8 says first: connection.start on channel 0, with its version."""
-    if not buf.startswith(b"\x01\x00\x00") or u16(buf, 3) > 1:
-        return UNKNOWN
-    method = buf[7:11]
-    if method != b"\x00\x0a\x00\x0a":
-        return MORE if size < 11 and b"\x00\x0a\x00\x0a".startswith(method) else UNKNOWN
-    if size < 12:
-        return MORE
-    return "amqp08" if buf[11] == 8 else "amqp091"
-
-
-def _begins091(buf: bytes, at: i64, end: i64) -> bool:
-    """Whether a method, a content header or a heartbeat of AMQP 0-9-1 begins at `at`.
-
-    They have enough fixed octets to be believed without their end: class and method, class and weight, all.
-    """
-    if end - at < 8:
-        return False
-    kind: i64 = buf[at]
-    size = u32(buf, at + 3)
-    if kind == 8:
-        return u16(buf, at + 1) == 0 and size == 0 and buf[at + 7] == 0xCE
-    if (kind != 1 and kind != 2) or end - at < 11 or size < 4 or size > _MAX_FRAME_091:
-        return False
-    detail = u16(buf, at + 9)
-    return u16(buf, at + 7) in _CLASSES_091 and (detail < 128 if kind == 1 else detail == 0)
-
-
-def _frames091(buf: bytes, at: i64, end: i64) -> bool:
-    """Whether AMQP 0-9-1 frames begin at `at`: type, channel, size, body, 0xCE.
-
-    A body is only believed when another frame follows it, and no frame when its end is there and wrong.
-    """
-    count: i64 = 0
-    while end - at >= 8:
-        kind: i64 = buf[at]
-        behind = at + 8 + u32(buf, at + 3)
-        if kind == 0 or (kind > 3 and kind != 8) or (behind <= end and buf[behind - 1] != 0xCE):
-            return False
-        if kind != 3:
-            return _begins091(buf, at, end)
-        count += 1
-        if behind > end:
-            return False
-        if count == 2:
-            return True
-        at = behind
-    return False

@@ -12,8 +12,6 @@ FOREIGN: Final = "foreign"
 """The code of the problem that says of a stream's first octets that they are another protocol's."""
 
 NAMES: Final[dict[str, str]] = {
-    "amqp10": "AMQP 1.0",
-    "amqp091": "AMQP 0-9-1",
     "amqp010": "AMQP 0-10",
     "amqp09": "AMQP 0-9",
     "amqp08": "AMQP 0-8",
@@ -44,14 +42,16 @@ NAMES: Final[dict[str, str]] = {
 
 
 class ForeignDecoder(StreamDecoder):
-    """Gives out the octets of one direction as skipped ones. protocol: what they are of.
+    """Gives out the octets of one direction as skipped ones.
 
-    begins: they are the first of their stream; else a protocol header stood before them.
+    protocol: what they are of; label: what people call it. begins: they are the first of their stream; else a
+    protocol header stood before them.
     """
 
-    def __init__(self, protocol: str = "", begins: bool = True) -> None:
+    def __init__(self, protocol: str = "", label: str = "", begins: bool = True) -> None:
         super().__init__(False, 0)
         self.protocol: str = protocol
+        self.label: str = label
         self.begins: bool = begins
         self.opaque = True
 
@@ -60,13 +60,14 @@ class ForeignDecoder(StreamDecoder):
         self.give_skipped()
 
     def explain_skipped(self, frame: Frame) -> None:
-        name = NAMES.get(self.protocol, self.protocol)
         if self.begins and self.protocol != "tls":
             # TLS may carry AMQP.
             self.begins = False
-            frame.add_problem(Problem(FOREIGN, 0, "", f"the stream is {name}, which is not read as AMQP"))
+            frame.add_problem(
+                Problem(FOREIGN, 0, "", f"the stream is {self.label}, which is not read as AMQP")
+            )
         else:
-            frame.add_problem(Problem("skipped", 0, "", f"octets of {name}"))
+            frame.add_problem(Problem("skipped", 0, "", f"octets of {self.label}"))
 
     # There are no frames.
 
@@ -89,11 +90,11 @@ class ForeignDecoder(StreamDecoder):
         return False
 
     def dump_protocol(self) -> tuple[object, ...]:
-        return (self.protocol, self.begins)
+        return (self.protocol, self.label, self.begins)
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "ForeignDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
         decoder = ForeignDecoder()
-        decoder.protocol, decoder.begins = decoder.restore(state)
+        decoder.protocol, decoder.label, decoder.begins = decoder.restore(state)
         return decoder

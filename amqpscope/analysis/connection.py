@@ -35,17 +35,15 @@ from amqpscope.limits import MAX_WAITING_RECORDS
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import ConnectionNotes, Note
 from amqpscope.model.records import Connection, Counter, FrameRecord, endpoint
+from amqpscope.protocols import PROTOCOLS, is_amqp, protocol_of
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.rules.judge import Judge
-from amqpscope.rules.judges import load_judge, new_judge
 from amqpscope.tracking.correlation_budget import CorrelationBudget
-from amqpscope.tracking.summaries import load_summary
-from amqpscope.tracking.summary import ConnectionSummary
+from amqpscope.tracking.summary import ConnectionSummary, load_summary
 from dissectors.detect import UNKNOWN
 from dissectors.interface import Assembler, Frame
-from dissectors.protocols import PROTOCOLS
 from dissectors.proxy import ProxyHeader
 from dissectors.wire import i64
 
@@ -336,7 +334,7 @@ class ConnectionAnalysis(FrameSink):
         connection = self.connection
         if protocol == "tls":
             connection.encrypted = True
-        if not connection.protocol.startswith("amqp") and (protocol != UNKNOWN or connection.protocol == ""):
+        if not is_amqp(connection.protocol) and (protocol != UNKNOWN or connection.protocol == ""):
             connection.protocol = protocol
         self.notes.tell()
 
@@ -344,7 +342,7 @@ class ConnectionAnalysis(FrameSink):
         # If both are not looked at, neither are their octets.
         if not (self.first.detection.resting and self.second.detection.resting) or self.spoken():
             return
-        self.ignored = not self.connection.protocol.startswith("amqp")
+        self.ignored = not is_amqp(self.connection.protocol)
         self.first.release()
         self.second.release()
 
@@ -407,7 +405,8 @@ class ConnectionAnalysis(FrameSink):
         if findings is not None and not self.concluded:
             judge = self.judge
             if judge is None:
-                judge = new_judge(self.connection, findings, self.context, self.allowance)
+                protocol = protocol_of(self.connection.protocol)
+                judge = protocol.judge(self.connection, findings, self.context, self.allowance)
                 judge.fresh = self.fresh
                 judge.amended = self.amended
                 self.judge = judge
@@ -490,7 +489,7 @@ class ConnectionAnalysis(FrameSink):
                 raise ValueError("the connection was judged: its findings have to go somewhere")
             analysis.findings = findings
             if judge:
-                analysis.judge = load_judge(judge, connection, findings)
+                analysis.judge = protocol_of(connection.protocol).load_judge(judge, connection, findings)
         return analysis
 
 

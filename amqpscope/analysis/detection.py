@@ -15,24 +15,24 @@ the connection has, is `foreign` to it. Its octets are counted, too.
 from typing import Any, Final
 
 from amqpscope.limits import MAX_UNDECIDED
-from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNKNOWN, detect, detect_header, detect_midstream
+from amqpscope.protocols import PROTOCOLS, label
+from amqpscope.protocols.detect import detect, detect_header, detect_midstream
+from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN
 from dissectors.foreign import ForeignDecoder
 from dissectors.interface import Frame
 from dissectors.limits import DETECT_OCTETS
 from dissectors.protocol_header import ProtocolHeader
-from dissectors.protocols import PROTOCOLS
 from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
 
 __all__ = ["Detection"]
 
 # Protocols whose first eight octets are AMQP's header, and which are not decoded further.
-_HEADER_ONLY: Final = ("amqp010", "amqp09", "amqp08", "amqp-unknown")
+_HEADER_ONLY: Final = frozenset(UNDECODED.values())
 
+_NEVER: Final = UNDECODED["unknown"]
 
-_OLDER: Final = "amqp09"
-
-# In so many octets a frame of 0-9-1 shows itself: its header, the class and the method.
+# In so many octets behind its header a frame of 0-9-1 shows itself: its own header, the class and the method.
 _TELLING: Final = 11
 
 
@@ -124,8 +124,8 @@ class Detection:
                 self._hold(buf, start, end)
                 if self.held_octets >= 8:
                     if self.held.startswith(b"AMQP"):
-                        found = detect_header(self.held)
-                        if found in _HEADER_ONLY and found != "amqp-unknown":
+                        found = detect_header(_header(self.held, 0))
+                        if found in _HEADER_ONLY and found != _NEVER:
                             self._decide(found)
                             return
                     self.held = b""
@@ -234,13 +234,14 @@ class Detection:
         at: i64 = 0
         awaited = self.expected
         while len(octets) - at >= 8 and octets.startswith(b"AMQP", at):
-            named = detect_header(octets[at : at + 8])
+            header = _header(octets, at)
+            named = detect_header(header)
             if named == awaited or (named in PROTOCOLS and not awaited):
                 # The sender has thought better of it.
                 self.protocol = named
                 break
             frame = Frame(self.headed, 8, "header", "header", -1)
-            frame.body = ProtocolHeader(octets[at + 4], octets[at + 5], octets[at + 6], octets[at + 7])
+            frame.body = header
             frame.place(octets, at, at + 4, at + 8, at + 8)
             self.headers.append(frame)
             self.headed += 8
@@ -251,11 +252,12 @@ class Detection:
             return
         if len(left) < 8 and b"AMQP".startswith(left[:4]):
             return
-        if self.differs() or self.protocol == _OLDER:
-            # Frames of the other direction's version may follow all the same. Brokers of 0-9-1 take the
-            # header of 0-9, and both go on in 0-9-1.
+        taken_by = _taken_by(self.protocol)
+        if self.differs() or taken_by:
+            # Frames of the other direction's version may follow all the same, or those of a version whose
+            # brokers take this header.
             found = detect(left)
-            if found == (awaited or "amqp091"):
+            if found == (awaited or taken_by):
                 self.protocol = found
                 return
             if found == MORE and len(left) < _TELLING:
@@ -271,7 +273,7 @@ class Detection:
         self._rest(False)
         if not self.whole:
             return None
-        foreign = ForeignDecoder(self.protocol, self.headed == self.origin)
+        foreign = ForeignDecoder(self.protocol, label(self.protocol), self.headed == self.origin)
         foreign.offset = self.headed
         foreign.feed(held, 0, len(held))
         self.foreign = foreign
@@ -371,19 +373,34 @@ class Detection:
         return detection
 
 
+def _header(octets: bytes, at: i64) -> ProtocolHeader:
+    """The protocol header at octets[at:]."""
+    return ProtocolHeader(octets[at + 4], octets[at + 5], octets[at + 6], octets[at + 7])
+
+
+def _taken_by(undecoded: str) -> str:
+    """The protocol whose servers may take this one's header and go on in their own; "" if there is none."""
+    for protocol in PROTOCOLS.values():
+        if undecoded in protocol.takes_header_of:
+            return protocol.name
+    return ""
+
+
+def _repeats(header: ProtocolHeader) -> bool:
+    """Whether such a header may stand in the middle of a stream."""
+    protocol = PROTOCOLS.get(detect_header(header))
+    return protocol is None or protocol.repeats_header
+
+
 def _first_frame(probe: StreamDecoder) -> i64:
     """Where the first frame stands that a decoder has found; -1 if it has found none.
 
-    A header of 0-9-1 in the middle of a stream is none: that version has one at the start only.
+    Of a protocol that has a header at the start only a header in the middle is none.
     """
     only_headers = False
     for frame in probe.frames:
         header = frame.body
-        if (
-            frame.offset > probe.origin
-            and isinstance(header, ProtocolHeader)
-            and header.protocol() == "AMQP 0-9-1"
-        ):
+        if frame.offset > probe.origin and isinstance(header, ProtocolHeader) and not _repeats(header):
             only_headers = True
         elif frame.kind != "skipped":
             return frame.offset

@@ -16,13 +16,13 @@ from abc import ABC, abstractmethod
 from amqpscope.analysis.detection import Detection
 from amqpscope.analysis.layer import PlainStream
 from amqpscope.analysis.provenance import OctetProvenance
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stream import StreamSink
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNKNOWN
 from dissectors.foreign import ForeignDecoder
 from dissectors.interface import Assembler, Frame
-from dissectors.protocols import PROTOCOLS
 from dissectors.proxy import ProxyHeader
 from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64

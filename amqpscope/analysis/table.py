@@ -35,6 +35,7 @@ from amqpscope.limits import (
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note, mishap
 from amqpscope.model.records import Connection, Counter, FrameRecord
+from amqpscope.protocols import is_amqp
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.summary import ConnectionSummary
@@ -436,7 +437,7 @@ class ConnectionTable(SegmentSink):
                 self._links = 0
                 self._whole = False
         protocol = connection.protocol
-        if self.few_others and connection.frames == 0 and not protocol.startswith("amqp"):
+        if self.few_others and connection.frames == 0 and not is_amqp(protocol):
             self._others += 1
             if self._others > MAX_OTHER_CONNECTIONS:
                 analysis.forgotten = True

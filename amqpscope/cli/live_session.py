@@ -19,9 +19,9 @@ from amqpscope.limits import LIVE_BEHIND
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.policy.policy import Policy, Rulings
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
-from dissectors.protocols import PROTOCOLS
 
 __all__ = ["LiveSession", "Stop"]
 

@@ -29,10 +29,10 @@ from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.terms import Terms
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
-from dissectors.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -426,8 +426,8 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
     print(printable(f"{shown(out)}: {files}"))
     spoken = [
         f"{counts['connection', name]} of them {protocol_name(name)}"
-        for name in PROTOCOLS
-        if counts["connection", name] or name == "amqp10"
+        for place, name in enumerate(PROTOCOLS)
+        if counts["connection", name] or place == 0
     ]
     connections = count(total("connection"), "connection")
     print(f"  {connections}, {', '.join(spoken)}; {count(counts['frame',], 'frame')}")

@@ -24,6 +24,7 @@ from amqpscope.conformance.coverage import (
 )
 from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, CapturePairs
 from amqpscope.errors import FilterError
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.capture_notes import note_lines, note_named, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark, remark_lines, remark_named
 from amqpscope.report.ladder import WIDTH, ladder
@@ -124,13 +125,6 @@ class PageFormat(enum.StrEnum):
     markdown = "markdown"
 
 
-class ProtocolName(enum.StrEnum):
-    """Whose rules."""
-
-    amqp10 = "amqp10"
-    amqp091 = "amqp091"
-
-
 class Severity(enum.StrEnum):
     """What breaking a rule amounts to."""
 
@@ -145,7 +139,7 @@ _FORMAT = typer.Option("--format", metavar="text|json", show_default=False, help
 @app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="Every rule, a line each.")
 def list_rules(
     protocol: Annotated[
-        ProtocolName | None, typer.Option(metavar="amqp10|amqp091", help="Only of this protocol.")
+        str | None, typer.Option(metavar="|".join(PROTOCOLS), help="Only of this protocol.")
     ] = None,
     layer: Annotated[
         str | None, typer.Option(metavar="NAME,...", help=f"Only of these: {', '.join(LAYERS)}.")
@@ -164,14 +158,16 @@ def list_rules(
     for name in layers:
         if name not in LAYERS:
             raise FilterError(f"--layer {name}: is none of {', '.join(LAYERS)}")
+    if protocol is not None and protocol not in PROTOCOLS:
+        raise FilterError(f"--protocol {protocol}: is none of {', '.join(PROTOCOLS)}")
     rows = [
         row
-        for spoken in ProtocolName
+        for spoken in PROTOCOLS
         for wanted in LAYERS
         for row in catalogue().values()
         if row.layer == wanted
         and wanted in layers
-        and row.id.startswith(f"{spoken.value}/")
+        and row.id.startswith(f"{spoken}/")
         and protocol in (None, spoken)
         and (weight is None or severity(row.id) == weight)
         and (done is None or (row.id in checked()) == done)

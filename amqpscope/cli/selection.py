@@ -7,7 +7,8 @@ import re
 
 from amqpscope.errors import FilterError
 from amqpscope.model.records import Connection, FrameRecord
-from amqpscope.report.json_renderers import FORMS, every_form
+from amqpscope.protocols import PROTOCOLS
+from amqpscope.report.json_renderers import FORMS
 from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = [
@@ -20,17 +21,15 @@ __all__ = [
     "parse_names",
 ]
 
-_FORMS = every_form()
-
 # The names that frames of no protocol have, or of any.
 _PLAIN_NAMES = ("header", "undecodable", "skipped", "tls")
 
-FRAME_NAMES = (*_PLAIN_NAMES, *(name for form in _FORMS for name in form.names()))
+FRAME_NAMES = (*_PLAIN_NAMES, *(name for one in PROTOCOLS.values() for name in one.json_renderer().names()))
 
 # What a class of methods has before the dot of their names: `basic`.
 FRAME_CLASSES = tuple(dict.fromkeys(name.partition(".")[0] for name in FRAME_NAMES if "." in name))
 
-FRAME_KINDS = tuple(kind for form in _FORMS for kind in form.kinds())
+FRAME_KINDS = tuple(kind for one in PROTOCOLS.values() for kind in one.kinds)
 
 _MOST_CHANNELS = 65_536
 """Channels on which what goes on is followed."""

@@ -16,6 +16,7 @@ from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
+from amqpscope.protocols import is_amqp
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.notes import note_lines
@@ -97,7 +98,7 @@ def _summarise(
                 connection = analysis.connection
                 known = gathered.take(connection)
                 if (wanted is None or is_connection(connection, wanted)) and (
-                    everything or connection.frames or connection.protocol.startswith("amqp")
+                    everything or connection.frames or is_amqp(connection.protocol)
                 ):
                     try:
                         writer.add(analysis, known)

@@ -21,7 +21,6 @@ from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.why.endings import endings_of
 from amqpscope.why.endings_text import endings_lines, wanted_of
 from amqpscope.why.excerpts import ExplainedFrames
-from amqpscope.why.followers import follower
 from amqpscope.why.inquiry import inquire
 from amqpscope.why.json_form import answer_object, endings_object
 from amqpscope.why.text import answer_lines
@@ -231,7 +230,7 @@ def _ends(material: ReplayableCapture, which: str | None, form: WhyFormat, below
     def wanted(connection: Connection) -> bool:
         return which is None or is_connection(connection, which)
 
-    found, more, nothing = endings_of(material, wanted, follower)
+    found, more, nothing = endings_of(material, wanted)
     as_data = form is WhyFormat.json
     scenes = ExplainedFrames.of_several(material, wanted_of(found), as_data)
     if as_data:

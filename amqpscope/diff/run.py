@@ -3,11 +3,7 @@
 from collections.abc import Iterable
 
 from amqpscope.diff.forms import CanonicalFrameTable
-from amqpscope.diff.forms091 import CanonicalFrames091
-from amqpscope.diff.forms10 import CanonicalFrames10
 from amqpscope.diff.transcript import Names, Room, Transcript
-from amqpscope.diff.transcript091 import Transcript091
-from amqpscope.diff.transcript10 import Transcript10
 from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_COMPARED_CONNECTIONS, MAX_DIFFERENCES
 from amqpscope.model.finding import Finding
@@ -15,6 +11,7 @@ from amqpscope.model.fingerprint import fingerprint
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.policy import Rulings
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.links import LinkNames
 
 __all__ = ["ComparedRun", "Found"]
@@ -46,13 +43,13 @@ class ComparedRun:
         self.left_out = 0
         self.findings: dict[str, Found] = {}
         self.findings_left_out = 0
-        self._table = table
         self._rulings = rulings
-        self._names = Names()
-        self._forms10 = CanonicalFrames10(self._names)
-        self._forms091 = CanonicalFrames091(self._names)
-        self._room = Room()
+        names, room = Names(), Room()
         self._links = LinkNames()
+        self._transcripts = {
+            protocol.name: protocol.transcripts(room, table, names, self._links)
+            for protocol in PROTOCOLS.values()
+        }
         self._known: dict[Connection, Transcript | None] = {}
 
     def read(self, capture: Capture) -> None:
@@ -64,6 +61,7 @@ class ComparedRun:
         for transcript in self.stories:
             transcript.finish()
         self._known.clear()
+        self._transcripts.clear()
         self._links = LinkNames()
         self.notes = capture.notes
         self.protocols = capture.protocols
@@ -95,15 +93,10 @@ class ComparedRun:
         if len(self.stories) >= MAX_COMPARED_CONNECTIONS:
             self.left_out += 1
             return None
-        transcript: Transcript
-        if connection.protocol.startswith("amqp10"):
-            transcript = Transcript10(
-                connection, self._room, self._table, self._names, self._forms10, self._links
-            )
-        elif connection.protocol == "amqp091":
-            transcript = Transcript091(connection, self._room, self._table, self._names, self._forms091)
-        else:
+        new = self._transcripts.get(connection.protocol)
+        if new is None:
             return None
+        transcript = new(connection)
         self.stories.append(transcript)
         return transcript
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_NOTES
 from amqpscope.model.records import Connection
+from amqpscope.protocols import is_amqp
 from dissectors.wire import i64
 
 __all__ = ["INTERNAL", "TRACEBACK", "ConnectionNotes", "Note", "mishap"]
@@ -85,20 +86,20 @@ class ConnectionNotes:
         self.counts[code] = count
         if count <= MAX_NOTES:
             note = Note(code, packet, time, detail, self.connection)
-            if self.connection.protocol.startswith("amqp"):
+            if is_amqp(self.connection.protocol):
                 self.told.append(note)
             else:
                 self.untold.append(note)
 
     def tell(self) -> None:
         """More is known of the connection: tell what waited, if it is AMQP."""
-        if self.untold and self.connection.protocol.startswith("amqp"):
+        if self.untold and is_amqp(self.connection.protocol):
             self.told += self.untold
             self.untold = []
 
     def finish(self) -> None:
         """The connection is over: tell how many more there were, and let go of the rest."""
-        if self.connection.protocol.startswith("amqp"):
+        if is_amqp(self.connection.protocol):
             for code, count in self.counts.items():
                 if count > MAX_NOTES:
                     self.told.append(Note(code, 0, 0, f"{count - MAX_NOTES} more", self.connection))

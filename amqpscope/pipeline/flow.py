@@ -27,8 +27,7 @@ from amqpscope.pipeline.files import FileReader, FileResult, Range, file_row
 from amqpscope.pipeline.inputs import Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
-from amqpscope.tracking.summaries import load_summary
-from amqpscope.tracking.summary import ConnectionSummary
+from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
 __all__ = ["BLOCKS", "FilePiece", "analyse", "blocks_of", "correlate", "refer"]
 

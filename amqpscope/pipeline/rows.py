@@ -20,10 +20,9 @@ from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow
-from amqpscope.pipeline.deliveries091 import Amqp091Log
-from amqpscope.pipeline.deliveries10 import Amqp10Log
 from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.protocols import protocol_of_kind
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
@@ -244,8 +243,10 @@ class Recorder:
             self._current = followed
         log = self._current.log
         if self._with_deliveries and log is None:
-            log = self._new_log(record)
-            self._current.log = log
+            protocol = protocol_of_kind(record.frame.kind)
+            if protocol is not None:
+                log = protocol.delivery_log(self._names, connection)
+                self._current.log = log
         link = self._names.of(record)
         if self._with_summaries:
             add_frame(self._current.summary, record, link)
@@ -254,13 +255,6 @@ class Recorder:
                 self._delivery(connection, delivery)
         if self._with_frames:
             self._frame_row(record, link)
-
-    def _new_log(self, record: FrameRecord) -> DeliveryLog | None:
-        """What follows the deliveries of a connection with such a frame; None if any protocol has it."""
-        kind = record.frame.kind
-        if kind == "amqp" or kind == "sasl":
-            return Amqp10Log(self._names.conversation(record.connection))
-        return Amqp091Log() if kind == "method" or kind == "content-header" or kind == "body" else None
 
     def _frame_row(self, record: FrameRecord, link: Link | None) -> None:
         connection = record.connection

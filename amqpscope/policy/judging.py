@@ -20,7 +20,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
-from dissectors.protocols import PROTOCOLS
+from amqpscope.protocols import PROTOCOLS
 
 __all__ = [
     "INTERRUPTED",

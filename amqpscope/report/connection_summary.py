@@ -3,7 +3,7 @@
 from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.report.diagnoses import diagnosis_of
+from amqpscope.protocols import protocol_of
 from amqpscope.report.diagnosis import Diagnosis
 from amqpscope.tracking.amqp10.identity import Link
 
@@ -69,14 +69,15 @@ class ConnectionOverview:
         self.containers = {CLIENT: "", SERVER: ""}
         self.mechanism = ""
         self.sasl_outcome = ""
-        self.session_word = "channel" if connection.protocol == "amqp091" else "session"
+        protocol = protocol_of(connection.protocol)
+        self.session_word = protocol.session_word
         self.sessions = 0
         self.links: dict[Link, LinkSummary] = {}
         self.links_dropped = 0
         self.messages = {CLIENT: 0, SERVER: 0}
         self.message_octets = {CLIENT: 0, SERVER: 0}
         self.problems = 0
-        self.diagnosis: Diagnosis = diagnosis_of(connection.protocol)
+        self.diagnosis: Diagnosis = protocol.diagnosis()
         self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
         self.errors_dropped = 0
         # The packet of a peer's close, or of its answer to one; 0 while there is none.

@@ -56,10 +56,6 @@ def problems_json(problems: list[Problem], guarded: bool) -> str:
 class JsonRenderer:
     """The frames of one protocol as data. One object serves the frames of one capture, in their order."""
 
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of frames that are this protocol's."""
-        return ()
-
     def names(self) -> tuple[str, ...]:
         """The names of these frames, in the specification's order."""
         return ()

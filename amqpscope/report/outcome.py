@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from amqpscope.input.capture import Capture
+from amqpscope.protocols import PROTOCOLS, is_amqp
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import FindingCounts
-from dissectors.protocols import PROTOCOLS
 
 __all__ = ["nothing_to", "outcome"]
 
@@ -39,7 +39,7 @@ def nothing_to(capture: Capture, purpose: str) -> str:
     for protocol, number in protocols.items():
         if protocol:
             remark = " (encrypted)" if protocol == "tls" else ""
-            if protocol.startswith("amqp") and ">" not in protocol:
+            if is_amqp(protocol):
                 remark = " (not decoded)"
             found.append(f"{number} of {protocol_name(protocol)}{remark}")
     if not total:

@@ -15,6 +15,7 @@ from amqpscope.conformance.coverage import judged
 from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs, Pair
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord
+from amqpscope.protocols import PROTOCOLS, label
 from amqpscope.report.ladder import ladder
 from amqpscope.report.rule_text import row_shown, rule_facts, standing_of, weight_shown
 from amqpscope.rules.catalogue import Rule, catalogue, guards
@@ -55,7 +56,7 @@ _PROMISES = {
 # All that can be more than itself in Markdown within a line.
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]")
 _LINK = re.compile(r"https?://[^\s()<>]*[^\s()<>.,;]")
-_ID = re.compile(r"(?:amqp(?:10|091)/)?[A-Z]+[0-9]?(?:-[A-Z0-9]+)+")
+_ID = re.compile(f"(?:(?:{'|'.join(PROTOCOLS)})/)?[A-Z]+[0-9]?(?:-[A-Z0-9]+)+")
 # Conditions are code: a forge has a picture for `:link:`.
 _CONDITION = re.compile(r"amqp(?::[a-z-]+)+")
 _TOKEN = re.compile(f"({_LINK.pattern}|`[^`]+`|{_CONDITION.pattern}|{_ID.pattern})")
@@ -66,7 +67,7 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
     guard = row.id in guards()
     row = row_shown(row, guard)
     (_, demand), *facts = rule_facts(row, explanation(row.id), guard)
-    protocol = {"amqp10": "AMQP 1.0", "amqp091": "AMQP 0-9-1"}[row.id.partition("/")[0]]
+    protocol = label(row.id.partition("/")[0])
     there = f"{protocol}, {row.layer}" if alone else f"[{protocol}, {row.layer}](../{PAGE}#{row.layer})"
     blocks = [
         f"# {row.id}",

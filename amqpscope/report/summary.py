@@ -8,19 +8,20 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.note import Note
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import Connection, FrameRecord, endpoint
+from amqpscope.protocols import is_amqp, label
 from amqpscope.report.connection_summary import ConnectionOverview
-from amqpscope.report.diagnoses import misdirected
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.detect import FOREIGN_PROTOCOLS
-from dissectors.foreign import NAMES
 
 __all__ = ["CaptureSummary", "add_frame", "connection_object", "protocol_name", "summary_json"]
 
-_PROTOCOLS = {**NAMES, "unknown": "not AMQP", "": "no data"}
+_OTHERS = {"unknown": "not AMQP", "": "no data"}
+
+_PLAIN_PORTS = (5672,)
 
 _TCP_ENDS = {"fin": "FIN", "rst": "RST", "": "still open"}
 
@@ -30,7 +31,7 @@ def protocol_name(protocol: str) -> str:
     client, both, server = protocol.partition(">")
     if both:
         return f"{protocol_name(client)} by the client, {protocol_name(server)} by the server"
-    return _PROTOCOLS.get(protocol, protocol)
+    return _OTHERS.get(protocol) or label(protocol)
 
 
 def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
@@ -80,10 +81,27 @@ def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) 
     spoken = side.detection.protocol
     answer = protocol_name(server.protocol) if server.is_foreign() else ""
     if spoken in FOREIGN_PROTOCOLS or answer:
-        wrong = misdirected(analysis, protocol_name(spoken), answer)
+        wrong = _misdirected(analysis, protocol_name(spoken), answer)
         if wrong is not None:
             found.insert(0, wrong)
     return found
+
+
+def _misdirected(analysis: ConnectionAnalysis, name: str, answer: str) -> Diagnosed | None:
+    """A client that speaks another protocol than the port it has come to.
+
+    name: of the client's protocol. answer: of the server's, if that is known to be none of AMQP, else "".
+    """
+    connection = analysis.connection
+    server = 1 - max(int(connection.client), 0)
+    port = connection.port(server)
+    if answer:
+        return Diagnosed("diag/misdirected", 0, f"the client speaks {name} to a port that speaks {answer}")
+    if is_amqp(connection.protocol):
+        return Diagnosed("diag/misdirected", 0, f"the client speaks {name} to a port that speaks AMQP")
+    if port in _PLAIN_PORTS:
+        return Diagnosed("diag/misdirected", 0, f"the client speaks {name} to port {port}, AMQP without TLS")
+    return None
 
 
 def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> dict[str, Any]:

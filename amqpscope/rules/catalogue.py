@@ -9,15 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.rules.declaration import LAYERS, Declaration
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.registry import checked
 
 __all__ = ["Named", "Rule", "catalogue", "editions", "guards", "named", "rule", "severity"]
-
-_PROTOCOLS = ("amqp10", "amqp091")
-_GUARDS = ("amqp10",)
-_EDITIONS = ("amqp10",)
 
 
 class Rule(NamedTuple):
@@ -63,24 +60,27 @@ class Named(NamedTuple):
 
 @cache
 def named() -> list[Named]:
-    """The 115 rules that amqp0-9-1.xml names, in its order."""
+    """The rules that a specification's XML names (115 in amqp0-9-1.xml), in its order."""
     return [
         Named(
             row["rule"],
-            tuple(f"amqp091/{one}" for one in row["ids"].split(",") if one),
+            tuple(f"{protocol.name}/{one}" for one in row["ids"].split(",") if one),
             row["reason"],
         )
-        for row in _rows("amqp091-xml.tsv")
+        for protocol in PROTOCOLS.values()
+        for row in _rows(protocol.named_rules)
     ]
 
 
 @cache
 def catalogue() -> dict[str, Rule]:
     """All rules by id: protocol by protocol, layer by layer, in the order of their ids."""
-    rules = {**_read(_PROTOCOLS, ""), **{name: _declared(one) for name, one in checked().items()}}
+    rules = _read({one.name: one.unchecked for one in PROTOCOLS.values()})
+    rules |= {name: _declared(one) for name, one in checked().items()}
+    protocols = list(PROTOCOLS)
     order = sorted(
         rules.values(),
-        key=lambda row: (_PROTOCOLS.index(row.id.partition("/")[0]), LAYERS.index(row.layer), row.id),
+        key=lambda row: (protocols.index(row.id.partition("/")[0]), LAYERS.index(row.layer), row.id),
     )
     return {row.id: row for row in order}
 
@@ -88,11 +88,13 @@ def catalogue() -> dict[str, Rule]:
 @cache
 def guards() -> dict[str, Rule]:
     """What is legal although it looks odd, by id: no rule may find anything in it."""
-    return _read(_GUARDS, "-guards")
+    return _read({one.name: one.guards for one in PROTOCOLS.values()})
 
 
 def _rows(file: str) -> Iterator[dict[str, str]]:
-    """The rows of a table of ours."""
+    """The rows of a table of ours; none if there is no such table."""
+    if not file:
+        return
     # Some milliseconds, which commands without findings need not wait for.
     import csv
     from importlib import resources
@@ -101,11 +103,11 @@ def _rows(file: str) -> Iterator[dict[str, str]]:
     yield from csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
-def _read(namespaces: tuple[str, ...], table: str) -> dict[str, Rule]:
-    """The rules in the tables of this name."""
+def _read(tables: dict[str, str]) -> dict[str, Rule]:
+    """The rules in these tables, by the names of the protocols."""
     rules: dict[str, Rule] = {}
-    for namespace in namespaces:
-        for row in _rows(f"{namespace}{table}.tsv"):
+    for namespace, table in tables.items():
+        for row in _rows(table):
             name = f"{namespace}/{row['id']}"
             rules[name] = Rule(
                 name,
@@ -154,9 +156,9 @@ def _declared(one: Declaration) -> Rule:
 def editions() -> dict[tuple[str, str], Rule]:
     """Rules as a later draft has them, by id and edition (`csd01`, `csprd02`): those that are in it."""
     rules: dict[tuple[str, str], Rule] = {}
-    for namespace in _EDITIONS:
-        for row in _rows(f"{namespace}-editions.tsv"):
-            name, edition = f"{namespace}/{row['id']}", row["edition"]
+    for protocol in PROTOCOLS.values():
+        for row in _rows(protocol.editions):
+            name, edition = f"{protocol.name}/{row['id']}", row["edition"]
             final = catalogue()[name]
             rules[name, edition] = final._replace(
                 requirement=row["level"] or final.requirement,

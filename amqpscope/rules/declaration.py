@@ -19,6 +19,8 @@ declaration has the words of the rule; `explanation` reads it. Nothing else list
 
 from typing import Final, NamedTuple
 
+from amqpscope.protocols import PROTOCOLS
+
 __all__ = ["DECLARED", "LAYERS", "SUBJECTS", "USUAL_SEVERITY", "Declaration", "Rules"]
 
 USUAL_SEVERITY: Final = {
@@ -33,34 +35,9 @@ USUAL_SEVERITY: Final = {
 """What breaking a rule of each level amounts to, unless its declaration gives a reason for another
 severity."""
 
-_LAYERS: Final = {
-    "amqp10": {
-        "T": "types",
-        "F": "framing",
-        "C": "connection",
-        "SA": "sasl",
-        "TL": "tls",
-        "S": "session",
-        "L": "link",
-        "D": "delivery",
-        "M": "messaging",
-        "TX": "transactions",
-    },
-    "amqp091": {
-        "T": "types",
-        "F": "framing",
-        "C": "connection",
-        "CH": "channel",
-        "X": "exchange",
-        "Q": "queue",
-        "B": "basic",
-        "TX": "tx",
-        "CF": "confirm",
-    },
-}
-"""The layer of a rule by the first letters of its id."""
-
-LAYERS: Final = tuple(dict.fromkeys(layer for layers in _LAYERS.values() for layer in layers.values()))
+LAYERS: Final = tuple(
+    dict.fromkeys(layer for protocol in PROTOCOLS.values() for layer in protocol.layers.values())
+)
 """The layers of the rules, from the octets up: AMQP 1.0's, and from channel on those of AMQP 0-9-1."""
 
 
@@ -140,7 +117,7 @@ class Rules:
         DECLARED[whole] = Declaration(
             whole,
             self.subject,
-            layer or _LAYERS[self.namespace][name.partition("-")[0]],
+            layer or PROTOCOLS[self.namespace].layers[name.partition("-")[0]],
             level,
             basis,
             by,

@@ -14,6 +14,7 @@ from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import HABITUAL, PROFILES, Profile, recognised, which
+from amqpscope.tracking.inbox import Recipient
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.interface import Frame
@@ -91,8 +92,8 @@ class Judge(ABC):
         return {}
 
     @abstractmethod
-    def sent_end(self, second: bool) -> i64:
-        """Where the newest complete frame of a direction ends in its stream. second: of direction 1."""
+    def endpoint(self, direction: i64) -> Recipient:
+        """The endpoint that sends in a direction."""
 
     @abstractmethod
     def snapshot(self) -> ConnectionSnapshot:
@@ -190,7 +191,7 @@ class Judge(ABC):
             if size - ready <= MAX_WITHOUT_REACTION:
                 if not finding.reaction or len(finding.around) < finding.around_whole:
                     break
-            elif finding.certain and finding.read > self.sent_end(finding.spot.direction == 0):
+            elif finding.certain and finding.read > self.endpoint(1 - finding.spot.direction).sent_end:
                 # So much was found while the other peer's frame is not complete: it will never be.
                 finding.certain = False
                 finding.evidence["garbled_in_doubt"] = True

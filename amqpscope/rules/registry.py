@@ -1,11 +1,11 @@
-"""Which rules are checked: all that the files in `amqp10/` and `amqp091/` declare."""
+"""Which rules are checked: all that the files in the packages of the protocols declare."""
 
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
-from amqpscope.rules import amqp091, amqp10
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.rules.declaration import DECLARED, Declaration
 
 __all__ = ["checked", "renamed"]
@@ -14,9 +14,11 @@ __all__ = ["checked", "renamed"]
 @cache
 def checked() -> Mapping[str, Declaration]:
     """The rules that are checked, by id."""
-    for package in (amqp10, amqp091):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            import_module(module.name)
+    for protocol in PROTOCOLS.values():
+        package = protocol.rules()
+        if package is not None:
+            for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+                import_module(module.name)
     return DECLARED
 
 

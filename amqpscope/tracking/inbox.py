@@ -17,6 +17,7 @@ its first: nothing is moved when one is taken out.
 from abc import ABC, abstractmethod
 
 from amqpscope.limits import MAX_INBOX
+from amqpscope.model.records import FrameRecord
 from amqpscope.reassembly.stalls import NO_STALLS, Stalls
 from amqpscope.tracking.knowledge import Knowledge
 from dissectors.wire import i64
@@ -64,6 +65,8 @@ class Recipient(ABC):
         self.knowledge: Knowledge = Knowledge()
         self.inbox: list[Arrival] = []
         self.inbox_head: i64 = 0
+        # How much of its own stream it has sent, up to the end of its newest complete frame.
+        self.sent_end: i64 = 0
         # When it could not write. TCP's, which goes on with it; not part of the state.
         self.stalls: Stalls = NO_STALLS
 
@@ -74,6 +77,10 @@ class Recipient(ABC):
     @abstractmethod
     def lost(self) -> None:
         """Something is missing of what it said or could know: nothing follows from what was not seen."""
+
+    @abstractmethod
+    def prove(self, record: FrameRecord) -> None:
+        """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
 
     def post(self, arrival: Arrival) -> None:
         """The peer has sent this."""

@@ -17,7 +17,6 @@ not called one. Nothing that came after an end counts. Where nothing came just b
 capture does not show why.
 """
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,8 +26,8 @@ from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_ENDED_CONNECTIONS, MAX_ENDINGS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import WINDOW, Stall, Stalls
-from amqpscope.report.diagnoses import diagnosis_of
 from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.outcome import nothing_to
@@ -161,8 +160,8 @@ class StreamEnd(NamedTuple):
     packet: int
 
 
-class Following(ABC):
-    """Follows one connection for what begins and ends."""
+class Following:
+    """Follows one connection for what begins and ends. A subclass knows what its protocol has besides."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -204,7 +203,6 @@ class Following(ABC):
         for direction in (0, 1):
             self.stalls[self.connection.peer(direction)] = analysis.tcp.stream(direction).stalls
 
-    @abstractmethod
     def follow(self, record: FrameRecord) -> None:
         """What a frame begins or ends, and what it is `about`, if not the connection."""
 
@@ -299,13 +297,11 @@ class Following(ABC):
 def endings_of(
     material: ReplayableCapture,
     wanted: Callable[[Connection], bool],
-    follower: Callable[[Connection], Following],
 ) -> tuple[list[tuple[Following, list[Ending]]], int, str]:
     """Of each connection that is wanted and spoke: what ended on it, the connection first.
 
-    follower: gives what follows a connection of its protocol. Of more than `MAX_ENDED_CONNECTIONS` these are
-    the first; also gives how many others there are, and why there is no AMQP in the capture that could be
-    explained, "" if there is.
+    Of more than `MAX_ENDED_CONNECTIONS` these are the first; also gives how many others there are, and why
+    there is no AMQP in the capture that could be explained, "" if there is.
 
     Raises CaptureError for what cannot be read.
     """
@@ -321,9 +317,10 @@ def endings_of(
             if following is None:
                 if len(followed) >= MAX_ENDED_CONNECTIONS or not wanted(connection):
                     return
-                following = follower(connection)
+                protocol = protocol_of(connection.protocol)
+                following = protocol.following(connection)
                 followed[connection] = following
-                diagnosed[connection] = diagnosis_of(connection.protocol)
+                diagnosed[connection] = protocol.diagnosis()
             following.take(record)
             diagnosed[connection].see(record)
 

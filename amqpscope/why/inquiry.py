@@ -17,15 +17,12 @@ from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_QUESTIONS, MAX_REMEMBERED_FRAMES
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
-from amqpscope.rules.amqp091.judge import Judge as Judge091
-from amqpscope.rules.amqp10.judge import Judge as Judge10
-from amqpscope.rules.judges import new_judge
+from amqpscope.protocols import protocol_of
+from amqpscope.rules.judge import Judge
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 from amqpscope.why.frame_ref import FrameQuestion, Ground, Knew, Position, Sequel
 from amqpscope.why.grounds import Grounds
-from amqpscope.why.grounds091 import Grounds091
-from amqpscope.why.grounds10 import Grounds10
 from amqpscope.why.segment import AskedSegment, segment_of
 from amqpscope.why.watch import AnswerWatch
 
@@ -121,8 +118,8 @@ class Replay:
         self._direction = direction
         self._ending = segment.ends
         self._time = segment.time
-        self._judge: Judge10 | Judge091 | None = None
-        self._grounds: Grounds = Grounds10()
+        self._judge: Judge | None = None
+        self._grounds = Grounds()
         self._said: tuple[deque[Position], deque[Position]] = (
             deque(maxlen=MAX_REMEMBERED_FRAMES),
             deque(maxlen=MAX_REMEMBERED_FRAMES),
@@ -132,11 +129,9 @@ class Replay:
         """The next frame of the connection."""
         judge = self._judge
         if judge is None:
-            made = new_judge(self.connection, [], False, None)
-            assert isinstance(made, (Judge10, Judge091))
-            self._judge = judge = made
-            if isinstance(judge, Judge091):
-                self._grounds = Grounds091()
+            protocol = protocol_of(self.connection.protocol)
+            self._judge = judge = protocol.judge(self.connection, [], False, None)
+            self._grounds = protocol.grounds()
             self.first_packet = int(record.packet)
         wanted = (
             int(record.direction) == self._direction and record.packet <= self._packet <= record.last_packet
@@ -163,51 +158,41 @@ class Replay:
         if self.before is None and self._judge is not None:
             self._pause(self._judge, False, self._time)
 
-    def _pause(self, judge: Judge10 | Judge091, wanted: bool, time: int) -> None:
+    def _pause(self, judge: Judge, wanted: bool, time: int) -> None:
         """Here, at `time` (ns), the packet stands. wanted: with frames."""
         self.before = judge.snapshot()
-        self.before.client.stall = judge.client.stalls.last(time)
-        self.before.server.stall = judge.server.stalls.last(time)
+        client = self.connection.client
+        self.before.client.stall = judge.endpoint(client).stalls.last(time)
+        self.before.server.stall = judge.endpoint(1 - client).stalls.last(time)
         if wanted or not self._ending:
             return
         direction = self._direction
-        by_client = direction == self.connection.client
-        knowledge = judge.client.knowledge, judge.server.knowledge
-        own, other = knowledge if by_client else knowledge[::-1]
         mark = Position(direction, -1, -1, self._packet, 0, "end of stream", -1)
         self.ended = FrameQuestion(
             mark,
             "",
             self._packet,
-            self._knew(direction, own),
-            self._knew(1 - direction, other),
-            self._grounds.of_end(direction, by_client),
+            self._knew(direction, judge.endpoint(direction).knowledge),
+            self._knew(1 - direction, judge.endpoint(1 - direction).knowledge),
+            self._grounds.of_end(direction, direction == client),
             [],
             [],
         )
 
-    def _ask(self, judge: Judge10 | Judge091, record: FrameRecord) -> None:
+    def _ask(self, judge: Judge, record: FrameRecord) -> None:
         if len(self.asked) >= MAX_QUESTIONS:
             self.more += 1
             return
-        by_client = record.direction == self.connection.client
         direction = int(record.direction)
-        if isinstance(judge, Judge10):
-            me, peer = (judge.client, judge.server) if by_client else (judge.server, judge.client)
-            me.catch_up(record.acknowledged, peer.sent_end)
-            me.prove(record)
-            knew, other = me.knowledge, peer.knowledge
-        else:
-            one, two = (judge.client, judge.server) if by_client else (judge.server, judge.client)
-            one.catch_up(record.acknowledged, two.sent_end)
-            one.prove(record)
-            knew, other = one.knowledge, two.knowledge
+        me, peer = judge.endpoint(direction), judge.endpoint(1 - direction)
+        me.catch_up(record.acknowledged, peer.sent_end)
+        me.prove(record)
         self.asked.append(
             _Asked(
                 record,
                 self._grounds.subject(record),
-                self._knew(direction, knew),
-                self._knew(1 - direction, other),
+                self._knew(direction, me.knowledge),
+                self._knew(1 - direction, peer.knowledge),
                 _joined([ground for ground in self._grounds.of(record) if _before(ground, record)]),
                 self._grounds.watch(record),
             )
@@ -241,10 +226,9 @@ class Replay:
             if asked.mark.place != place and not asked.watch.over:
                 asked.watch.see(record)
 
-    def _heed(self, judge: Judge10 | Judge091, record: FrameRecord) -> None:
+    def _heed(self, judge: Judge, record: FrameRecord) -> None:
         """A frame of the other peer's shows that it had what is asked about, or that it had read it."""
-        by_client = record.direction == self.connection.client
-        knowledge = (judge.client if by_client else judge.server).knowledge
+        knowledge = judge.endpoint(record.direction).knowledge
         for asked in self.asked:
             if asked.mark.direction == int(record.direction) or asked.read is not None:
                 continue

@@ -1,21 +1,18 @@
 """What follows from a frame: the part that no protocol has a say in."""
 
-from abc import ABC, abstractmethod
-
 from amqpscope.model.records import FrameRecord
 from amqpscope.why.frame_ref import Position, Sequel
 
 __all__ = ["AnswerWatch"]
 
 
-class AnswerWatch(ABC):
+class AnswerWatch:
     """Looks, behind one frame, for those that answer it."""
 
     def __init__(self) -> None:
         self.sequels: list[Sequel] = []
         self.over = False
 
-    @abstractmethod
     def see(self, record: FrameRecord) -> None:
         """A later frame of the connection."""
 

@@ -21,15 +21,31 @@ from amqpscope.cli.live_view import LiveView
 from amqpscope.input.capture import Capture, check
 from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.policy import Given, Policy, load_policy
+from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols.amqp091 import Amqp091
+from amqpscope.protocols.amqp10 import Amqp10
 from amqpscope.pytest_plugin.judgement import judge as judge_test
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.rules import judge
 from amqpscope.rules.profiles import recognised
-from dissectors.protocols import PROTOCOLS
 
 INTERNAL = "internal/analysis"
 
 FAILED = "an error in amqpscope (ZeroDivisionError at test_failing_analysis.py:"
+
+
+class Unreadable(Amqp10):
+    """AMQP 1.0, of which no frame can be decoded."""
+
+    def decoder(self, midstream: bool) -> Any:
+        return None
+
+
+class Unreadable091(Amqp091):
+    """AMQP 0-9-1, of which no frame can be decoded."""
+
+    def decoder(self, midstream: bool) -> Any:
+        return None
 
 
 def fails_on_poison(said: dict[str, str]) -> Any:
@@ -88,7 +104,7 @@ def test_what_it_fails_on_first_is_as_if_it_were_not_there(
     d.client.transfer()
     tell(tap, 1, "first")
     d.goodbye()
-    monkeypatch.setitem(PROTOCOLS, "amqp10", None)
+    monkeypatch.setitem(PROTOCOLS, "amqp10", Unreadable())
     path = tap.write(poisoned.parent / "mixed.pcap")
     with Capture(path, judge=True) as capture:
         records = list(capture)
@@ -147,7 +163,7 @@ def test_commands_that_only_read(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(PROTOCOLS, "amqp091", None)
+    monkeypatch.setitem(PROTOCOLS, "amqp091", Unreadable091())
     result = amqpscope(capsys, *arguments, poisoned)
     assert result.status == 2
     assert INTERNAL in result.out + result.err and "Traceback" not in result.out + result.err

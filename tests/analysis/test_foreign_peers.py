@@ -16,10 +16,10 @@ from support.tcp_writer import Capture
 from support.thorough import share
 
 import amqpscope
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.summary import protocol_name
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.foreign import NAMES
-from dissectors.protocols import PROTOCOLS
 
 HEADERS = {
     "AMQP": b"AMQP\0\1\0\0",

@@ -18,8 +18,7 @@ from amqpscope.capture.segment import Segment
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_DEEDS, MAX_GETS, MAX_PASSAGES
 from amqpscope.tracking.amqp091.summary import Summary
-from amqpscope.tracking.summaries import load_summary
-from amqpscope.tracking.summary import ConnectionSummary
+from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
 TOLD = {module.__name__ for module in (entities, existence, passing)}
 SCENARIOS = [scenario for scenario in scenarios() if scenario.module in TOLD]

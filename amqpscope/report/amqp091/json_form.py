@@ -304,17 +304,12 @@ def _message_json(message: Amqp091Message, bodies: bool, said: _Said) -> str:
 # Fields that name an exchange, a queue, or what is bound to them.
 _PLACES: Final = ("exchange", "queue", "routing-key", "source", "destination")
 
-_KINDS: Final = ("method", "content-header", "body", "heartbeat", "unknown")
-
 
 class Amqp091JsonRenderer(JsonRenderer):
     """AMQP 0-9-1 as data."""
 
     def __init__(self) -> None:
         self._said: _Said = _Said()
-
-    def kinds(self) -> tuple[str, ...]:
-        return _KINDS
 
     def names(self) -> tuple[str, ...]:
         return (*[method.name for method in METHODS], "content-header", "body", "heartbeat", "unknown")

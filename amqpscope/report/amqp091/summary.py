@@ -29,13 +29,11 @@ from dissectors.wire import i64
 __all__ = ["summarize"]
 
 _SUCCESS: Final = 200
-_WORD: Final = "channel"
 
 
 def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
     """Take one frame of a connection."""
     frame = record.frame
-    summary.session_word = _WORD
     message: object = record.message
     if isinstance(message, Amqp091Message):
         summary.messages[record.peer] += message.seen == message.announced

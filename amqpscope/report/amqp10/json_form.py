@@ -359,8 +359,6 @@ def message_json(message: Message, hidden: bool, bodies: bool) -> str:
 # What the reports ask
 
 
-_KINDS: Final = ("amqp", "sasl")
-
 _NAMES: Final = (
     "sasl-mechanisms",
     "sasl-init",
@@ -385,9 +383,6 @@ class Amqp10JsonRenderer(JsonRenderer):
 
     def __init__(self) -> None:
         self._quick: QuickMessages = QuickMessages()
-
-    def kinds(self) -> tuple[str, ...]:
-        return _KINDS
 
     def names(self) -> tuple[str, ...]:
         return _NAMES

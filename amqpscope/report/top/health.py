@@ -8,6 +8,7 @@ at the screen, not verdicts: those are the rules'.
 from typing import Final
 
 from amqpscope.model.records import CLIENT
+from amqpscope.protocols import protocol_of
 from amqpscope.report.printable import word
 from amqpscope.report.value_text import text_word
 from amqpscope.tracking.snapshot import ChannelSnapshot, ConnectionSnapshot, LinkSnapshot, SessionSnapshot
@@ -97,11 +98,12 @@ def _rank(issue: HealthIssue) -> int:
 
 
 def _silence(found: list[HealthIssue], protocol: str, snapshot: ConnectionSnapshot, now: int) -> None:
-    """Who has said nothing for longer than the other one allows. AMQP 0-9-1 gives up after two heartbeats."""
-    times = 2 if protocol == "amqp091" else 1
+    """Who has said nothing for longer than the other one allows. Of agreed heartbeats two may pass."""
+    both = protocol_of(protocol).agreed_heartbeat
+    times = 2 if both else 1
     agreed = snapshot.client.idle
     for quiet, listener in ((snapshot.client, snapshot.server), (snapshot.server, snapshot.client)):
-        idle = agreed if protocol == "amqp091" else listener.idle
+        idle = agreed if both else listener.idle
         if idle <= 0 or not quiet.last_time or _is_over(quiet.state):
             continue
         allowed = idle * times

@@ -1,6 +1,7 @@
 """The pages of the full-screen view: lines out of the model, each as wide as it may be."""
 
 from amqpscope.model.records import CLIENT
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, cut, printable, word, wrap
@@ -131,7 +132,8 @@ def connections(
         mark = "▌" if row is picked else " "
         name_width = columns[0].width - 1
         style = "dim" if row.over_since else "name" if row.rank >= 3 else ""
-        version = {"amqp10": "1.0", "amqp091": "0-9-1"}.get(row.connection.protocol, "draft")
+        spoken = PROTOCOLS.get(row.connection.protocol)
+        version = "draft" if spoken is None else spoken.version
         parts = [(style, mark + tail(_short(row.name), name_width)), ("dim", version)]
         if wide:
             parts.append(("dim" if row.over_since else "", row.state))

@@ -485,8 +485,8 @@ class Judge(AnyJudge):
     def product(self, introduction: object) -> dict[str, str]:
         return introduction.texts if isinstance(introduction, PeerProperties) else {}
 
-    def sent_end(self, second: bool) -> i64:
-        return (self.client if (self.connection.client == 1) == second else self.server).sent_end
+    def endpoint(self, direction: i64) -> Endpoint:
+        return self.client if direction == self.connection.client else self.server
 
     def snapshot(self) -> ConnectionSnapshot:
         snapshot = take_snapshot(self.client, self.server)

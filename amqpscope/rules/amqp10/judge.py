@@ -323,8 +323,8 @@ class Judge(AnyJudge):
             said["container-id"] = introduction.container_id[:LONGEST]
         return said
 
-    def sent_end(self, second: bool) -> i64:
-        return (self.client if (self.connection.client == 1) == second else self.server).sent_end
+    def endpoint(self, direction: i64) -> Endpoint:
+        return self.client if direction == self.connection.client else self.server
 
     def snapshot(self) -> ConnectionSnapshot:
         return self.introduced(take_snapshot(self.client, self.server), self.client.open, self.server.open)

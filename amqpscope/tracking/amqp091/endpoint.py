@@ -155,7 +155,6 @@ class Endpoint(Recipient):
         self.whole: bool = True
         # Who sends deliveries counts them.
         self.view: ConnectionView = ConnectionView(not self.by_client)
-        self.sent_end: i64 = 0
         # The channel on which a return is on its way to it, and its content header is not yet.
         self.returning: i64 = -1
         self.frames: i64 = 0

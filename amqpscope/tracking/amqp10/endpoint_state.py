@@ -47,7 +47,6 @@ class EndpointState(Recipient):
         # All that either said could be read so far.
         self.legible: bool = True
         # Its own stream.
-        self.sent_end: i64 = 0
         self.frames: i64 = 0
         self.last_time: i64 = 0
         self.last_packet: i64 = 0

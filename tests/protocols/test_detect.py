@@ -19,7 +19,9 @@ from support.openings import (
     record,
 )
 
-from dissectors.detect import MORE, UNKNOWN, detect, detect_header, detect_midstream
+from amqpscope.protocols.detect import detect, detect_header, detect_midstream
+from dissectors.detect import MORE, UNKNOWN
+from dissectors.protocol_header import ProtocolHeader
 
 
 @pytest.mark.parametrize(("name", "octets"), KNOWN, ids=lambda one: str(one)[:30])
@@ -133,4 +135,4 @@ def test_a_segment_from_the_middle(octets: bytes, name: str) -> None:
     ],
 )
 def test_a_header_alone(header: bytes, name: str) -> None:
-    assert detect_header(header + b"more") == name
+    assert detect_header(ProtocolHeader(*header[4:])) == name

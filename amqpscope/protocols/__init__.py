@@ -1,0 +1,54 @@
+"""The protocols that are decoded: the one place that knows which there are.
+
+To add a protocol, write a file like `amqp091.py` in this package and add its object to `PROTOCOLS`. Whoever
+needs what is particular to a protocol asks its object, by the name that a connection has
+(`Connection.protocol`).
+
+A connection may also have the name of a protocol that is recognised and not decoded (`dissectors.detect`).
+"""
+
+from typing import Final
+
+from amqpscope.protocols.amqp091 import Amqp091
+from amqpscope.protocols.amqp10 import Amqp10
+from amqpscope.protocols.interface import Protocol
+from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN
+from dissectors.foreign import NAMES
+
+__all__ = ["PROTOCOLS", "Protocol", "is_amqp", "label", "protocol_of", "protocol_of_kind"]
+
+PROTOCOLS: Final[dict[str, Protocol]] = {one.name: one for one in (Amqp10(), Amqp091())}
+"""By name. The order is that in which they are believed where octets could be either's."""
+
+
+_UNDECODED: Final = frozenset(UNDECODED.values())
+
+
+def protocol_of(name: str) -> Protocol:
+    """The protocol by which a connection of this name is judged and shown.
+
+    Frames of a connection that is not decoded are protocol headers. They are judged by the first protocol,
+    whose rules say what a protocol header has to be. Raises LookupError if nothing has such a name.
+    """
+    known = PROTOCOLS.get(name)
+    if known is not None:
+        return known
+    if name in _UNDECODED or name in FOREIGN_PROTOCOLS or name in (MORE, UNKNOWN):
+        return next(iter(PROTOCOLS.values()))
+    raise LookupError(f"no protocol is called {name!r}")
+
+
+def protocol_of_kind(kind: str) -> Protocol | None:
+    """The protocol whose frames are of this kind (`Frame.kind`); None if all protocols have such, or none."""
+    return next((one for one in PROTOCOLS.values() if kind in one.kinds), None)
+
+
+def is_amqp(name: str) -> bool:
+    """Whether a connection of this name speaks AMQP, in a version that is decoded or not."""
+    return name in PROTOCOLS or name in _UNDECODED
+
+
+def label(name: str) -> str:
+    """What people call the protocol of this name; the name itself if they call it nothing else."""
+    known = PROTOCOLS.get(name)
+    return NAMES.get(name, name) if known is None else known.label

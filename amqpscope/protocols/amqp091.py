@@ -1,0 +1,156 @@
+"""AMQP 0-9-1: all that the program has for this protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from amqpscope.protocols.interface import Protocol
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.detect import BEGINS, has_frames, opening
+from dissectors.amqp091.frame import Amqp091FrameDecoder
+from dissectors.amqp091.message import Amqp091MessageAssembler
+from dissectors.interface import Assembler, Frame
+from dissectors.stream_decoder import StreamDecoder
+from dissectors.wire import i64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from amqpscope.diff.forms import CanonicalFrameTable
+    from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.model.finding import Finding
+    from amqpscope.model.records import Connection
+    from amqpscope.pipeline.deliveries import DeliveryLog
+    from amqpscope.report.diagnosis import Diagnosis
+    from amqpscope.report.json_renderer import JsonRenderer
+    from amqpscope.report.links import LinkNames
+    from amqpscope.report.text_renderer import TextRenderer
+    from amqpscope.rules.judge import Judge
+    from amqpscope.tracking.correlation_budget import CorrelationBudget
+    from amqpscope.tracking.summary import ConnectionSummary
+    from amqpscope.why.endings import Following
+    from amqpscope.why.grounds import Grounds
+
+__all__ = ["Amqp091"]
+
+
+class Amqp091(Protocol):
+    """AMQP 0-9-1, of 13 November 2008."""
+
+    name = "amqp091"
+    label = "AMQP 0-9-1"
+    version = "0-9-1"
+    kinds = ("method", "content-header", "body", "heartbeat", "unknown")
+    no_header = "F-PROTO-HDR"
+    headers = ("AMQP 0-9-1",)
+    repeats_header = False
+    takes_header_of = ("amqp09",)
+    session_word = "channel"
+    agreed_heartbeat = True
+    unchecked = "amqp091.tsv"
+    named_rules = "amqp091-xml.tsv"
+    layers: ClassVar[Mapping[str, str]] = {
+        "T": "types",
+        "F": "framing",
+        "C": "connection",
+        "CH": "channel",
+        "X": "exchange",
+        "Q": "queue",
+        "B": "basic",
+        "TX": "tx",
+        "CF": "confirm",
+    }
+
+    def detect(self, buf: bytes) -> str:
+        found = opening(buf)
+        return self.name if found == BEGINS else found
+
+    def detect_midstream(self, buf: bytes, start: i64, end: i64) -> bool:
+        return has_frames(buf, start, end)
+
+    def says_client(self, frame: Frame) -> i64:
+        body = frame.body
+        if isinstance(body, Method):
+            definition = body.definition()
+            if definition.from_client != definition.from_server:
+                return 1 if definition.from_client else 0
+        return -1
+
+    def decoder(self, midstream: bool) -> StreamDecoder:
+        return Amqp091FrameDecoder(midstream)
+
+    def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
+        return Amqp091FrameDecoder.load(state)
+
+    def assembler(self, keeping: bool) -> Assembler:
+        return Amqp091MessageAssembler(keeping)
+
+    def load_assembler(self, state: tuple[object, ...]) -> Assembler:
+        return Amqp091MessageAssembler.load(state)
+
+    def rules(self) -> ModuleType:
+        from amqpscope.rules import amqp091
+
+        return amqp091
+
+    def judge(
+        self,
+        connection: Connection,
+        findings: list[Finding],
+        context: bool,
+        budget: CorrelationBudget | None,
+    ) -> Judge:
+        from amqpscope.rules.amqp091.judge import Judge
+
+        return Judge(connection, findings, context, budget)
+
+    def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
+        from amqpscope.rules.amqp091.judge import Judge
+
+        return Judge.load(state, connection, findings)
+
+    def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
+        from amqpscope.tracking.amqp091.summary import Summary
+
+        return Summary.load(state)
+
+    def json_renderer(self) -> JsonRenderer:
+        from amqpscope.report.amqp091.json_form import Amqp091JsonRenderer
+
+        return Amqp091JsonRenderer()
+
+    def text_renderer(self) -> TextRenderer:
+        from amqpscope.report.amqp091.text_renderer import Amqp091TextRenderer
+
+        return Amqp091TextRenderer()
+
+    def diagnosis(self) -> Diagnosis:
+        from amqpscope.report.amqp091.diagnosis import Diagnosis091
+
+        return Diagnosis091()
+
+    def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
+        from amqpscope.pipeline.deliveries091 import Amqp091Log
+
+        return Amqp091Log()
+
+    def grounds(self) -> Grounds:
+        from amqpscope.why.grounds091 import Grounds091
+
+        return Grounds091()
+
+    def following(self, connection: Connection) -> Following:
+        from amqpscope.why.endings091 import Following091
+
+        return Following091(connection)
+
+    def transcripts(
+        self, room: Room, table: CanonicalFrameTable, names: Names, links: LinkNames
+    ) -> Callable[[Connection], Transcript]:
+        from amqpscope.diff.forms091 import CanonicalFrames091
+        from amqpscope.diff.transcript091 import Transcript091
+
+        forms = CanonicalFrames091(names)
+        return lambda connection: Transcript091(connection, room, table, names, forms)

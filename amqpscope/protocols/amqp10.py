@@ -1,0 +1,147 @@
+"""AMQP 1.0: all that the program has for this protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from amqpscope.protocols.interface import Protocol
+from dissectors.amqp10.delivery import MessageAssembler
+from dissectors.amqp10.frame import FrameDecoder, credible_frame
+from dissectors.detect import MORE, UNKNOWN
+from dissectors.interface import Assembler, Frame
+from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, StreamDecoder
+from dissectors.wire import i64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from amqpscope.diff.forms import CanonicalFrameTable
+    from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.model.finding import Finding
+    from amqpscope.model.records import Connection
+    from amqpscope.pipeline.deliveries import DeliveryLog
+    from amqpscope.report.json_renderer import JsonRenderer
+    from amqpscope.report.links import LinkNames
+    from amqpscope.report.text_renderer import TextRenderer
+    from amqpscope.rules.judge import Judge
+    from amqpscope.tracking.correlation_budget import CorrelationBudget
+    from amqpscope.tracking.summary import ConnectionSummary
+    from amqpscope.why.endings import Following
+    from amqpscope.why.grounds import Grounds
+
+__all__ = ["Amqp10"]
+
+
+class Amqp10(Protocol):
+    """AMQP 1.0, OASIS Standard of 29 October 2012."""
+
+    name = "amqp10"
+    label = "AMQP 1.0"
+    version = "1.0"
+    kinds = ("amqp", "sasl")
+    no_header = "C-HDR-FORM"
+    headers = ("AMQP 1.0", "TLS", "SASL")
+    unchecked = "amqp10.tsv"
+    guards = "amqp10-guards.tsv"
+    editions = "amqp10-editions.tsv"
+    layers: ClassVar[Mapping[str, str]] = {
+        "T": "types",
+        "F": "framing",
+        "C": "connection",
+        "SA": "sasl",
+        "TL": "tls",
+        "S": "session",
+        "L": "link",
+        "D": "delivery",
+        "M": "messaging",
+        "TX": "transactions",
+    }
+
+    def detect(self, buf: bytes) -> str:
+        # Alone: what follows a frame may have come already or not, and must make no difference.
+        verdict = credible_frame(buf, 0, len(buf))
+        if verdict == CREDIBLE:
+            return self.name
+        return UNKNOWN if verdict == NOT_CREDIBLE else MORE
+
+    def says_client(self, frame: Frame) -> i64:
+        # security.xml, section "sasl"
+        if frame.name in ("sasl-init", "sasl-response"):
+            return 1
+        if frame.name in ("sasl-mechanisms", "sasl-challenge", "sasl-outcome"):
+            return 0
+        return -1
+
+    def decoder(self, midstream: bool) -> StreamDecoder:
+        return FrameDecoder(midstream)
+
+    def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
+        return FrameDecoder.load(state)
+
+    def assembler(self, keeping: bool) -> Assembler:
+        return MessageAssembler()
+
+    def load_assembler(self, state: tuple[object, ...]) -> Assembler:
+        return MessageAssembler.load(state)
+
+    def rules(self) -> ModuleType:
+        from amqpscope.rules import amqp10
+
+        return amqp10
+
+    def judge(
+        self,
+        connection: Connection,
+        findings: list[Finding],
+        context: bool,
+        budget: CorrelationBudget | None,
+    ) -> Judge:
+        from amqpscope.rules.amqp10.judge import Judge
+
+        return Judge(connection, findings, context, budget)
+
+    def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
+        from amqpscope.rules.amqp10.judge import Judge
+
+        return Judge.load(state, connection, findings)
+
+    def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
+        from amqpscope.tracking.amqp10.summary import Summary
+
+        return Summary.load(state)
+
+    def json_renderer(self) -> JsonRenderer:
+        from amqpscope.report.amqp10.json_form import Amqp10JsonRenderer
+
+        return Amqp10JsonRenderer()
+
+    def text_renderer(self) -> TextRenderer:
+        from amqpscope.report.amqp10.text_renderer import Amqp10TextRenderer
+
+        return Amqp10TextRenderer()
+
+    def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
+        from amqpscope.pipeline.deliveries10 import Amqp10Log
+
+        return Amqp10Log(links.conversation(connection))
+
+    def grounds(self) -> Grounds:
+        from amqpscope.why.grounds10 import Grounds10
+
+        return Grounds10()
+
+    def following(self, connection: Connection) -> Following:
+        from amqpscope.why.endings10 import Following10
+
+        return Following10(connection)
+
+    def transcripts(
+        self, room: Room, table: CanonicalFrameTable, names: Names, links: LinkNames
+    ) -> Callable[[Connection], Transcript]:
+        from amqpscope.diff.forms10 import CanonicalFrames10
+        from amqpscope.diff.transcript10 import Transcript10
+
+        forms = CanonicalFrames10(names)
+        return lambda connection: Transcript10(connection, room, table, names, forms, links)

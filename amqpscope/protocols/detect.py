@@ -1,0 +1,54 @@
+"""Which protocol a direction of a connection speaks, by its octets alone; ports are no evidence.
+
+A stream whose start was captured says it in its first octets (`detect`). One that was joined in the middle is
+searched for a frame by the decoders of all protocols; some protocols show themselves there, too, by frames or
+records that begin where a segment does (`detect_midstream`).
+
+Names are those of `PROTOCOLS`, and those of `dissectors.detect`. What was told of some octets is told of any
+longer beginning of the same stream.
+"""
+
+from amqpscope.protocols import PROTOCOLS
+from dissectors.detect import MORE, UNDECODED, UNKNOWN, detect_foreign, tls_midstream
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
+
+__all__ = ["detect", "detect_header", "detect_midstream"]
+
+
+def detect(buf: bytes) -> str:
+    """Name the protocol of a direction by the first octets of its stream, as many as have come."""
+    size: i64 = len(buf)
+    if size < 8 and b"AMQP".startswith(buf[:4]):
+        return MORE
+    if buf.startswith(b"AMQP"):
+        return detect_header(ProtocolHeader(buf[4], buf[5], buf[6], buf[7]))
+    told = detect_foreign(buf)
+    if size < 6 or (told != MORE and told != UNKNOWN):
+        return told
+    for protocol in PROTOCOLS.values():
+        found = protocol.detect(buf)
+        if found == MORE:
+            told = MORE
+        elif found != UNKNOWN:
+            return found
+    return told
+
+
+def detect_header(header: ProtocolHeader) -> str:
+    """The protocol that an AMQP protocol header announces."""
+    announced = header.protocol()
+    for protocol in PROTOCOLS.values():
+        if announced in protocol.headers:
+            return protocol.name
+    return UNDECODED[announced]
+
+
+def detect_midstream(buf: bytes, start: i64, end: i64) -> str:
+    """Name the protocol of a direction by a segment from its middle, buf[start:end]; MORE if none shows."""
+    if tls_midstream(buf, start, end):
+        return "tls"
+    for protocol in PROTOCOLS.values():
+        if protocol.detect_midstream(buf, start, end):
+            return protocol.name
+    return MORE

@@ -1,0 +1,204 @@
+"""What the program has to know of a protocol: its decoder, its rules, and how its frames are shown.
+
+A protocol is one object of a subclass of `Protocol`. Each package asks it for the part that the package works
+with. The parts are imported when they are asked for, so that a command loads only what it needs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dissectors.interface import Assembler, Frame
+from dissectors.stream_decoder import StreamDecoder
+from dissectors.wire import i64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from amqpscope.diff.forms import CanonicalFrameTable
+    from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.model.finding import Finding
+    from amqpscope.model.records import Connection
+    from amqpscope.pipeline.deliveries import DeliveryLog
+    from amqpscope.report.diagnosis import Diagnosis
+    from amqpscope.report.json_renderer import JsonRenderer
+    from amqpscope.report.links import LinkNames
+    from amqpscope.report.text_renderer import TextRenderer
+    from amqpscope.rules.judge import Judge
+    from amqpscope.tracking.correlation_budget import CorrelationBudget
+    from amqpscope.tracking.summary import ConnectionSummary
+    from amqpscope.why.endings import Following
+    from amqpscope.why.grounds import Grounds
+
+__all__ = ["Protocol"]
+
+
+class Protocol(ABC):
+    """One protocol. What has a default here a protocol need not bring: it is then left out of the output."""
+
+    name: str
+    """As `Connection.protocol` has it, and as the ids of its rules begin."""
+
+    label: str
+    """What people call it."""
+
+    version: str
+    """Its version, as short as a column is narrow."""
+
+    kinds: tuple[str, ...]
+    """The kinds of its frames (`Frame.kind`)."""
+
+    no_header: str = ""
+    """The rule, without namespace, that a stream breaks that begins with neither a protocol header nor a
+    frame; "" if there is none."""
+
+    headers: tuple[str, ...] = ()
+    """The AMQP protocol headers that announce it, as `ProtocolHeader.protocol` names them."""
+
+    repeats_header: bool = True
+    """Whether a protocol header may stand behind the first frame of a stream."""
+
+    takes_header_of: tuple[str, ...] = ()
+    """Protocols that are not decoded, whose header a server may take and then go on in this protocol."""
+
+    session_word: str = "session"
+    """What it calls a session."""
+
+    agreed_heartbeat: bool = False
+    """Whether the peers agree on one time without frames, of which two may pass. Else each peer sets a time
+    for the other one."""
+
+    layers: ClassVar[Mapping[str, str]] = {}
+    """The layers of its rules, by the first letters of their ids."""
+
+    unchecked: str = ""
+    """The table in `amqpscope/rules/data` of the rules that are not checked; "" if there is none."""
+
+    guards: str = ""
+    """The table there of what is legal although it looks odd."""
+
+    named_rules: str = ""
+    """The table there of the rules that the specification's XML names, and the rules they come to."""
+
+    editions: str = ""
+    """The table there of how its rules differ in drafts."""
+
+    # Recognising it
+
+    def detect(self, buf: bytes) -> str:
+        """Which protocol a stream speaks that begins with these octets, six at least, without a header.
+
+        Gives its own name, the name of another version, or of `dissectors.detect` MORE or UNKNOWN.
+        """
+        return ""
+
+    def detect_midstream(self, buf: bytes, start: i64, end: i64) -> bool:
+        """Whether its frames begin in the middle of a stream at buf[start:end], where a segment begins.
+
+        A decoder finds its frames itself, wherever they begin; this is for what no decoder would believe.
+        """
+        return False
+
+    def says_client(self, frame: Frame) -> i64:
+        """Whether only a client says this: 1, only a server: 0, either: -1."""
+        return -1
+
+    # Decoding
+
+    @abstractmethod
+    def decoder(self, midstream: bool) -> StreamDecoder:
+        """A decoder for one direction. midstream: it need not begin at a frame boundary."""
+
+    @abstractmethod
+    def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
+        """What the `dump` of a decoder gave, as one again."""
+
+    def assembler(self, keeping: bool) -> Assembler:
+        """What puts messages together. keeping: also what they say, not only how large they are."""
+        return Assembler()
+
+    def load_assembler(self, state: tuple[object, ...]) -> Assembler:
+        """What the `dump` of an assembler gave, as one again."""
+        return Assembler()
+
+    # Judging
+
+    def rules(self) -> ModuleType | None:
+        """The package that declares its rules; None if they are declared elsewhere, and imported already."""
+        return None
+
+    @abstractmethod
+    def judge(
+        self,
+        connection: Connection,
+        findings: list[Finding],
+        context: bool,
+        budget: CorrelationBudget | None,
+    ) -> Judge:
+        """The judge of a connection, see `Judge`.
+
+        budget: of what is kept for other connections, shared with these; None for its own.
+        """
+
+    @abstractmethod
+    def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
+        """A judge that goes on where its `dump` left off."""
+
+    def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
+        """What the `dump` of a summary gave, as one again. Only of judges that leave a summary."""
+        raise NotImplementedError
+
+    # Showing
+
+    def json_renderer(self) -> JsonRenderer:
+        """Its frames as data."""
+        from amqpscope.report.json_renderer import JsonRenderer
+
+        return JsonRenderer()
+
+    def text_renderer(self) -> TextRenderer:
+        """Its frames as text."""
+        from amqpscope.report.text_renderer import TextRenderer
+
+        return TextRenderer()
+
+    def diagnosis(self) -> Diagnosis:
+        """What watches a connection for its summary."""
+        from amqpscope.report.diagnosis import Diagnosis
+
+        return Diagnosis()
+
+    def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
+        """What follows the deliveries of a connection for the pipeline's table.
+
+        links: has been asked for the link of every frame before the log takes it.
+        """
+        from amqpscope.pipeline.deliveries import DeliveryLog
+
+        return DeliveryLog()
+
+    # `why` and `diff`
+
+    def grounds(self) -> Grounds:
+        """What knows which earlier frames have a say about a frame."""
+        from amqpscope.why.grounds import Grounds
+
+        return Grounds()
+
+    def following(self, connection: Connection) -> Following:
+        """What follows a connection for what begins and ends on it."""
+        from amqpscope.why.endings import Following
+
+        return Following(connection)
+
+    def transcripts(
+        self, room: Room, table: CanonicalFrameTable, names: Names, links: LinkNames
+    ) -> Callable[[Connection], Transcript] | None:
+        """What makes the transcripts of the connections of one capture; None if they are not compared.
+
+        links: is asked for the link of every frame before a transcript takes it.
+        """
+        return None
