@@ -550,15 +550,6 @@ told, and `--connection` tells of any one."""
 MAX_QUESTIONS: Final = 100
 """Frames of one packet that `why` explains. A packet of a TCP without offload holds fewer than 200."""
 
-# pipeline
-
-MAX_LOGGED_CHANNELS: Final = 4096
-"""Channels of one AMQP 0-9-1 connection whose deliveries are told: twice as many as RabbitMQ allows by
-itself."""
-
-MAX_LOGGED_CONSUMERS: Final = 65_536
-"""Consumers of such a connection that are followed, and questions on it that are not answered yet."""
-
 # recording tests
 
 TEST_RING: Final = 32 * 1024 * 1024

@@ -185,19 +185,21 @@ class Diagnosis091(Diagnosis):
         """What is not acknowledged, or not confirmed, on a channel that is over."""
         if len(self.left) >= MAX_DIAGNOSED or channel.state == "CLOSED":
             return
-        unacknowledged = channel.deliveries.unacknowledged
-        first = channel.deliveries.oldest()
-        if first is not None:
-            some = _many(len(unacknowledged), "delivery", "deliveries")
+        # What came before a loss may have been acknowledged in what is missing.
+        lost = self.conversation.lost_packet
+        left = [one for one in channel.deliveries.unacknowledged.values() if one.packet > lost]
+        if left:
+            first = min(left, key=_tag)
+            some = _many(len(left), "delivery", "deliveries")
             text = f"channel {number}: {some} not acknowledged {when}"
             text += f", the oldest is #{first.tag} in packet {first.packet}"
             window = _window(channel)
-            if window and len(unacknowledged) >= window:
+            if window and len(left) >= window:
                 text += f"; the prefetch window of {window} is full: no more are sent"
             self.left.append(Diagnosed("diag/unacknowledged", int(first.packet), text))
         unconfirmed = channel.publishes.unconfirmed
         oldest = channel.publishes.oldest()
-        if oldest is not None:
+        if oldest is not None and oldest.number <= channel.publishes.sure_to:
             text = f"channel {number}: {_many(len(unconfirmed), 'publish', 'publishes')} not confirmed {when}"
             text += f", the oldest is number {oldest.number} in packet {oldest.packet}"
             self.left.append(Diagnosed("diag/unconfirmed", int(oldest.packet), text))
@@ -283,6 +285,10 @@ class Diagnosis091(Diagnosis):
 
 def _many(count: int, one: str, more: str) -> str:
     return f"{count} {one} is" if count == 1 else f"{count} {more} are"
+
+
+def _tag(delivery: Delivery) -> int:
+    return delivery.tag
 
 
 def _window(channel: Channel) -> int:

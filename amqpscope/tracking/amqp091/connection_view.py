@@ -249,6 +249,10 @@ class ConnectionView:
             channel.lost()
         self._unharmed = []
 
+    def sure_again(self, channel: Channel) -> None:
+        """Something on a channel is known anew: the next loss is one for the channel, too."""
+        self._unharmed.append(channel)
+
     def disorder(self, number: i64) -> None:
         """Of what is said on a channel it is not known what counts."""
         channel = self.channel(number)
@@ -289,7 +293,7 @@ class ConnectionView:
             return
         channel = self.channel(number)
         if channel is None:
-            channel = self._unknown(number)
+            channel = self.unknown(number)
             if channel is None:
                 return
         if not isinstance(method, (ChannelClose, ChannelCloseOk)):
@@ -330,8 +334,8 @@ class ConnectionView:
         self._last_number = _NO_CHANNEL
         self.open_channels += 1
 
-    def _unknown(self, number: i64) -> Channel | None:
-        """A channel that is in use and was never seen to be opened."""
+    def unknown(self, number: i64) -> Channel | None:
+        """A channel that is in use and was never seen to be opened; None if there are too many."""
         if len(self.channels) > MAX_CHANNELS:
             return None
         channel = Channel(number, self.roster, self.counting)

@@ -34,8 +34,10 @@ from dissectors.amqp091.methods import (
     ChannelClose,
     ChannelCloseOk,
     ChannelOpen,
+    ConfirmSelect,
 )
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
 
 __all__ = ["Conversation091"]
 
@@ -50,6 +52,8 @@ class Conversation091(Conversation):
         self.listeners: list[Listener091] = []
         # What is open on the connection.
         self.view: ConnectionView = ConnectionView(False)
+        # The packet of the last octets that were not captured, or that cannot be read; 0 for none.
+        self.lost_packet: i64 = 0
         # The content that is being sent, by direction and channel.
         self._sending: dict[tuple[int, int], SentContent] = {}
 
@@ -82,12 +86,17 @@ class Conversation091(Conversation):
             for listener in self.listeners:
                 listener.header(record, body)
         elif kind == "skipped":
-            self.view.lost()
+            self._lost(record)
         if frame.problems:
             if unreadable(frame):
-                self.view.lost()
+                self._lost(record)
             elif out_of_order(frame):
                 self.view.disorder(frame.channel)
+
+    def _lost(self, record: FrameRecord) -> None:
+        """Octets were not captured, or cannot be read: what they said is not known."""
+        self.lost_packet = record.packet
+        self.view.lost()
 
     def _method(self, record: FrameRecord, method: Method) -> None:
         view = self.view
@@ -101,10 +110,17 @@ class Conversation091(Conversation):
                 listener.connection_method(record, method)
             return
         channel = view.channel(frame.channel)
+        if channel is None and not isinstance(method, ChannelOpen):
+            channel = view.unknown(frame.channel)
         if definition.content:
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
             self._begin(record, method)
         elif isinstance(method, ChannelOpen):
+            if channel is not None and by_client and not channel.whole and channel.state != "CLOSED":
+                # How it ended was missed.
+                channel.state = "CLOSED"
+                for listener in self.listeners:
+                    listener.channel_ended(record, channel)
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
             opened = view.channel(frame.channel)
             if opened is not None and opened is not channel:
@@ -145,7 +161,9 @@ class Conversation091(Conversation):
                 listener.acknowledged(record, method, deliveries)
             return
         known = channel.publishes.unconfirmed
-        publishes = [known[number] for number in channel.publishes.covered(tag, multiple)]
+        sure_to = channel.publishes.sure_to
+        numbers = channel.publishes.covered(tag, multiple)
+        publishes = [known[number] for number in numbers if number <= sure_to]
         self.view.method(False, frame.channel, method, end, record.packet, record.last_time)
         for listener in self.listeners:
             listener.confirmed(record, method, publishes)
@@ -162,6 +180,8 @@ class Conversation091(Conversation):
         consumer = None
         if isinstance(method, (BasicCancel, BasicCancelOk)):
             consumer = channel.consumers.live.get(readable(method.consumer_tag))
+        if isinstance(method, ConfirmSelect) and not channel.publishes.confirming:
+            self.view.sure_again(channel)
         self.view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
         asked = channel.asked(by_client, name, end)
         for listener in self.listeners:
@@ -239,5 +259,7 @@ class Conversation091(Conversation):
         content.publish = completed_publish(record, self.view)
         if content.publish is not None:
             self.view.publish(frame.channel, content.publish)
+            if content.channel is not None and content.publish.number <= content.channel.publishes.sure_to:
+                content.number = content.publish.number
         for listener in self.listeners:
             listener.content_ended(record, content)

@@ -45,6 +45,8 @@ class SentContent:
         self.consumer: Consumer | None = None
         # What basic.publish publishes, from when its content is complete, else None.
         self.publish: Publish | None = None
+        # The number by which that is confirmed, 0 if it is not, or if the number is not known.
+        self.number: int = 0
         # Body frames, and their octets of body that were captured.
         self.frames: i64 = 0
         self.octets: i64 = 0
@@ -69,7 +71,7 @@ class Listener091(Listener):
         """channel.close of either peer. What is unacknowledged or unconfirmed on the channel still is."""
 
     def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
-        """channel.close-ok that ends the channel's life."""
+        """channel.close-ok that ends the channel's life, or the next channel.open where that was missed."""
 
     def requested(self, record: FrameRecord, method: Method, request: Request) -> None:
         """A method of either peer that asks for an answer, or would without no-wait."""
@@ -104,7 +106,10 @@ class Listener091(Listener):
         """basic.recover, and the deliveries that are the queues' again by it."""
 
     def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
-        """The server's basic.ack or nack, and the messages that it names, oldest first."""
+        """The server's basic.ack or nack, and the messages that it names, oldest first.
+
+        Not those whose numbers are in doubt: behind a loss, or behind content that was cut short.
+        """
 
     def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
         """Any method on a channel that is known, after the events of its own."""

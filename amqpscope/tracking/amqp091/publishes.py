@@ -24,11 +24,15 @@ NO_CONSUMERS: Final = 313
 """Reply-codes of basic.return: of a message with mandatory, and of one with immediate."""
 
 
+_ALL: Final = 1 << 62
+"""A number above all that messages have."""
+
+
 class Publish:
     """A message that the client has published, which is complete."""
 
     def __init__(self, method: BasicPublish, size: int, end: i64, packet: i64, time: i64) -> None:
-        # Its number since confirm.select, from 1; 0 outside confirm mode, or if it is not known.
+        # Its number since confirm.select, from 1; 0 outside confirm mode.
         self.number: int = 0
         # The exchange, the routing key and the flags that basic.publish has.
         self.exchange: str = readable(method.exchange)
@@ -72,8 +76,8 @@ class Publishes:
 
     def __init__(self) -> None:
         self.confirming: bool = False
-        # Which number each message has is known: nothing is missing since confirm.select.
-        self.numbered: bool = False
+        # Numbers above this one are in doubt: something is missing since confirm.select.
+        self.sure_to: i64 = 0
         self.whole: bool = True
         self.count: int = 0
         self.unconfirmed: dict[int, Publish] = {}
@@ -87,18 +91,17 @@ class Publishes:
         """confirm.select: messages are counted from now on, if they were not."""
         if not self.confirming:
             self.confirming = True
-            self.numbered = True
+            self.sure_to = _ALL
 
     def lost(self) -> None:
         """Something was missed: more may have been published."""
         self.whole = False
-        self.numbered = False
+        self.sure_to = min(self.sure_to, self.count)
 
     def add(self, publish: Publish) -> None:
         """The last frame of a message."""
         if self.confirming:
             self.count += 1
-        if self.numbered:
             publish.number = self.count
             if len(self.unconfirmed) >= MAX_UNCONFIRMED:
                 self.whole = False
@@ -179,7 +182,7 @@ class Publishes:
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            (self.confirming, self.numbered),
+            (self.confirming, int(self.sure_to)),
             self.whole,
             self.count,
             tuple(publish.dump() for publish in self.unconfirmed.values()),
@@ -194,7 +197,7 @@ class Publishes:
         """What `dump` gave, as an object again."""
         confirming, whole, count, unconfirmed, acked, nacked, flagged, forgotten = state
         publishes = Publishes()
-        publishes.confirming, publishes.numbered = confirming
+        publishes.confirming, publishes.sure_to = confirming
         publishes.whole, publishes.count = whole, count
         for one in unconfirmed:
             publish = Publish.load(one)
