@@ -10,6 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.endpoint import ALL
 from dissectors.amqp091.methods import BasicAck, BasicNack, BasicReject
 from dissectors.wire import i64
 
@@ -82,6 +83,7 @@ def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
         evidence={"delivery_tag": tag, "other_channel": int(other.number)},
         others=[int(other.deliveries.unacknowledged[tag].packet)],
     )
+    case.astray = ALL
 
 
 B_ACK_KNOWN: Final = RULES.rule("B-ACK-KNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 406")

@@ -12,6 +12,7 @@ from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import Closing
+from amqpscope.tracking.amqp091.endpoint import ALL
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -76,6 +77,7 @@ def said_before_open(case: Case) -> None:
     """
     why = "which is not open" if case.channel is None else "before channel.open-ok"
     case.report(CH_OPEN_FIRST, f"{_what(case)}, {why}", CERTAIN, _evidence(case))
+    case.astray = ALL
 
 
 CH_OPEN_STATE: Final = RULES.rule(
@@ -159,6 +161,7 @@ def number_above_limit(case: Case) -> None:
         {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
         [int(case.view.tune_ok_packet)],
     )
+    case.astray = ALL
 
 
 CH_COUNT_MAX: Final = RULES.rule(
@@ -233,6 +236,7 @@ def said_after_own_close(case: Case, closing: Closing) -> None:
         _evidence(case),
         [int(closing.packet)],
     )
+    case.astray = ALL
 
 
 CH_CLOSE_DISCARD: Final = RULES.rule("CH-CLOSE-DISCARD", "MUST", "tier A")
@@ -288,6 +292,7 @@ def said_after_close_ok(case: Case) -> None:
         _evidence(case),
         [packet],
     )
+    case.astray = ALL
 
 
 CH_CLOSEOK_UNSOLICITED: Final = RULES.rule(
@@ -312,6 +317,7 @@ def close_ok_of_nothing(case: Case) -> None:
         CERTAIN,
         _evidence(case),
     )
+    case.astray = ALL
 
 
 CH_CLOSE_SOFT_CODE: Final = RULES.rule(

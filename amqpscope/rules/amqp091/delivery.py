@@ -187,7 +187,8 @@ def more_than_the_window(
     `global` (false: each new consumer, true: the channel). At other servers, the rule reports only what
     breaks the specification's meaning, too (false: the channel, true: the connection). The rule reports
     nothing for consumers that existed before a basic.qos with `global`, because RabbitMQ still sends what its
-    queues had already handed out.
+    queues had already handed out. After an acknowledgement that names no unacknowledged delivery, the rule
+    reports nothing on the channel.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count window, and reduce the count
     only when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
@@ -302,6 +303,9 @@ def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
         of_channel = True
     if certainty == LEGAL or consumer.streaming or not channel.whole or not deliveries.whole:
         return
+    if deliveries.pointless_end >= 0:
+        # Which delivery that acknowledgement means nobody knows.
+        return
     whose = "the channel" if of_channel else f"consumer {consumer.tag!r}"
     more_than_the_window(case, held, limit, whose, certainty, consumer)
 
@@ -325,6 +329,8 @@ def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
         return
     this = channel.deliveries.unacknowledged.get(delivering.tag)
     if this is None or this.consumer is None or not channel.deliveries.whole:
+        return
+    if channel.deliveries.pointless_end >= 0:
         return
     if not channel.whole or channel.awaited(False, "basic.qos-ok") >= 0:
         return

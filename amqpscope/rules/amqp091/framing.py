@@ -10,6 +10,7 @@ from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.content_frames import F_CONTENT_CH_NONZERO
 from amqpscope.rules.amqp091.proof import proved
 from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.amqp091.endpoint import ALL, CHANNEL
 from dissectors.amqp091.arguments import Method
 from dissectors.interface import Problem
 
@@ -219,6 +220,9 @@ def method_of_the_other_peer(case: Case, name: str) -> None:
     if case.me.whole:
         who = "a client" if case.me.by_client else "a server"
         case.report(F_METHOD_DIRECTION, f"{name} is not for {who} to send")
+        # Which method is meant nobody knows: what its sender says next may rest on it, too.
+        case.astray = ALL if case.channel is None else CHANNEL
+        case.me.disturb(case.record.frame.channel, case.astray)
 
 
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {

@@ -41,7 +41,7 @@ from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import FIN, RST, PeerError
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, PeerProperties
-from amqpscope.tracking.amqp091.endpoint import Endpoint, as_read, out_of_order, unreadable
+from amqpscope.tracking.amqp091.endpoint import NOTHING, Endpoint, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.snapshot import take_snapshot
 from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.amqp091.topology_log import TopologyLog
@@ -120,6 +120,7 @@ class Judge(AnyJudge):
         case.channel = None
         case.name = frame.name
         case.found = 0
+        case.astray = NOTHING
         blind = record.unseen or not record.started or (peer.frames == 0 and record.acknowledged > 0)
         if blind and not me.view.blind:
             # What is missing, or is not understood, lies before this frame, whenever the capture says so.
@@ -143,7 +144,7 @@ class Judge(AnyJudge):
                 self.surround(self.context, operation)
         publish = me.published(record)
         me.send(record, publish)
-        peer.deliver(record, publish)
+        peer.deliver(record, publish, case.astray)
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 

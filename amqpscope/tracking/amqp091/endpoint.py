@@ -40,7 +40,22 @@ from dissectors.interface import Frame
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["Endpoint", "as_read", "begins_otherwise", "completed_publish", "out_of_order", "unreadable"]
+__all__ = [
+    "ALL",
+    "CHANNEL",
+    "NOTHING",
+    "Endpoint",
+    "as_read",
+    "begins_otherwise",
+    "completed_publish",
+    "out_of_order",
+    "unreadable",
+]
+
+# How much is unknown since a frame that names what does not exist: its channel, or all of the connection.
+NOTHING: Final = 0
+CHANNEL: Final = 1
+ALL: Final = 2
 
 # Octets of a frame without payload.
 _EMPTY: Final = 8
@@ -179,6 +194,13 @@ class Endpoint(Recipient):
         self.whole = False
         self.view.lost()
 
+    def disturb(self, channel: i64, astray: i64) -> None:
+        """It says something of which nobody knows what is meant. astray: NOTHING, CHANNEL or ALL."""
+        if astray == ALL:
+            self.lost()
+        elif astray == CHANNEL:
+            self.view.disorder(channel)
+
     # What it could have known
 
     def catch_up(self, acknowledged: i64, peer_sent: i64) -> None:
@@ -188,9 +210,10 @@ class Endpoint(Recipient):
             self.torn = False
             self.lost()
 
-    def deliver(self, record: FrameRecord, publish: Publish | None) -> None:
+    def deliver(self, record: FrameRecord, publish: Publish | None, astray: i64 = NOTHING) -> None:
         """The peer sent a frame: it is on its way. publish: the message of the client's that it completes.
 
+        astray: how much is unknown since the frame: NOTHING, CHANNEL or ALL.
         What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, a Disorder, or that something
         is lost.
         """
@@ -204,9 +227,10 @@ class Endpoint(Recipient):
                 body = as_read(frame, body)
             lost = lost or unreadable(frame)
         self._deliver(record, body, publish, lost)
-        if frame.problems and out_of_order(frame):
+        if astray > NOTHING or (frame.problems and out_of_order(frame)):
             end = frame.offset + frame.size
-            self.post(Arrival(Disorder(), frame.channel, end, record.packet, record.last_time, False))
+            lost = astray == ALL
+            self.post(Arrival(Disorder(), frame.channel, end, record.packet, record.last_time, lost))
 
     def _deliver(self, record: FrameRecord, body: object, publish: Publish | None, lost: bool) -> None:
         frame = record.frame

@@ -1,0 +1,87 @@
+"""A method that names what does not exist, or that only the other peer may send, accuses its sender alone.
+
+Which channel, delivery or method its sender means, nobody knows. So what the frame changes is unknown, and
+the other peer, which may have understood it, is not accused for what it does next.
+"""
+
+from __future__ import annotations
+
+from support.dialogue091 import Dialogue091
+from support.judged import judged
+
+from amqpscope.rules.catalogue import severity
+
+
+def certain(d: Dialogue091) -> list[tuple[str, str]]:
+    """Rule and peer of each error that is certain."""
+    while_read, at_end = judged(d.pcap())
+    return [
+        (one.rule.partition("/")[2], one.peer)
+        for one in while_read + at_end
+        if one.certain and severity(one.rule) == "error"
+    ]
+
+
+def on_a_channel() -> Dialogue091:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    return d
+
+
+def test_a_request_on_a_channel_that_is_not_open_may_be_answered_on_another_one() -> None:
+    d = on_a_channel()
+    d.client.get("q", channel=64)
+    d.server.get_empty(channel=1)
+    d.goodbye()
+    assert certain(d) == [("CH-OPEN-FIRST", "client")]
+
+
+def test_a_channel_above_the_limit_may_be_meant_for_another_one() -> None:
+    d = Dialogue091()
+    d.opened(tune={"channel_max": 7}, tune_ok={"channel_max": 7})
+    d.client.open_channel(256)
+    d.server.channel_open_ok(1)
+    d.goodbye()
+    assert certain(d) == [("CH-NUM-MAX", "client")]
+
+
+def test_a_close_said_on_a_closed_channel_may_be_meant_for_another_one() -> None:
+    d = on_a_channel()
+    d.channel(2)
+    d.closed(1)
+    d.client.close_channel(channel=1)
+    d.server.channel_close_ok(channel=2)
+    d.goodbye()
+    assert {peer for _, peer in certain(d)} == {"client"}
+
+
+def test_an_acknowledgement_of_no_delivery_may_be_meant_for_any() -> None:
+    d = on_a_channel()
+    d.qos(1)
+    d.consume("q", consumer_tag="c")
+    d.server.deliver(consumer_tag="c")
+    d.client.ack(4097)
+    d.server.deliver(consumer_tag="c")
+    d.goodbye()
+    assert certain(d) == [("B-ACK-KNOWN", "client")]
+
+
+def test_a_method_of_the_other_peer_may_be_any_method() -> None:
+    d = Dialogue091()
+    d.started()
+    d.client.method("connection.tune", 0, channel_max=7, frame_max=4096, heartbeat=0)
+    d.client.open_connection("/")
+    d.server.connection_open_ok()
+    d.goodbye()
+    assert certain(d) == [("F-METHOD-DIRECTION", "client")]
+
+
+def test_a_method_of_the_other_peer_leaves_other_channels_as_they_are() -> None:
+    d = on_a_channel()
+    d.channel(2)
+    d.client.get_empty(channel=1)
+    d.server.get_empty(channel=1)
+    d.server.get_empty(channel=2)
+    d.goodbye()
+    assert certain(d) == [("F-METHOD-DIRECTION", "client"), ("CH-SYNC-UNSOLICITED", "server")]
