@@ -120,7 +120,6 @@ class _Judge:
 
     def _absent(self, operation: TopologyOperation, kind: str, name: str, known: KnownEntity | None) -> bool:
         """A 404 about this, or the use of what is known to be gone; whether that is what is wrong."""
-        table = existence.QUEUES if kind == "queue" else existence.EXCHANGES
         refused = (
             operation.outcome == "closed"
             and operation.code == NOT_FOUND
@@ -141,10 +140,10 @@ class _Judge:
                 self.findings.append(entities.change_not_seen(operation, kind, name, known.by))
                 self.host.disbelieved.add(id(operation))
             return True
-        rule = table.get(operation.method)
-        if rule is not None:
-            gone = known.by if known is not None and known.state == GONE else None
-            self.findings.append(rule(operation, name, gone))
+        gone = known.by if known is not None and known.state == GONE else None
+        missing = existence.missing(operation, kind, name, gone)
+        if missing is not None:
+            self.findings.append(missing)
         return True
 
     def _used_though_gone(
@@ -157,8 +156,9 @@ class _Judge:
             return
         if self.host.summaries[id(operation.connection)].rabbitmq:
             return
-        table = existence.QUEUES if kind == "queue" else existence.EXCHANGES
-        self.findings.append(table[operation.method](operation, name, known.by))
+        missing = existence.missing(operation, kind, name, known.by)
+        if missing is not None:
+            self.findings.append(missing)
 
     # Queues and exchanges
 

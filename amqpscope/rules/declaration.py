@@ -50,7 +50,9 @@ class Declaration(NamedTuple):
     "". answer: what a correct peer answers, an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several
     joined by ` or `; "" if none is known. answer_named: the specification names that answer for this fault.
     broker_codes: reply codes that brokers are known to answer with instead. renamed_from: ids that the rule
-    had before, which configurations may still name.
+    had before, which configurations may still name. proved: the dissector alone proves the fault, by a
+    problem whose code is the name of the rule: `certain`; `possible`, where the octets may be legal;
+    `properties`, where a broker hands on what it received. "" if a function judges.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Declaration(NamedTuple):
     answer_named: bool
     broker_codes: tuple[str, ...]
     renamed_from: tuple[str, ...]
+    proved: str
 
 
 DECLARED: Final[dict[str, Declaration]] = {}
@@ -77,9 +80,7 @@ SUBJECTS: Final[dict[str, "Rules"]] = {}
 class Rules:
     """The rules of one file, in the order in which they are declared.
 
-    subject: the file's path in `amqpscope/rules/`, without its ending: `amqp10/link`. proved: of the rules
-    that have no function of their own, whether a problem of the dissector proves the fault, by the problem's
-    code.
+    subject: the file's path in `amqpscope/rules/`, without its ending: `amqp10/link`. ids: of its rules.
     """
 
     def __init__(self, subject: str) -> None:
@@ -103,12 +104,14 @@ class Rules:
         broker_codes: tuple[str, ...] = (),
         layer: str = "",
         renamed_from: tuple[str, ...] = (),
+        proved: str = "",
     ) -> str:
         """Declares a rule; gives its id with the namespace.
 
         error, warning, note: the reason for that severity, where it is not the usual one of the level.
         answer: what the specification names for this fault; usual_answer: what it names for faults of this
-        kind. layer: where the name does not tell it. renamed_from: names that the rule had before.
+        kind. layer: where the name does not tell it. renamed_from: names that the rule had before. proved:
+        how certain a problem of the dissector is, see `Declaration`.
         """
         whole = f"{self.namespace}/{name}"
         if whole in DECLARED:
@@ -127,6 +130,7 @@ class Rules:
             bool(answer),
             broker_codes,
             tuple(f"{self.namespace}/{old}" for old in renamed_from),
+            proved,
         )
         self.ids.append(whole)
         return whole

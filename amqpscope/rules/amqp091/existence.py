@@ -14,18 +14,264 @@ from amqpscope.rules.amqp091.topology_operation import about_request, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 
-__all__ = ["EXCHANGES", "QUEUES", "RULES"]
+__all__ = ["missing"]
 
 RULES: Final = Rules("amqp091/existence")
 
 
-def _missing(
-    rule: str, operation: TopologyOperation, what: str, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """gone: what showed before that it does not exist, None if only the answer does."""
+X_DELETE_EXISTS: Final = RULES.rule(
+    "X-DELETE-EXISTS", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client deletes an exchange that does not exist.
+
+Demands: A client does not delete an exchange that does not exist.
+Source: XML:exchange.delete.exchange.exists
+Evidence: delete after a seen delete or after 404
+Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse the
+deletion and close the channel.
+Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a missing
+exchange as done and do not refuse it. The finding is certain only if the server refuses the request with 404
+and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
+clients may have deleted the exchange.
+Possible because: Another client may have deleted the exchange in the meantime.
+How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Skip
+exchanges that are already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts no
+other work.
+"""
+
+
+X_BIND_EXIST: Final = RULES.rule(
+    "X-BIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client binds an exchange to another exchange although one of the two does not exist.
+
+Demands: Both ends of an exchange-to-exchange binding exist.
+Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
+Evidence: known exchanges; 404 reply
+Why it matters: The server creates no binding, so no messages are routed along it, and the server closes the
+channel.
+Silent when: the answer is not 404, or the answer does not show which exchange is missing. The finding is
+certain only if the same connection had deleted the exchange or received a 404 for the exchange before.
+Otherwise other clients may have deleted the exchange.
+Possible because: Another client may have deleted the exchange in the meantime.
+How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending exchange.bind.
+Check the spelling of both names and the virtual host.
+"""
+
+
+X_UNBIND_EXIST: Final = RULES.rule(
+    "X-UNBIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client removes a binding between two exchanges although one of the two does not exist.
+
+Demands: exchange.unbind names two existing exchanges.
+Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source.must-exist
+Evidence: known exchanges
+Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
+request closes the channel.
+Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
+and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
+clients may have deleted the exchange.
+Possible because: Another client may have deleted the exchange in the meantime.
+How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after an
+exchange.delete, because deleting an exchange removes its bindings.
+"""
+
+
+Q_BIND_QEXIST: Final = RULES.rule(
+    "Q-BIND-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client binds a queue that does not exist.
+
+Demands: Queue.Bind names an existing queue.
+Source: XML:queue.bind.queue.must-exist
+Evidence: known queues; 404 reply
+Why it matters: The server closes the channel, and the messages that the binding should have routed to the
+queue are lost.
+Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
+if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
+may have deleted the queue.
+Possible because: Another client may have deleted the queue in the meantime.
+How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue name
+of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again after a
+reconnect.
+"""
+
+
+Q_BIND_XEXIST: Final = RULES.rule(
+    "Q-BIND-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client binds a queue to an exchange that does not exist.
+
+Demands: Queue.Bind names an existing exchange.
+Source: XML:queue.bind.exchange.exchange-existence
+Evidence: known exchanges; 404 reply, or Bind-Ok for a deleted exchange (server fault)
+Why it matters: The server closes the channel, and the messages that the binding should have routed to the
+queue are lost.
+Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
+if the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
+clients may have deleted the exchange.
+Possible because: Another client may have deleted the exchange in the meantime.
+How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
+spelling of the exchange name and the virtual host. If another application declares the exchange, start that
+application first.
+"""
+
+
+Q_UNBIND_QEXIST: Final = RULES.rule(
+    "Q-UNBIND-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client removes a binding of a queue that does not exist.
+
+Demands: Queue.Unbind names an existing queue.
+Source: XML:queue.unbind.queue.must-exist
+Evidence: known queues
+Why it matters: The client and the server disagree about which queues exist. A server that refuses the request
+closes the channel.
+Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
+and the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
+may have deleted the queue.
+Possible because: Another client may have deleted the queue in the meantime.
+How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a queue.delete,
+because deleting a queue removes its bindings.
+"""
+
+
+Q_UNBIND_XEXIST: Final = RULES.rule(
+    "Q-UNBIND-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client removes a binding to an exchange that does not exist.
+
+Demands: Queue.Unbind names an existing exchange.
+Source: XML:queue.unbind.exchange.must-exist
+Evidence: known exchanges
+Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
+request closes the channel.
+Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
+and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
+clients may have deleted the exchange.
+Possible because: Another client may have deleted the exchange in the meantime.
+How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
+exchange.delete, because deleting an exchange removes its bindings.
+"""
+
+
+Q_PURGE_QEXIST: Final = RULES.rule(
+    "Q-PURGE-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client purges a queue that does not exist.
+
+Demands: Queue.Purge names an existing queue.
+Source: XML:queue.purge.queue.must-exist
+Evidence: known queues; 404 reply
+Why it matters: The server closes the channel. The client and the server disagree about which queues exist.
+Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
+if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
+may have deleted the queue.
+Possible because: Another client may have deleted the queue in the meantime.
+How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the spelling
+of the queue name and the virtual host.
+"""
+
+
+Q_DELETE_QEXIST: Final = RULES.rule(
+    "Q-DELETE-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
+)
+"""A client deletes a queue that does not exist.
+
+Demands: Queue.Delete names an existing queue.
+Source: XML:queue.delete.queue.must-exist
+Evidence: known queues
+Why it matters: The client and the server disagree about which queues exist. Some servers close the channel
+when a client deletes a missing queue.
+Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
+server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a missing
+queue as done and do not refuse it. The finding is certain only if the server refuses the request with 404 and
+the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients may
+have deleted the queue.
+Possible because: Another client may have deleted the queue in the meantime.
+How to mend it: Delete each queue once, and let only one part of the application own the deletion. Skip queues
+that are already deleted or delete themselves (auto-delete, exclusive). Run cleanup code on a channel of its
+own, so that a 404 interrupts no other work.
+"""
+
+
+B_CONSUME_QEXIST: Final = RULES.rule(
+    "B-CONSUME-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404"
+)
+"""A client starts a consumer on a queue that does not exist.
+
+Demands: Consume names an existing queue.
+Source: XML constant not-found; XML:basic.consume.queue
+Evidence: known queues; 404 reply
+Why it matters: The server closes the channel, and the consumer receives no messages.
+Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
+if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
+may have deleted the queue.
+Possible because: Another client may have deleted the queue in the meantime.
+How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
+reconnect, declare auto-delete and exclusive queues again before consuming.
+"""
+
+
+B_GET_QEXIST: Final = RULES.rule("B-GET-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404")
+"""A client sends basic.get for a queue that does not exist.
+
+Demands: Get names an existing queue.
+Source: XML constant not-found; XML:basic.get.queue
+Evidence: known queues; 404 reply
+Why it matters: The server closes the channel, and the other work on the channel, such as its consumers, is
+lost.
+Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
+if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
+may have deleted the queue.
+Possible because: Another client may have deleted the queue in the meantime.
+How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the spelling
+of the queue name and the virtual host, and stop polling when the queue is deleted.
+"""
+
+
+_QUEUES: Final = {
+    "queue.bind": Q_BIND_QEXIST,
+    "queue.unbind": Q_UNBIND_QEXIST,
+    "queue.purge": Q_PURGE_QEXIST,
+    "queue.delete": Q_DELETE_QEXIST,
+    "basic.consume": B_CONSUME_QEXIST,
+    "basic.get": B_GET_QEXIST,
+}
+"""By the method that names the queue."""
+
+_EXCHANGES: Final = {
+    "exchange.delete": X_DELETE_EXISTS,
+    "exchange.bind": X_BIND_EXIST,
+    "exchange.unbind": X_UNBIND_EXIST,
+    "queue.bind": Q_BIND_XEXIST,
+    "queue.unbind": Q_UNBIND_XEXIST,
+}
+"""By the method that names the exchange."""
+
+
+def missing(
+    operation: TopologyOperation, kind: str, name: str, gone: TopologyOperation | None
+) -> Finding | None:
+    """A request uses a queue or an exchange that does not exist; None if no rule forbids that.
+
+    kind: `queue` or `exchange`. gone: what showed before that it does not exist, None if only the answer
+    does.
+    """
+    rule = (_QUEUES if kind == "queue" else _EXCHANGES).get(operation.method)
+    if rule is None:
+        return None
     certainty = POSSIBLE
     refused = operation.outcome == "closed"
-    message = f"there is no {what} {shown(name)}"
+    message = f"there is no {kind} {shown(name)}"
     if gone is not None:
         if refused and gone.connection is operation.connection:
             certainty = CERTAIN
@@ -36,309 +282,3 @@ def _missing(
     if refused:
         message += f"; the answer is {int(operation.code)}"
     return about_request(rule, certainty, message, operation, gone)
-
-
-X_DELETE_EXISTS: Final = RULES.rule(
-    "X-DELETE-EXISTS", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def exchange_deleted_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client deletes an exchange that does not exist.
-
-    Demands: A client does not delete an exchange that does not exist.
-    Source: XML:exchange.delete.exchange.exists
-    Evidence: delete after a seen delete or after 404
-    Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse the
-    deletion and close the channel.
-    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
-    missing exchange as done and do not refuse it. The finding is certain only if the server refuses the
-    request with 404 and the same connection had deleted the exchange or received a 404 for the exchange
-    before. Otherwise other clients may have deleted the exchange.
-    Possible because: Another client may have deleted the exchange in the meantime.
-    How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Skip
-    exchanges that are already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts no
-    other work.
-    """
-    return _missing(X_DELETE_EXISTS, operation, "exchange", name, gone)
-
-
-X_BIND_EXIST: Final = RULES.rule(
-    "X-BIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def bound_exchange_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client binds an exchange to another exchange although one of the two does not exist.
-
-    Demands: Both ends of an exchange-to-exchange binding exist.
-    Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
-    Evidence: known exchanges; 404 reply
-    Why it matters: The server creates no binding, so no messages are routed along it, and the server closes
-    the channel.
-    Silent when: the answer is not 404, or the answer does not show which exchange is missing. The finding is
-    certain only if the same connection had deleted the exchange or received a 404 for the exchange before.
-    Otherwise other clients may have deleted the exchange.
-    Possible because: Another client may have deleted the exchange in the meantime.
-    How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending
-    exchange.bind. Check the spelling of both names and the virtual host.
-    """
-    return _missing(X_BIND_EXIST, operation, "exchange", name, gone)
-
-
-X_UNBIND_EXIST: Final = RULES.rule(
-    "X-UNBIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def unbound_exchange_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client removes a binding between two exchanges although one of the two does not exist.
-
-    Demands: exchange.unbind names two existing exchanges.
-    Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source.must-exist
-    Evidence: known exchanges
-    Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
-    request closes the channel.
-    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
-    binding as done and do not refuse it. The finding is certain only if the server refuses the request with
-    404 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
-    other clients may have deleted the exchange.
-    Possible because: Another client may have deleted the exchange in the meantime.
-    How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after
-    an exchange.delete, because deleting an exchange removes its bindings.
-    """
-    return _missing(X_UNBIND_EXIST, operation, "exchange", name, gone)
-
-
-Q_BIND_QEXIST: Final = RULES.rule(
-    "Q-BIND-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def bound_queue_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client binds a queue that does not exist.
-
-    Demands: Queue.Bind names an existing queue.
-    Source: XML:queue.bind.queue.must-exist
-    Evidence: known queues; 404 reply
-    Why it matters: The server closes the channel, and the messages that the binding should have routed to the
-    queue are lost.
-    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
-    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
-    clients may have deleted the queue.
-    Possible because: Another client may have deleted the queue in the meantime.
-    How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue
-    name of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again
-    after a reconnect.
-    """
-    return _missing(Q_BIND_QEXIST, operation, "queue", name, gone)
-
-
-Q_BIND_XEXIST: Final = RULES.rule(
-    "Q-BIND-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def queue_bound_to_nothing(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client binds a queue to an exchange that does not exist.
-
-    Demands: Queue.Bind names an existing exchange.
-    Source: XML:queue.bind.exchange.exchange-existence
-    Evidence: known exchanges; 404 reply, or Bind-Ok for a deleted exchange (server fault)
-    Why it matters: The server closes the channel, and the messages that the binding should have routed to the
-    queue are lost.
-    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
-    only if the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
-    other clients may have deleted the exchange.
-    Possible because: Another client may have deleted the exchange in the meantime.
-    How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
-    spelling of the exchange name and the virtual host. If another application declares the exchange, start
-    that application first.
-    """
-    return _missing(Q_BIND_XEXIST, operation, "exchange", name, gone)
-
-
-Q_UNBIND_QEXIST: Final = RULES.rule(
-    "Q-UNBIND-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def unbound_queue_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client removes a binding of a queue that does not exist.
-
-    Demands: Queue.Unbind names an existing queue.
-    Source: XML:queue.unbind.queue.must-exist
-    Evidence: known queues
-    Why it matters: The client and the server disagree about which queues exist. A server that refuses the
-    request closes the channel.
-    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
-    binding as done and do not refuse it. The finding is certain only if the server refuses the request with
-    404 and the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
-    clients may have deleted the queue.
-    Possible because: Another client may have deleted the queue in the meantime.
-    How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a
-    queue.delete, because deleting a queue removes its bindings.
-    """
-    return _missing(Q_UNBIND_QEXIST, operation, "queue", name, gone)
-
-
-Q_UNBIND_XEXIST: Final = RULES.rule(
-    "Q-UNBIND-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def queue_unbound_from_nothing(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client removes a binding to an exchange that does not exist.
-
-    Demands: Queue.Unbind names an existing exchange.
-    Source: XML:queue.unbind.exchange.must-exist
-    Evidence: known exchanges
-    Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
-    request closes the channel.
-    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
-    binding as done and do not refuse it. The finding is certain only if the server refuses the request with
-    404 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
-    other clients may have deleted the exchange.
-    Possible because: Another client may have deleted the exchange in the meantime.
-    How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
-    exchange.delete, because deleting an exchange removes its bindings.
-    """
-    return _missing(Q_UNBIND_XEXIST, operation, "exchange", name, gone)
-
-
-Q_PURGE_QEXIST: Final = RULES.rule(
-    "Q-PURGE-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def purged_queue_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client purges a queue that does not exist.
-
-    Demands: Queue.Purge names an existing queue.
-    Source: XML:queue.purge.queue.must-exist
-    Evidence: known queues; 404 reply
-    Why it matters: The server closes the channel. The client and the server disagree about which queues
-    exist.
-    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
-    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
-    clients may have deleted the queue.
-    Possible because: Another client may have deleted the queue in the meantime.
-    How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the
-    spelling of the queue name and the virtual host.
-    """
-    return _missing(Q_PURGE_QEXIST, operation, "queue", name, gone)
-
-
-Q_DELETE_QEXIST: Final = RULES.rule(
-    "Q-DELETE-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def deleted_queue_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client deletes a queue that does not exist.
-
-    Demands: Queue.Delete names an existing queue.
-    Source: XML:queue.delete.queue.must-exist
-    Evidence: known queues
-    Why it matters: The client and the server disagree about which queues exist. Some servers close the
-    channel when a client deletes a missing queue.
-    Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-    server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
-    missing queue as done and do not refuse it. The finding is certain only if the server refuses the request
-    with 404 and the same connection had deleted the queue or received a 404 for the queue before. Otherwise
-    other clients may have deleted the queue.
-    Possible because: Another client may have deleted the queue in the meantime.
-    How to mend it: Delete each queue once, and let only one part of the application own the deletion. Skip
-    queues that are already deleted or delete themselves (auto-delete, exclusive). Run cleanup code on a
-    channel of its own, so that a 404 interrupts no other work.
-    """
-    return _missing(Q_DELETE_QEXIST, operation, "queue", name, gone)
-
-
-B_CONSUME_QEXIST: Final = RULES.rule(
-    "B-CONSUME-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404"
-)
-
-
-def consumer_of_a_queue_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client starts a consumer on a queue that does not exist.
-
-    Demands: Consume names an existing queue.
-    Source: XML constant not-found; XML:basic.consume.queue
-    Evidence: known queues; 404 reply
-    Why it matters: The server closes the channel, and the consumer receives no messages.
-    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
-    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
-    clients may have deleted the queue.
-    Possible because: Another client may have deleted the queue in the meantime.
-    How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
-    reconnect, declare auto-delete and exclusive queues again before consuming.
-    """
-    return _missing(B_CONSUME_QEXIST, operation, "queue", name, gone)
-
-
-B_GET_QEXIST: Final = RULES.rule("B-GET-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404")
-
-
-def got_from_a_queue_that_is_not_there(
-    operation: TopologyOperation, name: str, gone: TopologyOperation | None
-) -> Finding:
-    """A client sends basic.get for a queue that does not exist.
-
-    Demands: Get names an existing queue.
-    Source: XML constant not-found; XML:basic.get.queue
-    Evidence: known queues; 404 reply
-    Why it matters: The server closes the channel, and the other work on the channel, such as its consumers,
-    is lost.
-    Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain
-    only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
-    clients may have deleted the queue.
-    Possible because: Another client may have deleted the queue in the meantime.
-    How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the
-    spelling of the queue name and the virtual host, and stop polling when the queue is deleted.
-    """
-    return _missing(B_GET_QEXIST, operation, "queue", name, gone)
-
-
-QUEUES = {
-    "queue.bind": bound_queue_that_is_not_there,
-    "queue.unbind": unbound_queue_that_is_not_there,
-    "queue.purge": purged_queue_that_is_not_there,
-    "queue.delete": deleted_queue_that_is_not_there,
-    "basic.consume": consumer_of_a_queue_that_is_not_there,
-    "basic.get": got_from_a_queue_that_is_not_there,
-}
-"""By the method that names the queue."""
-
-EXCHANGES = {
-    "exchange.delete": exchange_deleted_that_is_not_there,
-    "exchange.bind": bound_exchange_that_is_not_there,
-    "exchange.unbind": unbound_exchange_that_is_not_there,
-    "queue.bind": queue_bound_to_nothing,
-    "queue.unbind": queue_unbound_from_nothing,
-}
-"""By the method that names the exchange."""

@@ -1,6 +1,6 @@
 """Frames and methods: what their octets prove (sections 4.2.2 to 4.2.4 and 4.2.7).
 
-Each function is told by the dissector where the octets break its rule.
+The dissector says where the octets break a rule; most rules need nothing more.
 """
 
 from collections.abc import Callable
@@ -20,103 +20,90 @@ RULES: Final = Rules("amqp091/framing")
 
 
 F_FRAME_END: Final = RULES.rule(
-    "F-FRAME-END", "MUST", "tier A", answer="to close the socket", broker_codes=("501",)
+    "F-FRAME-END", "MUST", "tier A", answer="to close the socket", broker_codes=("501",), proved="certain"
 )
+"""A peer sends a frame whose payload is not followed by the octet 0xCE.
 
-
-def wrong_frame_end(case: Case, problem: Problem) -> None:
-    """A peer sends a frame whose payload is not followed by the octet 0xCE.
-
-    Demands: The octet after the payload is 0xCE.
-    Source: GS:4.2.3; GS:2.3.5; XML constant frame-end
-    Evidence: octet at offset 7+size
-    Why it matters: One of the two peers has lost count of the octets, so no later octet can be interpreted
-    reliably. The receiver closes the socket.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write the number of payload octets into the size field and the octet 0xCE after the
-    payload. Serialize writes to the socket: frames of several threads that share a connection must not
-    interleave.
-    """
-    proved(case, F_FRAME_END, problem)
+Demands: The octet after the payload is 0xCE.
+Source: GS:4.2.3; GS:2.3.5; XML constant frame-end
+Evidence: octet at offset 7+size
+Why it matters: One of the two peers has lost count of the octets, so no later octet can be interpreted
+reliably. The receiver closes the socket.
+Silent when: octets before the frame were not captured.
+How to mend it: Write the number of payload octets into the size field and the octet 0xCE after the payload.
+Serialize writes to the socket: frames of several threads that share a connection must not interleave.
+"""
 
 
 F_FRAME_TYPE: Final = RULES.rule(
-    "F-FRAME-TYPE", "MUST", "tier A", answer="to close the socket", broker_codes=("501",)
+    "F-FRAME-TYPE", "MUST", "tier A", answer="to close the socket", broker_codes=("501",), proved="certain"
 )
+"""A peer sends a frame whose type is not method, content header, body or heartbeat.
+
+Demands: The frame type octet is 1, 2, 3 or 8.
+Source: GS:4.2.3; GS:4.2.1; XML constants frame-method/header/body/heartbeat
+Evidence: frame header octet 0
+Why it matters: The receiver cannot interpret the frame. The specification requires the receiver to close the
+connection.
+Silent when: octets before the frame were not captured. The rule does report a heartbeat with type 4, and the
+finding names the cause: one place in the specification's text says 4, but its grammar says 8.
+How to mend it: Write 1 (method), 2 (content header), 3 (body) or 8 (heartbeat) into the first octet of each
+frame. Check that the previous frame had the size it announced, and that threads do not interleave their
+writes.
+"""
 
 
-def frame_of_unknown_type(case: Case, problem: Problem) -> None:
-    """A peer sends a frame whose type is not method, content header, body or heartbeat.
+F_CH0_CONNECTION: Final = RULES.rule(
+    "F-CH0-CONNECTION", "MUST", "tier A", answer="connection.close 503", proved="certain"
+)
+"""A peer sends a method of the class connection on a channel other than 0.
 
-    Demands: The frame type octet is 1, 2, 3 or 8.
-    Source: GS:4.2.3; GS:4.2.1; XML constants frame-method/header/body/heartbeat
-    Evidence: frame header octet 0
-    Why it matters: The receiver cannot interpret the frame. The specification requires the receiver to close
-    the connection.
-    Silent when: octets before the frame were not captured. The rule does report a heartbeat with type 4, and
-    the finding names the cause: one place in the specification's text says 4, but its grammar says 8.
-    How to mend it: Write 1 (method), 2 (content header), 3 (body) or 8 (heartbeat) into the first octet of
-    each frame. Check that the previous frame had the size it announced, and that threads do not interleave
-    their writes.
-    """
-    proved(case, F_FRAME_TYPE, problem)
-
-
-F_CH0_CONNECTION: Final = RULES.rule("F-CH0-CONNECTION", "MUST", "tier A", answer="connection.close 503")
-
-
-def connection_method_off_channel_0(case: Case, problem: Problem) -> None:
-    """A peer sends a method of the class connection on a channel other than 0.
-
-    Demands: Frames of the Connection class travel on channel 0 only.
-    Source: GS:4.2.3
-    Evidence: class-id 10 with channel != 0
-    Why it matters: Methods of the class connection concern the connection as a whole. RabbitMQ closes the
-    connection with 503 or 504.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write channel number 0 into the frame of every method of the class connection, including
-    connection.close and connection.close-ok.
-    """
-    proved(case, F_CH0_CONNECTION, problem)
+Demands: Frames of the Connection class travel on channel 0 only.
+Source: GS:4.2.3
+Evidence: class-id 10 with channel != 0
+Why it matters: Methods of the class connection concern the connection as a whole. RabbitMQ closes the
+connection with 503 or 504.
+Silent when: octets before the frame were not captured.
+How to mend it: Write channel number 0 into the frame of every method of the class connection, including
+connection.close and connection.close-ok.
+"""
 
 
 F_CH0_HEARTBEAT: Final = RULES.rule(
-    "F-CH0-HEARTBEAT", "MUST", "tier A", answer="connection.close 503 or connection.close 501"
+    "F-CH0-HEARTBEAT",
+    "MUST",
+    "tier A",
+    answer="connection.close 503 or connection.close 501",
+    proved="certain",
 )
+"""A peer sends a heartbeat on a channel other than 0.
+
+Demands: Heartbeat frames carry channel 0.
+Source: GS:4.2.3; GS:4.2.7
+Evidence: type 8 with channel != 0
+Why it matters: A heartbeat belongs to the whole connection, and brokers close the connection. One section of
+the specification prescribes 503, another one 501, and RabbitMQ sends 505.
+Silent when: octets before the frame were not captured.
+How to mend it: Write channel number 0 into every heartbeat frame, and send heartbeats per connection instead
+of per channel.
+"""
 
 
-def heartbeat_off_channel_0(case: Case, problem: Problem) -> None:
-    """A peer sends a heartbeat on a channel other than 0.
+F_HEARTBEAT_SHAPE: Final = RULES.rule(
+    "F-HEARTBEAT-SHAPE", "IMPLIED", "tier A", answer="connection.close 501", proved="certain"
+)
+"""A peer sends a heartbeat that has a payload or no size field, instead of the eight octets of a frame
+without payload.
 
-    Demands: Heartbeat frames carry channel 0.
-    Source: GS:4.2.3; GS:4.2.7
-    Evidence: type 8 with channel != 0
-    Why it matters: A heartbeat belongs to the whole connection, and brokers close the connection. One section
-    of the specification prescribes 503, another one 501, and RabbitMQ sends 505.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write channel number 0 into every heartbeat frame, and send heartbeats per connection
-    instead of per channel.
-    """
-    proved(case, F_CH0_HEARTBEAT, problem)
-
-
-F_HEARTBEAT_SHAPE: Final = RULES.rule("F-HEARTBEAT-SHAPE", "IMPLIED", "tier A", answer="connection.close 501")
-
-
-def heartbeat_of_another_shape(case: Case, problem: Problem) -> None:
-    """A peer sends a heartbeat that has a payload or no size field, instead of the eight octets of a frame
-    without payload.
-
-    Demands: A heartbeat is an ordinary frame with an empty payload, eight octets in all.
-    Source: GS:4.2.1 heartbeat; ERR:12
-    Evidence: type 8 with size != 0, or the 4-octet form of the printed grammar
-    Why it matters: A receiver that expects those eight octets loses count and misreads all following frames.
-    Silent when: octets before the frame were not captured. The printed grammar omits the size field, but
-    implementations send it.
-    How to mend it: Send the heartbeat as exactly eight octets: type 8, channel 0, size 0 in four octets, and
-    the frame end 0xCE.
-    """
-    proved(case, F_HEARTBEAT_SHAPE, problem)
+Demands: A heartbeat is an ordinary frame with an empty payload, eight octets in all.
+Source: GS:4.2.1 heartbeat; ERR:12
+Evidence: type 8 with size != 0, or the 4-octet form of the printed grammar
+Why it matters: A receiver that expects those eight octets loses count and misreads all following frames.
+Silent when: octets before the frame were not captured. The printed grammar omits the size field, but
+implementations send it.
+How to mend it: Send the heartbeat as exactly eight octets: type 8, channel 0, size 0 in four octets, and the
+frame end 0xCE.
+"""
 
 
 F_METHOD_CH_NONZERO: Final = RULES.rule(
@@ -144,59 +131,55 @@ def method_of_a_channel_on_channel_0(case: Case, problem: Problem) -> None:
 
 
 F_METHOD_KNOWN: Final = RULES.rule(
-    "F-METHOD-KNOWN", "IMPLIED", "tier A", answer="connection.close 503 or connection.close 540"
+    "F-METHOD-KNOWN",
+    "IMPLIED",
+    "tier A",
+    answer="connection.close 503 or connection.close 540",
+    proved="certain",
 )
+"""A peer sends a method whose class-id and method-id name no method of the specification or of RabbitMQ.
+
+Demands: Class-id and method-id name a method of 0-9-1 or of an extension the peers have in common.
+Source: GS:4.2.4; GS:2.3.5.1
+Evidence: method table (53 core + RabbitMQ's exchange.bind/unbind, basic.nack, confirm,
+connection.blocked/unblocked/update-secret, access.request)
+Why it matters: The receiver can only give up the connection. RabbitMQ drops the connection without sending
+connection.close.
+Silent when: octets before the frame were not captured.
+How to mend it: Write the class-id and method-id from the AMQP 0-9-1 specification, each as two octets. Look
+for methods of an older AMQP version and for extensions that the other peer has not announced.
+"""
 
 
-def method_that_nobody_knows(case: Case, problem: Problem) -> None:
-    """A peer sends a method whose class-id and method-id name no method of the specification or of RabbitMQ.
+F_METHOD_ARGS: Final = RULES.rule(
+    "F-METHOD-ARGS", "IMPLIED", "tier A", answer="connection.close 502", proved="certain"
+)
+"""A peer sends a method whose payload ends before all arguments of the method.
 
-    Demands: Class-id and method-id name a method of 0-9-1 or of an extension the peers have in common.
-    Source: GS:4.2.4; GS:2.3.5.1
-    Evidence: method table (53 core + RabbitMQ's exchange.bind/unbind, basic.nack, confirm,
-    connection.blocked/unblocked/update-secret, access.request)
-    Why it matters: The receiver can only give up the connection. RabbitMQ drops the connection without
-    sending connection.close.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write the class-id and method-id from the AMQP 0-9-1 specification, each as two octets.
-    Look for methods of an older AMQP version and for extensions that the other peer has not announced.
-    """
-    proved(case, F_METHOD_KNOWN, problem)
-
-
-F_METHOD_ARGS: Final = RULES.rule("F-METHOD-ARGS", "IMPLIED", "tier A", answer="connection.close 502")
+Demands: A method payload holds every argument of that method, complete and in order.
+Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
+Evidence: argument decode runs past the payload end
+Why it matters: The receiver misses arguments and closes the connection (RabbitMQ with 501).
+Silent when: the frame was not captured completely, or octets before the frame were not captured.
+How to mend it: Encode every argument that the specification lists for the method, in its order, including
+reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded octets.
+"""
 
 
-def method_without_all_its_arguments(case: Case, problem: Problem) -> None:
-    """A peer sends a method whose payload ends before all arguments of the method.
+F_METHOD_TRAILING: Final = RULES.rule(
+    "F-METHOD-TRAILING", "IMPLIED", "tier A", answer="connection.close 502", proved="certain"
+)
+"""A peer sends a method with octets after its last argument.
 
-    Demands: A method payload holds every argument of that method, complete and in order.
-    Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
-    Evidence: argument decode runs past the payload end
-    Why it matters: The receiver misses arguments and closes the connection (RabbitMQ with 501).
-    Silent when: the frame was not captured completely, or octets before the frame were not captured.
-    How to mend it: Encode every argument that the specification lists for the method, in its order, including
-    reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded octets.
-    """
-    proved(case, F_METHOD_ARGS, problem)
-
-
-F_METHOD_TRAILING: Final = RULES.rule("F-METHOD-TRAILING", "IMPLIED", "tier A", answer="connection.close 502")
-
-
-def octets_behind_the_arguments(case: Case, problem: Problem) -> None:
-    """A peer sends a method with octets after its last argument.
-
-    Demands: Nothing follows the last argument inside a method payload.
-    Source: GS:4.2.4
-    Evidence: octets left after argument decode
-    Why it matters: Usually the sender has encoded one argument too many or too few, and the receiver misreads
-    all arguments.
-    Silent when: the frame was not captured completely, or octets before the frame were not captured.
-    How to mend it: Encode exactly the arguments that the specification lists for the method, in its order,
-    with consecutive bits packed into one octet. Calculate the frame size from the encoded octets.
-    """
-    proved(case, F_METHOD_TRAILING, problem)
+Demands: Nothing follows the last argument inside a method payload.
+Source: GS:4.2.4
+Evidence: octets left after argument decode
+Why it matters: Usually the sender has encoded one argument too many or too few, and the receiver misreads all
+arguments.
+Silent when: the frame was not captured completely, or octets before the frame were not captured.
+How to mend it: Encode exactly the arguments that the specification lists for the method, in its order, with
+consecutive bits packed into one octet. Calculate the frame size from the encoded octets.
+"""
 
 
 F_METHOD_DIRECTION: Final = RULES.rule(
@@ -225,14 +208,7 @@ def method_of_the_other_peer(case: Case, name: str) -> None:
         case.me.disturb(case.record.frame.channel, case.astray)
 
 
+# The rules of problems that take more than the octets to judge.
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "F-FRAME-END": wrong_frame_end,
-    "F-FRAME-TYPE": frame_of_unknown_type,
-    "F-CH0-CONNECTION": connection_method_off_channel_0,
-    "F-CH0-HEARTBEAT": heartbeat_off_channel_0,
-    "F-HEARTBEAT-SHAPE": heartbeat_of_another_shape,
-    "F-METHOD-CH-NONZERO": method_of_a_channel_on_channel_0,
-    "F-METHOD-KNOWN": method_that_nobody_knows,
-    "F-METHOD-ARGS": method_without_all_its_arguments,
-    "F-METHOD-TRAILING": octets_behind_the_arguments,
+    F_METHOD_CH_NONZERO: method_of_a_channel_on_channel_0,
 }

@@ -33,6 +33,7 @@ from amqpscope.rules.amqp091 import (
 )
 from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.proof import prove
 from amqpscope.rules.context import Context
 from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
@@ -367,19 +368,24 @@ class Judge(AnyJudge):
         Returns whether the frame's size can be believed.
         """
         for problem in frame.problems:
-            if problem.code == "F-FRAME-END":
+            if f"amqp091/{problem.code}" == framing.F_FRAME_END:
                 # What is wrong with its payload follows from its size.
-                framing.wrong_frame_end(case, problem)
-                reaction.note_offence(case, problem.code)
+                prove(case, framing.F_FRAME_END, problem)
+                reaction.note_offence(case, _REACTIONS[framing.F_FRAME_END])
                 return False
         printed = types.is_of_the_printed_dialect(case)
         for problem in frame.problems:
-            rule = _PROVED.get(problem.code)
-            if rule is not None and not (printed and problem.code.startswith("T-")):
-                found = case.found
-                rule(case, problem)
-                if case.found > found:
-                    reaction.note_offence(case, problem.code)
+            if printed and problem.code.startswith("T-"):
+                continue
+            found = case.found
+            rule = f"amqp091/{problem.code}"
+            judged = _JUDGED.get(rule)
+            if judged is not None:
+                judged(case, problem)
+            else:
+                prove(case, rule, problem)
+            if case.found > found and rule in _REACTIONS:
+                reaction.note_offence(case, _REACTIONS[rule])
         return True
 
     def follow(self) -> None:
@@ -536,10 +542,26 @@ _EMPTY: Final = 8
 
 _JUDGED_PROPERTIES: Final = HAS_HEADERS | HAS_TIMESTAMP | HAS_RESERVED
 
-# What the dissectors prove, by the problem's code.
-_PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
+# The rules of problems that take more than the octets to judge.
+_JUDGED: Final[dict[str, Callable[[Case, Problem], None]]] = {
     **framing.PROBLEMS,
     **opening.PROBLEMS,
     **content_frames.PROBLEMS,
-    **types.PROBLEMS,
+}
+
+# On which of them the other peer has to react, and how `reaction` calls that.
+_REACTIONS: Final[dict[str, str]] = {
+    framing.F_FRAME_END: "fatal",
+    framing.F_FRAME_TYPE: "fatal",
+    framing.F_CH0_CONNECTION: "channel 0",
+    framing.F_CH0_HEARTBEAT: "channel 0",
+    content_frames.F_CONTENT_HEADER_NEXT: "content",
+    content_frames.F_CONTENT_NO_METHOD: "content",
+    content_frames.F_CONTENT_ONE_HEADER: "content",
+    content_frames.F_HEADER_ORPHAN: "content",
+    content_frames.F_BODY_ORPHAN: "content",
+    content_frames.F_BODY_OVERRUN: "content",
+    content_frames.F_BODY_ZERO: "content",
+    content_frames.F_HEADER_CLASS: "content",
+    content_frames.F_HEADER_WEIGHT: "content",
 }

@@ -158,7 +158,8 @@ def frames_behind_a_refusal(case: Case) -> None:
         case.report(rule, f"{case.name} follows the protocol header with which it refuses the connection")
 
 
+# The rules of problems that take more than the octets to judge.
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "F-PROTO-HDR": answer_that_is_no_header,
-    "F-PROTO-HDR-ONCE": second_protocol_header,
+    F_PROTO_HDR: answer_that_is_no_header,
+    F_PROTO_HDR_ONCE: second_protocol_header,
 }

@@ -2,9 +2,19 @@
 
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.declaration import DECLARED
 from dissectors.interface import Problem
 
-__all__ = ["proved", "proved_of_properties"]
+__all__ = ["prove", "proved"]
+
+
+def prove(case: Case, rule: str, problem: Problem) -> None:
+    """Report the rule that the problem's code names, if there is one that the problem alone proves."""
+    declared = DECLARED.get(rule)
+    if declared is not None and declared.proved == "properties":
+        _proved_of_properties(case, rule, problem)
+    elif declared is not None and declared.proved:
+        proved(case, rule, problem)
 
 
 def proved(case: Case, rule: str, problem: Problem) -> None:
@@ -12,7 +22,7 @@ def proved(case: Case, rule: str, problem: Problem) -> None:
     case.report(rule, _message(problem), evidence=_evidence(problem))
 
 
-def proved_of_properties(case: Case, rule: str, problem: Problem) -> None:
+def _proved_of_properties(case: Case, rule: str, problem: Problem) -> None:
     """The same of what may stand among the properties of a message.
 
     A broker hands them on as they came: of a server it is possible only, and told once.

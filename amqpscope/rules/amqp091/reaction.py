@@ -16,33 +16,15 @@ __all__ = ["judge_reaction", "note_offence"]
 RULES: Final = Rules("amqp091/reaction")
 
 
-# By the rule that was broken: what its reaction is called here.
-_KINDS: Final[dict[str, str]] = {
-    "F-FRAME-END": "fatal",
-    "F-FRAME-TYPE": "fatal",
-    "F-FRAME-SIZE": "size",
-    "F-CH0-CONNECTION": "channel 0",
-    "F-CH0-HEARTBEAT": "channel 0",
-    "F-CONTENT-HEADER-NEXT": "content",
-    "F-CONTENT-NO-METHOD": "content",
-    "F-CONTENT-ONE-HEADER": "content",
-    "F-HEADER-ORPHAN": "content",
-    "F-BODY-ORPHAN": "content",
-    "F-BODY-OVERRUN": "content",
-    "F-BODY-ZERO": "content",
-    "F-HEADER-CLASS": "content",
-    "F-HEADER-WEIGHT": "content",
-    "T-TABLE-NAME-START": "name",
-}
-
 _HARD_ERRORS: Final = (501, 502, 503, 504, 505, 540, 541)
 
 
-def note_offence(case: Case, code: str) -> None:
-    """This frame breaks a rule, `F-FRAME-END` for one, on which the other peer has to react."""
-    kind = _KINDS.get(code, "")
+def note_offence(case: Case, kind: str) -> None:
+    """This frame breaks a rule on which the other peer has to react: "fatal", "size", "channel 0", "content"
+    or "name".
+    """
     peer = case.peer
-    if kind and case.me.whole and not peer.pending_error:
+    if case.me.whole and not peer.pending_error:
         frame = case.record.frame
         peer.pending_error = kind
         peer.offence_end = frame.offset + frame.declared_size

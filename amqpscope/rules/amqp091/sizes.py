@@ -68,7 +68,7 @@ def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
         case.report_once(F_FRAME_SIZE, message, certainty, evidence)
         return
     case.report(F_FRAME_SIZE, message, certainty, evidence)
-    note_offence(case, "F-FRAME-SIZE")
+    note_offence(case, "size")
 
 
 F_PRETUNE_SIZE: Final = RULES.rule("F-PRETUNE-SIZE", "IMPLIED", "tier A", answer="connection.close 501")

@@ -3,164 +3,150 @@
 Most functions are told by the dissector where the octets break their rule.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
-from amqpscope.rules.amqp091.proof import proved_of_properties
 from amqpscope.rules.amqp091.reaction import note_offence
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_HEADERS, HAS_RESERVED, HAS_TIMESTAMP
 from dissectors.amqp091.tables import PRINTED, RABBITMQ, FieldTable
-from dissectors.interface import Frame, Problem
+from dissectors.interface import Frame
 
-__all__ = ["PROBLEMS", "field_name_that_begins_oddly", "is_of_the_printed_dialect", "judge_properties"]
+__all__ = ["field_name_that_begins_oddly", "is_of_the_printed_dialect", "judge_properties"]
 
 RULES: Final = Rules("amqp091/types")
 
 
-T_SHORTSTR_NUL: Final = RULES.rule("T-SHORTSTR-NUL", "IMPLIED", "tier A", answer="connection.close 502")
+T_SHORTSTR_NUL: Final = RULES.rule(
+    "T-SHORTSTR-NUL", "IMPLIED", "tier A", answer="connection.close 502", proved="properties"
+)
+"""A peer sends a short string that contains a zero octet.
+
+Demands: Short strings contain no zero octet.
+Source: GS:4.2.5.3; GS:4.2.1 string-char
+Evidence: every shortstr in arguments, properties and table keys
+Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
+value. RabbitMQ does not check.
+Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
+only possible, and is reported once, when the fault is among the properties of a message that a server sends,
+because a server hands on the properties as it received them.
+How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
+name or routing key. Do not include the terminating zero of a C string in the length.
+"""
 
 
-def zero_octet_in_a_short_string(case: Case, problem: Problem) -> None:
-    """A peer sends a short string that contains a zero octet.
+T_SHORTSTR_UTF8: Final = RULES.rule(
+    "T-SHORTSTR-UTF8", "IMPLIED", "tier A", answer="connection.close 502", proved="properties"
+)
+"""A peer sends a short string that is not well-formed UTF-8.
 
-    Demands: Short strings contain no zero octet.
-    Source: GS:4.2.5.3; GS:4.2.1 string-char
-    Evidence: every shortstr in arguments, properties and table keys
-    Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
-    value. RabbitMQ does not check.
-    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
-    is only possible, and is reported once, when the fault is among the properties of a message that a server
-    sends, because a server hands on the properties as it received them.
-    How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
-    name or routing key. Do not include the terminating zero of a C string in the length.
-    """
-    proved_of_properties(case, T_SHORTSTR_NUL, problem)
-
-
-T_SHORTSTR_UTF8: Final = RULES.rule("T-SHORTSTR-UTF8", "IMPLIED", "tier A", answer="connection.close 502")
+Demands: Short strings hold well-formed UTF-8.
+Source: GS:4.2.5.3; ERR:16
+Evidence: UTF-8 validation
+Why it matters: Many clients cannot read such a string. RabbitMQ refuses it in methods (501), but not in
+messages.
+Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
+only possible, and is reported once, when the fault is among the properties of a message that a server sends,
+because a server hands on the properties as it received them.
+How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
+identifiers in hexadecimal or Base64, or in a header value.
+"""
 
 
-def short_string_not_in_utf8(case: Case, problem: Problem) -> None:
-    """A peer sends a short string that is not well-formed UTF-8.
+T_LENGTH_BOUNDS: Final = RULES.rule(
+    "T-LENGTH-BOUNDS", "IMPLIED", "tier A", answer="connection.close 502", proved="properties"
+)
+"""A peer sends a string or table whose length exceeds the octets left in the payload.
 
-    Demands: Short strings hold well-formed UTF-8.
-    Source: GS:4.2.5.3; ERR:16
-    Evidence: UTF-8 validation
-    Why it matters: Many clients cannot read such a string. RabbitMQ refuses it in methods (501), but not in
-    messages.
-    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
-    is only possible, and is reported once, when the fault is among the properties of a message that a server
-    sends, because a server hands on the properties as it received them.
-    How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
-    identifiers in hexadecimal or Base64, or in a header value.
-    """
-    proved_of_properties(case, T_SHORTSTR_UTF8, problem)
-
-
-T_LENGTH_BOUNDS: Final = RULES.rule("T-LENGTH-BOUNDS", "IMPLIED", "tier A", answer="connection.close 502")
+Demands: A string or table length never reaches past the payload that contains it.
+Source: GS:4.2.5.3; GS:4.2.5.5; GS:4.10.1
+Evidence: declared length against octets left
+Why it matters: The receiver finds the value cut off and cannot read what follows. The connection is lost,
+too.
+Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
+only possible, and is reported once, when the fault is among the properties of a message that a server sends,
+because a server hands on the properties as it received them.
+How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make sure
+that no value is truncated and that two threads do not write to one buffer.
+"""
 
 
-def length_behind_the_end(case: Case, problem: Problem) -> None:
-    """A peer sends a string or table whose length exceeds the octets left in the payload.
+T_TABLE_NAME_LEN: Final = RULES.rule(
+    "T-TABLE-NAME-LEN", "IMPLIED", "tier A", answer="connection.close 503", proved="properties"
+)
+"""A peer sends a field table with a name of more than 128 characters.
 
-    Demands: A string or table length never reaches past the payload that contains it.
-    Source: GS:4.2.5.3; GS:4.2.5.5; GS:4.10.1
-    Evidence: declared length against octets left
-    Why it matters: The receiver finds the value cut off and cannot read what follows. The connection is lost,
-    too.
-    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
-    is only possible, and is reported once, when the fault is among the properties of a message that a server
-    sends, because a server hands on the properties as it received them.
-    How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make
-    sure that no value is truncated and that two threads do not write to one buffer.
-    """
-    proved_of_properties(case, T_LENGTH_BOUNDS, problem)
-
-
-T_TABLE_NAME_LEN: Final = RULES.rule("T-TABLE-NAME-LEN", "IMPLIED", "tier A", answer="connection.close 503")
-
-
-def field_name_too_long(case: Case, problem: Problem) -> None:
-    """A peer sends a field table with a name of more than 128 characters.
-
-    Demands: Field names are at most 128 characters long.
-    Source: GS:4.2.5.5
-    Evidence: table keys
-    Why it matters: A receiver that has no room for such a name refuses the table, or cuts the name off.
-    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
-    is only possible, and is reported once, when the fault is among the properties of a message that a server
-    sends, because a server hands on the properties as it received them.
-    How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from
-    the name of the field into its value.
-    """
-    proved_of_properties(case, T_TABLE_NAME_LEN, problem)
+Demands: Field names are at most 128 characters long.
+Source: GS:4.2.5.5
+Evidence: table keys
+Why it matters: A receiver that has no room for such a name refuses the table, or cuts the name off.
+Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
+only possible, and is reported once, when the fault is among the properties of a message that a server sends,
+because a server hands on the properties as it received them.
+How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from the
+name of the field into its value.
+"""
 
 
 T_TABLE_DUP: Final = RULES.rule(
-    "T-TABLE-DUP", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "T-TABLE-DUP",
+    "IMPLIED",
+    "tier A",
+    warning="The text implies it and names no error for it.",
+    proved="properties",
 )
+"""A peer sends a field table that contains the same name twice.
+
+Demands: A table does not hold the same field name twice.
+Source: GS:4.2.5.5
+Evidence: key set per table
+Why it matters: The receiver decides which of the two values counts, so different receivers can read different
+tables.
+Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
+only possible, and is reported once, when the fault is among the properties of a message that a server sends,
+because a server hands on the properties as it received them.
+How to mend it: Replace an existing field instead of appending a second one when building a table. Code that
+adds a header to a forwarded message checks first whether the header is present.
+"""
 
 
-def field_name_twice(case: Case, problem: Problem) -> None:
-    """A peer sends a field table that contains the same name twice.
+T_TABLE_TAG: Final = RULES.rule(
+    "T-TABLE-TAG", "IMPLIED", "tier A", answer="connection.close 502", proved="properties"
+)
+"""A peer sends a field table with a value whose type tag stands for no type.
 
-    Demands: A table does not hold the same field name twice.
-    Source: GS:4.2.5.5
-    Evidence: key set per table
-    Why it matters: The receiver decides which of the two values counts, so different receivers can read
-    different tables.
-    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
-    is only possible, and is reported once, when the fault is among the properties of a message that a server
-    sends, because a server hands on the properties as it received them.
-    How to mend it: Replace an existing field instead of appending a second one when building a table. Code
-    that adds a header to a forwarded message checks first whether the header is present.
-    """
-    proved_of_properties(case, T_TABLE_DUP, problem)
-
-
-T_TABLE_TAG: Final = RULES.rule("T-TABLE-TAG", "IMPLIED", "tier A", answer="connection.close 502")
+Demands: Each table or array value starts with a known type tag (t b B s u I i l f d D S A T F V x, or U and L
+of the printed grammar).
+Source: GS:4.2.1 field-value; ERR:3
+Evidence: value tags
+Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
+Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
+only possible, and is reported once, when the fault is among the properties of a message that a server sends,
+because a server hands on the properties as it received them.
+How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined. Check
+that the length of the preceding value is correct, because a wrong length shifts all later tags.
+"""
 
 
-def tag_of_no_type(case: Case, problem: Problem) -> None:
-    """A peer sends a field table with a value whose type tag stands for no type.
+T_TABLE_LEN: Final = RULES.rule(
+    "T-TABLE-LEN", "IMPLIED", "tier A", answer="connection.close 502", proved="properties"
+)
+"""A peer sends a field table or array whose content does not end where its length says.
 
-    Demands: Each table or array value starts with a known type tag (t b B s u I i l f d D S A T F V x, or U
-    and L of the printed grammar).
-    Source: GS:4.2.1 field-value; ERR:3
-    Evidence: value tags
-    Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
-    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
-    is only possible, and is reported once, when the fault is among the properties of a message that a server
-    sends, because a server hands on the properties as it received them.
-    How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined.
-    Check that the length of the preceding value is correct, because a wrong length shifts all later tags.
-    """
-    proved_of_properties(case, T_TABLE_TAG, problem)
-
-
-T_TABLE_LEN: Final = RULES.rule("T-TABLE-LEN", "IMPLIED", "tier A", answer="connection.close 502")
-
-
-def table_of_another_length(case: Case, problem: Problem) -> None:
-    """A peer sends a field table or array whose content does not end where its length says.
-
-    Demands: The pairs of a table (or values of an array) end exactly at its declared octet length.
-    Source: GS:4.2.5.5; ERR:4
-    Evidence: nested decode position
-    Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
-    RabbitMQ closes the connection with 541, or drops it.
-    Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding
-    is only possible, and is reported once, when the fault is among the properties of a message that a server
-    sends, because a server hands on the properties as it received them.
-    How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
-    length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
-    """
-    proved_of_properties(case, T_TABLE_LEN, problem)
+Demands: The pairs of a table (or values of an array) end exactly at its declared octet length.
+Source: GS:4.2.5.5; ERR:4
+Evidence: nested decode position
+Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
+RabbitMQ closes the connection with 541, or drops it.
+Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
+only possible, and is reported once, when the fault is among the properties of a message that a server sends,
+because a server hands on the properties as it received them.
+How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
+length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
+"""
 
 
 def is_of_the_printed_dialect(case: Case) -> bool:
@@ -303,21 +289,10 @@ def field_name_that_begins_oddly(case: Case, name: str) -> None:
     work with every broker. Otherwise leave names such as `__TypeId__` as they are.
     """
     if case.me.by_client:
-        note_offence(case, "T-TABLE-NAME-START")
+        note_offence(case, "name")
     case.report_once(
         T_TABLE_NAME_START,
         "a name in a field table begins with neither a letter nor '$' or '#'",
         CERTAIN if case.me.by_client else POSSIBLE,
         {"name": ascii(name[:64])},
     )
-
-
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "T-SHORTSTR-NUL": zero_octet_in_a_short_string,
-    "T-SHORTSTR-UTF8": short_string_not_in_utf8,
-    "T-LENGTH-BOUNDS": length_behind_the_end,
-    "T-TABLE-NAME-LEN": field_name_too_long,
-    "T-TABLE-DUP": field_name_twice,
-    "T-TABLE-TAG": tag_of_no_type,
-    "T-TABLE-LEN": table_of_another_length,
-}

@@ -8,13 +8,14 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.proof import prove
 from amqpscope.rules.amqp10.transaction import (
     declared_as_a_state,
     judge_control_link_of,
     lacks,
     txn_id_too_long,
 )
-from amqpscope.rules.amqp10.types import field_value_that_does_not_provide_its_archetype
+from amqpscope.rules.amqp10.types import T_COMP_REQUIRES
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
@@ -137,11 +138,11 @@ def value_that_is_no_such(case: Case, problem: Problem) -> None:
     ):
         coordinator_as_source(case, problem)
     else:
-        field_value_that_does_not_provide_its_archetype(case, problem)
+        prove(case, T_COMP_REQUIRES, problem)
 
 
-# What the dissector's problems break, by their code.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {"T-COMP-REQUIRES": value_that_is_no_such}
+# The rules of problems that take more than the octets to judge.
+PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {T_COMP_REQUIRES: value_that_is_no_such}
 
 
 # What a controller says on it

@@ -6,93 +6,80 @@ Each function is told by the dissector where the octets break its rule.
 from collections.abc import Callable
 from typing import Final
 
-from amqpscope.model.certainty import CERTAIN
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.declaration import Rules
-from dissectors.foreign import FOREIGN
 from dissectors.interface import Problem
 
-__all__ = ["PROBLEMS"]
+__all__ = ["PROBLEMS", "stream_of_another_protocol"]
 
 RULES: Final = Rules("amqp10/framing")
 
 
-F_SIZE_MIN: Final = RULES.rule("F-SIZE-MIN", "MUST", "wording", usual_answer="amqp:connection:framing-error")
+F_SIZE_MIN: Final = RULES.rule(
+    "F-SIZE-MIN", "MUST", "wording", usual_answer="amqp:connection:framing-error", proved="certain"
+)
+"""A peer sends a frame whose size field is smaller than the 8 octets of the frame header.
+
+Demands: A frame size below 8 is malformed.
+Source: transport.xml section framing > Frame Layout
+Evidence: octets 0-3
+Why it matters: The receiver cannot find the start of the next frame. It has to close the connection.
+Silent when: octets before the frame were not captured.
+How to mend it: Write the length of the whole frame into the size field: the 8 octets of the frame header, the
+extended header and the body. An empty frame has size 8.
+"""
 
 
-def frame_size_below_8(case: Case, problem: Problem) -> None:
-    """A peer sends a frame whose size field is smaller than the 8 octets of the frame header.
+F_DOFF_MIN: Final = RULES.rule(
+    "F-DOFF-MIN", "MUST", "wording", usual_answer="amqp:connection:framing-error", proved="certain"
+)
+"""A peer sends a frame whose data offset (DOFF) is below 2, so that the frame body would begin inside the
+frame header.
 
-    Demands: A frame size below 8 is malformed.
-    Source: transport.xml section framing > Frame Layout
-    Evidence: octets 0-3
-    Why it matters: The receiver cannot find the start of the next frame. It has to close the connection.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write the length of the whole frame into the size field: the 8 octets of the frame header,
-    the extended header and the body. An empty frame has size 8.
-    """
-    proved(case, F_SIZE_MIN, problem)
-
-
-F_DOFF_MIN: Final = RULES.rule("F-DOFF-MIN", "MUST", "wording", usual_answer="amqp:connection:framing-error")
-
-
-def data_offset_below_2(case: Case, problem: Problem) -> None:
-    """A peer sends a frame whose data offset (DOFF) is below 2, so that the frame body would begin inside the
-    frame header.
-
-    Demands: A data offset below 2 is malformed.
-    Source: transport.xml section framing > Frame Layout
-    Evidence: octet 4
-    Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and
-    links end.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write the data offset in words of 4 octets. Use DOFF 2 for a frame without extended
-    header. Check that you do not write 0, or the offset of another field.
-    """
-    proved(case, F_DOFF_MIN, problem)
+Demands: A data offset below 2 is malformed.
+Source: transport.xml section framing > Frame Layout
+Evidence: octet 4
+Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and links
+end.
+Silent when: octets before the frame were not captured.
+How to mend it: Write the data offset in words of 4 octets. Use DOFF 2 for a frame without extended header.
+Check that you do not write 0, or the offset of another field.
+"""
 
 
 F_DOFF_RANGE: Final = RULES.rule(
-    "F-DOFF-RANGE", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+    "F-DOFF-RANGE", "MUST", "definition", usual_answer="amqp:connection:framing-error", proved="certain"
 )
+"""A peer sends a frame whose data offset (DOFF) points beyond the end of the frame.
 
-
-def data_offset_behind_the_frame(case: Case, problem: Problem) -> None:
-    """A peer sends a frame whose data offset (DOFF) points beyond the end of the frame.
-
-    Demands: Four times the data offset may not exceed the frame size.
-    Source: transport.xml section framing > Frame Layout
-    Evidence: octets 0-4
-    Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
-    connection with a framing error.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write the data offset in words of 4 octets, not in octets. Four times DOFF must not exceed
-    the frame size; DOFF is 2 without extended header.
-    """
-    proved(case, F_DOFF_RANGE, problem)
+Demands: Four times the data offset may not exceed the frame size.
+Source: transport.xml section framing > Frame Layout
+Evidence: octets 0-4
+Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
+connection with a framing error.
+Silent when: octets before the frame were not captured.
+How to mend it: Write the data offset in words of 4 octets, not in octets. Four times DOFF must not exceed the
+frame size; DOFF is 2 without extended header.
+"""
 
 
 F_TYPE_KNOWN: Final = RULES.rule(
-    "F-TYPE-KNOWN", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+    "F-TYPE-KNOWN", "MUST", "definition", usual_answer="amqp:connection:framing-error", proved="certain"
 )
+"""A peer sends a frame whose type is neither 0x00 (AMQP) nor 0x01 (SASL).
 
-
-def frame_of_unknown_type(case: Case, problem: Problem) -> None:
-    """A peer sends a frame whose type is neither 0x00 (AMQP) nor 0x01 (SASL).
-
-    Demands: The frame type is 0x00 for AMQP or 0x01 for SASL; nothing else is defined.
-    Source: transport.xml section framing > Frame Layout
-    Evidence: octet 5
-    Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body
-    and closes the connection with a framing error.
-    Silent when: octets before the frame were not captured.
-    How to mend it: Write type 0x00 into the header of AMQP frames and 0x01 into the header of SASL frames.
-    Check that the size of the previous frame is right, because a wrong size shifts the frame header.
-    """
-    proved(case, F_TYPE_KNOWN, problem)
+Demands: The frame type is 0x00 for AMQP or 0x01 for SASL; nothing else is defined.
+Source: transport.xml section framing > Frame Layout
+Evidence: octet 5
+Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body and
+closes the connection with a framing error.
+Silent when: octets before the frame were not captured.
+How to mend it: Write type 0x00 into the header of AMQP frames and 0x01 into the header of SASL frames. Check
+that the size of the previous frame is right, because a wrong size shifts the frame header.
+"""
 
 
 F_BODY_PERF: Final = RULES.rule("F-BODY-PERF", "MUST", "keyword", usual_answer="amqp:decode-error")
@@ -138,45 +125,37 @@ def sasl_value_in_an_amqp_frame(case: Case) -> None:
 
 
 F_BODY_PAYLOAD: Final = RULES.rule(
-    "F-BODY-PAYLOAD", "MUST NOT", "definition", usual_answer="amqp:decode-error"
+    "F-BODY-PAYLOAD", "MUST NOT", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A peer puts octets after a performative that has no payload.
+
+Demands: Octets after the performative are allowed only where the performative defines a payload, which is
+transfer alone.
+Source: transport.xml section framing > AMQP Frames
+Evidence: octets left after the performative list
+Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame; the
+octets can also be a sign of a wrong frame size.
+Silent when: the frame was not captured whole.
+How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
+size and the size of the list from the encoded octets, not from the length of a reused buffer.
+"""
 
 
-def octets_behind_a_performative_without_payload(case: Case, problem: Problem) -> None:
-    """A peer puts octets after a performative that has no payload.
+C_HDR_FORM: Final = RULES.rule("C-HDR-FORM", "MUST", "definition", proved="certain")
+"""A stream begins neither with a protocol header nor with a frame.
 
-    Demands: Octets after the performative are allowed only where the performative defines a payload, which is
-    transfer alone.
-    Source: transport.xml section framing > AMQP Frames
-    Evidence: octets left after the performative list
-    Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame;
-    the octets can also be a sign of a wrong frame size.
-    Silent when: the frame was not captured whole.
-    How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
-    size and the size of the list from the encoded octets, not from the length of a reused buffer.
-    """
-    proved(case, F_BODY_PAYLOAD, problem)
-
-
-C_HDR_FORM: Final = RULES.rule("C-HDR-FORM", "MUST", "definition")
-
-
-def stream_that_begins_with_no_header(case: Case, problem: Problem) -> None:
-    """A stream begins neither with a protocol header nor with a frame.
-
-    Demands: The header is the letters AMQP in upper case, a protocol id, then major, minor and revision, one
-    octet each.
-    Source: transport.xml section version-negotiation
-    Evidence: the 8 octets
-    Why it matters: The other peer cannot know which protocol is in use. It ends the connection, or answers
-    with a protocol header and closes.
-    Silent when: the start of the stream was not captured; or a server's shows itself as another protocol,
-    that of a web server for one: then the client has come to the wrong port. A client that begins with TLS is
-    not told of, either: AMQP may be in it.
-    How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and
-    the version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
-    """
-    proved(case, C_HDR_FORM, problem)
+Demands: The header is the letters AMQP in upper case, a protocol id, then major, minor and revision, one
+octet each.
+Source: transport.xml section version-negotiation
+Evidence: the 8 octets
+Why it matters: The other peer cannot know which protocol is in use. It ends the connection, or answers with a
+protocol header and closes.
+Silent when: the start of the stream was not captured; or a server's shows itself as another protocol, that of
+a web server for one: then the client has come to the wrong port. A client that begins with TLS is not told
+of, either: AMQP may be in it.
+How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and the
+version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
+"""
 
 
 def stream_of_another_protocol(case: Case, problem: Problem) -> None:
@@ -216,18 +195,11 @@ def second_header_behind_the_first(case: Case, problem: Problem) -> None:
     me = case.me
     if (me.closed and me.peer_closed) or me.headers.sent == 0:
         return
-    proved(case, C_HDR_VERMATCH, problem)
+    proved(case, C_HDR_VERMATCH, problem, POSSIBLE)
 
 
-# What the dissector's problems break, by their code.
+# The rules of problems that take more than the octets to judge.
 PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "F-SIZE-MIN": frame_size_below_8,
-    "F-DOFF-MIN": data_offset_below_2,
-    "F-DOFF-RANGE": data_offset_behind_the_frame,
-    "F-TYPE-KNOWN": frame_of_unknown_type,
-    "F-BODY-PERF": frame_body_that_is_no_performative,
-    "F-BODY-PAYLOAD": octets_behind_a_performative_without_payload,
-    "C-HDR-FORM": stream_that_begins_with_no_header,
-    FOREIGN: stream_of_another_protocol,
-    "C-HDR-VERMATCH": second_header_behind_the_first,
+    F_BODY_PERF: frame_body_that_is_no_performative,
+    C_HDR_VERMATCH: second_header_behind_the_first,
 }

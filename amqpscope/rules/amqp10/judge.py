@@ -38,10 +38,10 @@ from amqpscope.rules.amqp10 import (
     tls,
     transaction,
     transactional_work,
-    types,
     window,
 )
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.proof import prove
 from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
 from amqpscope.rules.judge import Judge as AnyJudge
@@ -75,6 +75,7 @@ from dissectors.amqp10.performatives import (
 )
 from dissectors.amqp10.transactions import Declared
 from dissectors.amqp10.values import Map
+from dissectors.foreign import FOREIGN
 from dissectors.interface import Problem
 from dissectors.tls import TlsHello
 from dissectors.wire import i64
@@ -460,9 +461,15 @@ class Judge(AnyJudge):
 
     def proved(self, case: Case, problem: Problem) -> None:
         """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""
-        rule = _PROVED.get(problem.code)
-        if rule is not None:
-            rule(case, problem)
+        if problem.code == FOREIGN:
+            framing.stream_of_another_protocol(case, problem)
+            return
+        rule = f"amqp10/{problem.code}"
+        judged = _JUDGED.get(rule)
+        if judged is not None:
+            judged(case, problem)
+        else:
+            prove(case, rule, problem)
 
     def transfer(self, case: Case, body: Transfer, said: Message | None) -> None:
         """A transfer: its session's rules, its link's, its delivery's, its message's.
@@ -590,15 +597,8 @@ _OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:force
 # Conditions of a detach that tell of its link, whatever else was said on the session.
 _OF_A_LINK: Final = ("amqp:link:stolen", "amqp:link:detach-forced", "amqp:link:redirect")
 
-# What the dissectors prove, by the problem's code.
-_PROVED: Final[dict[str, Callable[[Case, Problem], None]]] = {
-    **types.PROBLEMS,
-    **control_link.PROBLEMS,
-    **framing.PROBLEMS,
-    **terminus.PROBLEMS,
-    **message.PROBLEMS,
-    **sasl.PROBLEMS,
-}
+# The rules of problems that take more than the octets to judge.
+_JUDGED: Final[dict[str, Callable[[Case, Problem], None]]] = {**framing.PROBLEMS, **control_link.PROBLEMS}
 
 
 def _container(end: Endpoint) -> str:

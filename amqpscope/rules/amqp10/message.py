@@ -1,19 +1,16 @@
 """Messages: which sections, in which order (messaging.xml, "message-format")."""
 
-from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import content
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, TYPED
-from dissectors.interface import Problem
 from dissectors.wire import i64
 
-__all__ = ["PROBLEMS", "judge_message", "plainly_sound"]
+__all__ = ["judge_message", "plainly_sound"]
 
 RULES: Final = Rules("amqp10/message")
 
@@ -209,48 +206,41 @@ M_SECT_KNOWN: Final = RULES.rule(
     by="sender",
     warning="The text implies it and does not say it.",
     usual_answer="amqp:decode-error",
+    proved="possible",
 )
+"""A sender puts a value into a message that is none of the nine message sections.
 
-
-def value_that_is_no_section(case: Case, problem: Problem) -> None:
-    """A sender puts a value into a message that is none of the nine message sections.
-
-    Demands: In message-format 0 every top-level payload item is one of the nine defined sections.
-    Source: messaging.xml section message-format
-    Evidence: unknown descriptor at top level
-    Why it matters: The receiver does not know the meaning of the value. It may refuse the whole message with
-    a decode error.
-    Silent when: the message was not captured whole, or has another message-format than 0.
-    Only possible because: These octets can also be read as legal, because the specification leaves room for
-    it, or because a newer specification may define them.
-    How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections.
-    Put the content itself into data, amqp-sequence or amqp-value, and check descriptor codes against the
-    specification.
-    """
-    proved(case, M_SECT_KNOWN, problem)
+Demands: In message-format 0 every top-level payload item is one of the nine defined sections.
+Source: messaging.xml section message-format
+Evidence: unknown descriptor at top level
+Why it matters: The receiver does not know the meaning of the value. It may refuse the whole message with a
+decode error.
+Silent when: the message was not captured whole, or has another message-format than 0.
+Only possible because: These octets can also be read as legal, because the specification leaves room for it,
+or because a newer specification may define them.
+How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections. Put
+the content itself into data, amqp-sequence or amqp-value, and check descriptor codes against the
+specification.
+"""
 
 
 M_PAYLOAD_WHOLE: Final = RULES.rule(
-    "M-PAYLOAD-WHOLE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+    "M-PAYLOAD-WHOLE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A sender puts octets that begin no section at the beginning, between the sections, or at the end of a
+message.
 
-
-def octets_that_begin_no_section(case: Case, problem: Problem) -> None:
-    """A sender puts octets that begin no section at the beginning, between the sections, or at the end of a
-    message.
-
-    Demands: The joined payload of a delivery decodes completely into sections, with nothing left over; a
-    section may span transfers.
-    Source: messaging.xml section message-format; transport.xml section links > Transferring Large Messages
-    Evidence: joined payload
-    Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that
-    they carry.
-    Silent when: the message was not captured whole, or has another message-format than 0. Another rule,
-    T-SIZE-OVERRUN, reports a section that is cut off.
-    How to mend it: Encode application content inside a data section instead of writing it into the payload
-    directly. Check section sizes, and check that no octets of a reused buffer follow the last section.
-    """
-    proved(case, M_PAYLOAD_WHOLE, problem)
+Demands: The joined payload of a delivery decodes completely into sections, with nothing left over; a section
+may span transfers.
+Source: messaging.xml section message-format; transport.xml section links > Transferring Large Messages
+Evidence: joined payload
+Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that they
+carry.
+Silent when: the message was not captured whole, or has another message-format than 0. Another rule,
+T-SIZE-OVERRUN, reports a section that is cut off.
+How to mend it: Encode application content inside a data section instead of writing it into the payload
+directly. Check section sizes, and check that no octets of a reused buffer follow the last section.
+"""
 
 
 M_FMT_ZERO: Final = RULES.rule(
@@ -278,107 +268,88 @@ def sections_in_another_format(case: Case, message_format: i64) -> None:
 
 
 M_SECT_TYPE: Final = RULES.rule(
-    "M-SECT-TYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+    "M-SECT-TYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A sender puts a value of the wrong type into a message section.
 
-
-def section_of_another_type(case: Case, problem: Problem) -> None:
-    """A sender puts a value of the wrong type into a message section.
-
-    Demands: Each section wraps its declared representation: list for header, properties and sequence; map for
-    annotations, application-properties and footer; binary for data.
-    Source: messaging.xml section message-format (section types)
-    Evidence: format code after the section descriptor
-    Why it matters: The receiver cannot decode the section. It can only refuse the message.
-    Silent when: the message was not captured whole, or has another message-format than 0.
-    How to mend it: Encode header, properties and amqp-sequence as a list, the annotations,
-    application-properties and footer as a map, and data as binary. Put strings into amqp-value, or convert
-    them to binary for data.
-    """
-    proved(case, M_SECT_TYPE, problem)
+Demands: Each section wraps its declared representation: list for header, properties and sequence; map for
+annotations, application-properties and footer; binary for data.
+Source: messaging.xml section message-format (section types)
+Evidence: format code after the section descriptor
+Why it matters: The receiver cannot decode the section. It can only refuse the message.
+Silent when: the message was not captured whole, or has another message-format than 0.
+How to mend it: Encode header, properties and amqp-sequence as a list, the annotations, application-properties
+and footer as a map, and data as binary. Put strings into amqp-value, or convert them to binary for data.
+"""
 
 
 M_ANN_KEYTYPE: Final = RULES.rule(
-    "M-ANN-KEYTYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+    "M-ANN-KEYTYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A sender uses a key in annotations or in the footer that is neither a symbol nor a ulong.
+
+Demands: Annotation and footer map keys are symbols or ulongs.
+Source: messaging.xml section message-format > annotations
+Evidence: key types in 0x71, 0x72, 0x78
+Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A receiver
+may refuse the message with a decode error.
+Silent when: the message was not captured whole, or has another message-format than 0.
+How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
+example with the prefix `x-opt-`. Typical misuse: an application passes plain strings as annotation keys; wrap
+them as symbols.
+"""
 
 
-def annotation_with_key_of_another_type(case: Case, problem: Problem) -> None:
-    """A sender uses a key in annotations or in the footer that is neither a symbol nor a ulong.
+M_AP_KEY: Final = RULES.rule(
+    "M-AP-KEY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A sender uses a key in application-properties that is not a string.
 
-    Demands: Annotation and footer map keys are symbols or ulongs.
-    Source: messaging.xml section message-format > annotations
-    Evidence: key types in 0x71, 0x72, 0x78
-    Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A
-    receiver may refuse the message with a decode error.
-    Silent when: the message was not captured whole, or has another message-format than 0.
-    How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
-    example with the prefix `x-opt-`. Typical misuse: an application passes plain strings as annotation keys;
-    wrap them as symbols.
-    """
-    proved(case, M_ANN_KEYTYPE, problem)
-
-
-M_AP_KEY: Final = RULES.rule("M-AP-KEY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error")
-
-
-def application_property_with_key_that_is_no_string(case: Case, problem: Problem) -> None:
-    """A sender uses a key in application-properties that is not a string.
-
-    Demands: application-properties keys are strings.
-    Source: messaging.xml section message-format > application-properties
-    Evidence: key types
-    Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a
-    decode error.
-    Silent when: the message was not captured whole, or has another message-format than 0.
-    How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert
-    other key types before you set application properties.
-    """
-    proved(case, M_AP_KEY, problem)
+Demands: application-properties keys are strings.
+Source: messaging.xml section message-format > application-properties
+Evidence: key types
+Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a decode
+error.
+Silent when: the message was not captured whole, or has another message-format than 0.
+How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert other
+key types before you set application properties.
+"""
 
 
 M_AP_VALUE: Final = RULES.rule(
-    "M-AP-VALUE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+    "M-AP-VALUE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A sender uses a map, a list or an array as the value of an application property.
 
-
-def application_property_with_compound_value(case: Case, problem: Problem) -> None:
-    """A sender uses a map, a list or an array as the value of an application property.
-
-    Demands: application-properties values are simple types: no map, list or array (described values are not
-    mentioned).
-    Source: messaging.xml section message-format > application-properties
-    Evidence: value types
-    Why it matters: Receivers and filters can compare only simple values. They may ignore the property or
-    refuse the message.
-    Silent when: the message was not captured whole, or has another message-format than 0.
-    How to mend it: Use only simple types as values of application-properties. Put structured data into the
-    body, or encode it as a string.
-    """
-    proved(case, M_AP_VALUE, problem)
+Demands: application-properties values are simple types: no map, list or array (described values are not
+mentioned).
+Source: messaging.xml section message-format > application-properties
+Evidence: value types
+Why it matters: Receivers and filters can compare only simple values. They may ignore the property or refuse
+the message.
+Silent when: the message was not captured whole, or has another message-format than 0.
+How to mend it: Use only simple types as values of application-properties. Put structured data into the body,
+or encode it as a string.
+"""
 
 
 M_ID_TYPE: Final = RULES.rule(
-    "M-ID-TYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+    "M-ID-TYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="possible"
 )
+"""A sender uses a message-id or correlation-id whose type is none of ulong, uuid, binary and string.
 
-
-def message_id_of_another_type(case: Case, problem: Problem) -> None:
-    """A sender uses a message-id or correlation-id whose type is none of ulong, uuid, binary and string.
-
-    Demands: message-id and correlation-id are ulong, uuid, binary or string.
-    Source: messaging.xml section message-format > message-id-ulong, message-id-uuid, message-id-binary,
-    message-id-string, properties.message-id, properties.correlation-id
-    Evidence: type of the value
-    Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection
-    of duplicates fail.
-    Silent when: the message was not captured whole, or has another message-format than 0.
-    Only possible because: These octets can also be read as legal, because the specification leaves room for
-    it, or because a newer specification may define them.
-    How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert other
-    integer types to ulong, and symbols to string.
-    """
-    proved(case, M_ID_TYPE, problem)
+Demands: message-id and correlation-id are ulong, uuid, binary or string.
+Source: messaging.xml section message-format > message-id-ulong, message-id-uuid, message-id-binary,
+message-id-string, properties.message-id, properties.correlation-id
+Evidence: type of the value
+Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection of
+duplicates fail.
+Silent when: the message was not captured whole, or has another message-format than 0.
+Only possible because: These octets can also be read as legal, because the specification leaves room for it,
+or because a newer specification may define them.
+How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert other integer
+types to ulong, and symbols to string.
+"""
 
 
 def judge_message(case: Case, message: Message) -> None:
@@ -401,15 +372,3 @@ def judge_message(case: Case, message: Message) -> None:
         _judge_body(case, names)
     if case.found == found:
         content.judge_content(case, message.sections())
-
-
-# What the dissector's problems break, by their code.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "M-SECT-KNOWN": value_that_is_no_section,
-    "M-PAYLOAD-WHOLE": octets_that_begin_no_section,
-    "M-SECT-TYPE": section_of_another_type,
-    "M-ANN-KEYTYPE": annotation_with_key_of_another_type,
-    "M-AP-KEY": application_property_with_key_that_is_no_string,
-    "M-AP-VALUE": application_property_with_compound_value,
-    "M-ID-TYPE": message_id_of_another_type,
-}

@@ -1,19 +1,16 @@
 """The SASL layer: who says what, in which order (security.xml, "sasl")."""
 
-from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.amqp10.connection import frame_before_header
-from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
-from dissectors.interface import Problem
 
-__all__ = ["PROBLEMS", "judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failure"]
+__all__ = ["judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failure"]
 
 RULES: Final = Rules("amqp10/sasl")
 
@@ -516,64 +513,43 @@ def reset_after_failure(case: Case) -> None:
         )
 
 
-SA_FRAME_EMPTY: Final = RULES.rule("SA-FRAME-EMPTY", "illegal", "wording")
+SA_FRAME_EMPTY: Final = RULES.rule("SA-FRAME-EMPTY", "illegal", "wording", proved="certain")
+"""A peer sends a SASL frame without a body.
+
+Demands: An empty SASL frame is a fatal error.
+Source: security.xml section sasl > SASL Frames
+Evidence: type-1 frame without body
+Why it matters: The SASL layer has no heartbeats, so an empty SASL frame is a fatal error. The other peer ends
+the connection.
+Silent when: the frame was not captured whole.
+How to mend it: Do not start heartbeats before the AMQP layer is open. Send a SASL frame only when it carries
+one of the five SASL values.
+"""
 
 
-def empty_sasl_frame(case: Case, problem: Problem) -> None:
-    """A peer sends a SASL frame without a body.
+SA_FRAME_BODY: Final = RULES.rule("SA-FRAME-BODY", "MUST", "lower-case", proved="certain")
+"""A peer sends a SASL frame whose body is not one of the five SASL values, or whose body has octets after
+that value.
 
-    Demands: An empty SASL frame is a fatal error.
-    Source: security.xml section sasl > SASL Frames
-    Evidence: type-1 frame without body
-    Why it matters: The SASL layer has no heartbeats, so an empty SASL frame is a fatal error. The other peer
-    ends the connection.
-    Silent when: the frame was not captured whole.
-    How to mend it: Do not start heartbeats before the AMQP layer is open. Send a SASL frame only when it
-    carries one of the five SASL values.
-    """
-    proved(case, SA_FRAME_EMPTY, problem)
-
-
-SA_FRAME_BODY: Final = RULES.rule("SA-FRAME-BODY", "MUST", "lower-case")
+Demands: A SASL frame body holds exactly one value, of a type that provides sasl-frame.
+Source: security.xml section sasl > SASL Frames
+Evidence: descriptor 0x40-0x44 and no octets after it
+Why it matters: The receiver cannot interpret the frame, so the SASL exchange cannot continue and no
+connection is opened.
+Silent when: the frame was not captured whole.
+How to mend it: Encode exactly one of sasl-mechanisms, sasl-init, sasl-challenge, sasl-response or
+sasl-outcome in each SASL frame. Set the frame size so that the frame ends with this value.
+"""
 
 
-def sasl_frame_with_another_body(case: Case, problem: Problem) -> None:
-    """A peer sends a SASL frame whose body is not one of the five SASL values, or whose body has octets after
-    that value.
+SA_MECH_NONEMPTY: Final = RULES.rule("SA-MECH-NONEMPTY", "MUST", "wording", by="server", proved="certain")
+"""A server sends sasl-mechanisms without any mechanism.
 
-    Demands: A SASL frame body holds exactly one value, of a type that provides sasl-frame.
-    Source: security.xml section sasl > SASL Frames
-    Evidence: descriptor 0x40-0x44 and no octets after it
-    Why it matters: The receiver cannot interpret the frame, so the SASL exchange cannot continue and no
-    connection is opened.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode exactly one of sasl-mechanisms, sasl-init, sasl-challenge, sasl-response or
-    sasl-outcome in each SASL frame. Set the frame size so that the frame ends with this value.
-    """
-    proved(case, SA_FRAME_BODY, problem)
-
-
-SA_MECH_NONEMPTY: Final = RULES.rule("SA-MECH-NONEMPTY", "MUST", "wording", by="server")
-
-
-def no_mechanisms_offered(case: Case, problem: Problem) -> None:
-    """A server sends sasl-mechanisms without any mechanism.
-
-    Demands: The mechanism list is neither null nor empty.
-    Source: security.xml section sasl > sasl-mechanisms
-    Evidence: element 0
-    Why it matters: The client cannot choose a mechanism, so it cannot authenticate and no connection is
-    opened.
-    Silent when: the frame was not captured whole.
-    How to mend it: List at least one mechanism in sasl-mechanisms; offer `ANONYMOUS` if no authentication is
-    needed. Check the configuration of the server if the list of enabled mechanisms is empty.
-    """
-    proved(case, SA_MECH_NONEMPTY, problem)
-
-
-# What the dissector's problems break, by their code.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "SA-FRAME-EMPTY": empty_sasl_frame,
-    "SA-FRAME-BODY": sasl_frame_with_another_body,
-    "SA-MECH-NONEMPTY": no_mechanisms_offered,
-}
+Demands: The mechanism list is neither null nor empty.
+Source: security.xml section sasl > sasl-mechanisms
+Evidence: element 0
+Why it matters: The client cannot choose a mechanism, so it cannot authenticate and no connection is opened.
+Silent when: the frame was not captured whole.
+How to mend it: List at least one mechanism in sasl-mechanisms; offer `ANONYMOUS` if no authentication is
+needed. Check the configuration of the server if the list of enabled mechanisms is empty.
+"""

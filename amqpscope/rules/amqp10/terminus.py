@@ -1,11 +1,9 @@
 """Sources and targets: addresses, filters, dynamic nodes (messaging.xml, "addressing")."""
 
-from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.outcomes import foreign
@@ -15,10 +13,9 @@ from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.amqp10.values import Array, Map, Raw, Symbol
-from dissectors.interface import Problem
 from dissectors.wire import i64
 
-__all__ = ["PROBLEMS", "judge_attach", "judge_kept", "judge_request"]
+__all__ = ["judge_attach", "judge_kept", "judge_request"]
 
 RULES: Final = Rules("amqp10/terminus")
 
@@ -34,81 +31,71 @@ M_ADDR_TYPE: Final = RULES.rule(
     by="sender",
     warning="A capture suggests it and cannot prove it.",
     usual_answer="amqp:invalid-field",
+    proved="possible",
 )
+"""A peer sends an address of a type that does not provide the archetype address; the standard type is string.
+
+Demands: Addresses (to, reply-to, source and target address) are of a type that provides 'address'; the
+standard one is string.
+Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
+Evidence: type of the value
+Why it matters: The receiver of the address cannot name the node, so the link or the message does not reach
+the intended node.
+Silent when: the frame was not captured whole.
+Only possible because: These octets can also be read as legal: the text of the specification leaves room, or a
+newer specification defines them.
+How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as a
+string, not as a symbol, binary or number. Convert values of the application to text before encoding.
+"""
 
 
-def address_of_another_type(case: Case, problem: Problem) -> None:
-    """A peer sends an address of a type that does not provide the archetype address; the standard type is
-    string.
+M_FILTER_KEY: Final = RULES.rule(
+    "M-FILTER-KEY", "MUST", "lower-case", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends a filter-set with a key that is not a symbol.
 
-    Demands: Addresses (to, reply-to, source and target address) are of a type that provides 'address'; the
-    standard one is string.
-    Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
-    Evidence: type of the value
-    Why it matters: The receiver of the address cannot name the node, so the link or the message does not
-    reach the intended node.
-    Silent when: the frame was not captured whole.
-    Only possible because: These octets can also be read as legal: the text of the specification leaves room,
-    or a newer specification defines them.
-    How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as
-    a string, not as a symbol, binary or number. Convert values of the application to text before encoding.
-    """
-    proved(case, M_ADDR_TYPE, problem)
+Demands: filter-set keys are symbols (MUST in csprd02).
+Source: messaging.xml section addressing > filter-set
+Evidence: source.filter keys in attach
+Why it matters: The other peer looks up filters by symbol, so it does not find this filter. Messages may
+arrive unfiltered, or the attach is refused.
+Silent when: the frame was not captured whole.
+How to mend it: Encode every key of the filter map of a source as a symbol (format code `0xa3` or `0xb3`), not
+as a string or a ulong. With a client library, pass filter names as symbols.
+"""
 
 
-M_FILTER_KEY: Final = RULES.rule("M-FILTER-KEY", "MUST", "lower-case", usual_answer="amqp:invalid-field")
+M_FILTER_VALUE: Final = RULES.rule(
+    "M-FILTER-VALUE", "MUST", "lower-case", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends a filter-set with a value that is neither null nor a described value.
+
+Demands: filter-set values are null or described types (MUST in csprd02).
+Source: messaging.xml section addressing > filter-set
+Evidence: source.filter values in attach
+Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other peer
+cannot apply the filter and may refuse the attach.
+Silent when: the frame was not captured whole.
+How to mend it: Encode every filter as a described value: the filter's descriptor (symbol or ulong) and then
+its value. Do not put the bare value, such as a selector string, into the filter-set.
+"""
 
 
-def filter_with_key_that_is_no_symbol(case: Case, problem: Problem) -> None:
-    """A peer sends a filter-set with a key that is not a symbol.
+M_OUTCOME_VALID: Final = RULES.rule(
+    "M-OUTCOME-VALID", "MUST", "keyword", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends a source whose default-outcome is not an outcome.
 
-    Demands: filter-set keys are symbols (MUST in csprd02).
-    Source: messaging.xml section addressing > filter-set
-    Evidence: source.filter keys in attach
-    Why it matters: The other peer looks up filters by symbol, so it does not find this filter. Messages may
-    arrive unfiltered, or the attach is refused.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode every key of the filter map of a source as a symbol (format code `0xa3` or `0xb3`),
-    not as a string or a ulong. With a client library, pass filter names as symbols.
-    """
-    proved(case, M_FILTER_KEY, problem)
-
-
-M_FILTER_VALUE: Final = RULES.rule("M-FILTER-VALUE", "MUST", "lower-case", usual_answer="amqp:invalid-field")
-
-
-def filter_that_is_no_described_value(case: Case, problem: Problem) -> None:
-    """A peer sends a filter-set with a value that is neither null nor a described value.
-
-    Demands: filter-set values are null or described types (MUST in csprd02).
-    Source: messaging.xml section addressing > filter-set
-    Evidence: source.filter values in attach
-    Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other
-    peer cannot apply the filter and may refuse the attach.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode every filter as a described value: the filter's descriptor (symbol or ulong) and
-    then its value. Do not put the bare value, such as a selector string, into the filter-set.
-    """
-    proved(case, M_FILTER_VALUE, problem)
-
-
-M_OUTCOME_VALID: Final = RULES.rule("M-OUTCOME-VALID", "MUST", "keyword", usual_answer="amqp:invalid-field")
-
-
-def default_outcome_that_is_none(case: Case, problem: Problem) -> None:
-    """A peer sends a source whose default-outcome is not an outcome.
-
-    Demands: default-outcome is an outcome value (received is not one).
-    Source: messaging.xml section addressing > source.default-outcome
-    Evidence: descriptor of the value
-    Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
-    Without a valid one the fate of these deliveries is not agreed.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
-    encoded as a described list. The delivery state received is not an outcome. Leave the field null if no
-    default is needed.
-    """
-    proved(case, M_OUTCOME_VALID, problem)
+Demands: default-outcome is an outcome value (received is not one).
+Source: messaging.xml section addressing > source.default-outcome
+Evidence: descriptor of the value
+Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome. Without a
+valid one the fate of these deliveries is not agreed.
+Silent when: the frame was not captured whole.
+How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
+encoded as a described list. The delivery state received is not an outcome. Leave the field null if no default
+is needed.
+"""
 
 
 M_SRC_DYN_ADDR: Final = RULES.rule(
@@ -492,12 +479,3 @@ def judge_kept(case: Case, session: SessionEnd, body: Attach) -> None:
     policy = before.expiry_policy or "session-end"
     if policy != "link-detach" and asked.address == before.address and asked.address is not None:
         terminus_lost(case, what, str(policy))
-
-
-# What the dissector's problems break, by their code.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "M-ADDR-TYPE": address_of_another_type,
-    "M-FILTER-KEY": filter_with_key_that_is_no_symbol,
-    "M-FILTER-VALUE": filter_that_is_no_described_value,
-    "M-OUTCOME-VALID": default_outcome_that_is_none,
-}

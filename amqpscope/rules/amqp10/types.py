@@ -1,99 +1,85 @@
 """Types and mandatory fields: what decoding a value proves (types.xml; the definitions of the composites).
 
-Each function is told by the dissector where the octets break its rule.
+The dissector says where the octets break a rule; most rules need nothing more.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from amqpscope.rules.amqp10.case import Case
-from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.declaration import Rules
-from dissectors.interface import Problem
 from dissectors.wire import i64
 
-__all__ = ["PROBLEMS", "serial_number_that_wraps_elsewhere"]
+__all__ = ["serial_number_that_wraps_elsewhere"]
 
 RULES: Final = Rules("amqp10/types")
 
 
-T_CODE_UNKNOWN: Final = RULES.rule("T-CODE-UNKNOWN", "MUST", "definition", usual_answer="amqp:decode-error")
+T_CODE_UNKNOWN: Final = RULES.rule(
+    "T-CODE-UNKNOWN", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a value that begins with a format code that the specification does not assign.
+
+Demands: Every constructor has to start with 0x00 or with a format code that the encoding table assigns to a
+primitive type.
+Source: types.xml section encodings > Constructor BNF, List of Encodings
+Evidence: the offending octet and its offset inside the performative, section or nested value
+Why it matters: The receiver does not know the type or the length of the value. It cannot decode the frame and
+may close the connection with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Use only the format codes of the encoding table. If the encoder is correct, check that the
+previous value writes as many octets as its size says and that threads do not write to one buffer together.
+"""
 
 
-def value_with_unassigned_format_code(case: Case, problem: Problem) -> None:
-    """A peer sends a value that begins with a format code that the specification does not assign.
+T_CODE_EXT: Final = RULES.rule(
+    "T-CODE-EXT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a value that begins with an extended format code, although the specification assigns none.
 
-    Demands: Every constructor has to start with 0x00 or with a format code that the encoding table assigns to
-    a primitive type.
-    Source: types.xml section encodings > Constructor BNF, List of Encodings
-    Evidence: the offending octet and its offset inside the performative, section or nested value
-    Why it matters: The receiver does not know the type or the length of the value. It cannot decode the frame
-    and may close the connection with amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Use only the format codes of the encoding table. If the encoder is correct, check that the
-    previous value writes as many octets as its size says and that threads do not write to one buffer
-    together.
-    """
-    proved(case, T_CODE_UNKNOWN, problem)
-
-
-T_CODE_EXT: Final = RULES.rule("T-CODE-EXT", "MUST", "definition", usual_answer="amqp:decode-error")
+Demands: A format code whose low nibble is 0xF is followed by an extension octet, and no such extended code is
+assigned, so none may appear.
+Source: types.xml section encodings (bit layout)
+Evidence: format code 0x4F/0x5F/.../0xFF and the octet after it
+Why it matters: The receiver does not know what follows the code. It cannot decode the frame and may close the
+connection with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the previous
+value writes as many octets as its size says.
+"""
 
 
-def value_with_extended_format_code(case: Case, problem: Problem) -> None:
-    """A peer sends a value that begins with an extended format code, although the specification assigns none.
+T_DESC_CTOR: Final = RULES.rule(
+    "T-DESC-CTOR", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a described value that lacks its descriptor or the value after the descriptor.
 
-    Demands: A format code whose low nibble is 0xF is followed by an extension octet, and no such extended
-    code is assigned, so none may appear.
-    Source: types.xml section encodings (bit layout)
-    Evidence: format code 0x4F/0x5F/.../0xFF and the octet after it
-    Why it matters: The receiver does not know what follows the code. It cannot decode the frame and may close
-    the connection with amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the
-    previous value writes as many octets as its size says.
-    """
-    proved(case, T_CODE_EXT, problem)
-
-
-T_DESC_CTOR: Final = RULES.rule("T-DESC-CTOR", "MUST", "definition", usual_answer="amqp:decode-error")
-
-
-def descriptor_without_value(case: Case, problem: Problem) -> None:
-    """A peer sends a described value that lacks its descriptor or the value after the descriptor.
-
-    Demands: After 0x00 comes one complete encoded descriptor value and then another constructor (which may
-    itself be described).
-    Source: types.xml section encodings > Constructor BNF
-    Evidence: the bytes of the described value
-    Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
-    missing part, or it refuses the frame.
-    Silent when: the frame was not captured whole.
-    How to mend it: Write after `0x00` one complete descriptor (symbol or ulong) and then one complete value
-    with its own constructor. Write an empty list (`0x45`) when a described list has no fields.
-    """
-    proved(case, T_DESC_CTOR, problem)
+Demands: After 0x00 comes one complete encoded descriptor value and then another constructor (which may itself
+be described).
+Source: types.xml section encodings > Constructor BNF
+Evidence: the bytes of the described value
+Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
+missing part, or it refuses the frame.
+Silent when: the frame was not captured whole.
+How to mend it: Write after `0x00` one complete descriptor (symbol or ulong) and then one complete value with
+its own constructor. Write an empty list (`0x45`) when a described list has no fields.
+"""
 
 
 T_DESC_RESERVED: Final = RULES.rule(
-    "T-DESC-RESERVED", "SHOULD NOT", "wording", usual_answer="amqp:decode-error"
+    "T-DESC-RESERVED", "SHOULD NOT", "wording", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A peer sends a descriptor that is neither a symbol nor a ulong.
 
-
-def descriptor_of_a_reserved_type(case: Case, problem: Problem) -> None:
-    """A peer sends a descriptor that is neither a symbol nor a ulong.
-
-    Demands: Descriptors of any type other than symbol or ulong parse but are reserved and should not be used.
-    Source: types.xml section types > Descriptor Values
-    Evidence: type of the descriptor value
-    Why it matters: The specification reserves descriptors of other types. The receiver cannot identify the
-    described type and may refuse the value.
-    Silent when: the frame was not captured whole. The descriptor of a frame body or of a message section is
-    judged by separate rules.
-    How to mend it: Encode every descriptor as a symbol or a ulong. Convert a descriptor that the application
-    passes as string, uint or int before encoding.
-    """
-    proved(case, T_DESC_RESERVED, problem)
+Demands: Descriptors of any type other than symbol or ulong parse but are reserved and should not be used.
+Source: types.xml section types > Descriptor Values
+Evidence: type of the descriptor value
+Why it matters: The specification reserves descriptors of other types. The receiver cannot identify the
+described type and may refuse the value.
+Silent when: the frame was not captured whole. The descriptor of a frame body or of a message section is
+judged by separate rules.
+How to mend it: Encode every descriptor as a symbol or a ulong. Convert a descriptor that the application
+passes as string, uint or int before encoding.
+"""
 
 
 T_DESC_DOMAIN0: Final = RULES.rule(
@@ -102,25 +88,22 @@ T_DESC_DOMAIN0: Final = RULES.rule(
     "wording",
     warning="A capture suggests it and cannot prove it.",
     usual_answer="amqp:not-implemented",
+    proved="possible",
 )
+"""A peer sends a numeric descriptor whose upper 32 bits (the domain) are zero and which no specification
+assigns.
 
-
-def private_descriptor_in_the_domain_of_the_specification(case: Case, problem: Problem) -> None:
-    """A peer sends a numeric descriptor whose upper 32 bits (the domain) are zero and which no specification
-    assigns.
-
-    Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP specification, so private
-    types have to use their own domain id.
-    Source: types.xml section types > Descriptor Values
-    Evidence: ulong descriptor with high word 0 that is not in the known table
-    Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver
-    would then decode the value as that other type.
-    Silent when: the frame was not captured whole.
-    Only possible because: A specification that the rule does not know may have assigned this descriptor.
-    How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong
-    descriptor of a private type, or use a symbolic descriptor with a domain of your own.
-    """
-    proved(case, T_DESC_DOMAIN0, problem)
+Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP specification, so private types
+have to use their own domain id.
+Source: types.xml section types > Descriptor Values
+Evidence: ulong descriptor with high word 0 that is not in the known table
+Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver would
+then decode the value as that other type.
+Silent when: the frame was not captured whole.
+Only possible because: A specification that the rule does not know may have assigned this descriptor.
+How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong descriptor
+of a private type, or use a symbolic descriptor with a domain of your own.
+"""
 
 
 T_DESC_SYMFORM: Final = RULES.rule(
@@ -129,347 +112,310 @@ T_DESC_SYMFORM: Final = RULES.rule(
     "definition",
     warning="The text permits something within limits; this is outside the limits.",
     usual_answer="amqp:decode-error",
+    proved="certain",
 )
+"""A peer sends a symbolic descriptor that does not have the form domain, colon, name.
+
+Demands: Symbolic descriptors take the form domain, colon, name.
+Source: types.xml section types > Descriptor Values
+Evidence: symbol text of the descriptor
+Why it matters: Without a domain, the types of two vendors can have the same descriptor. The receiver may then
+decode a value as the wrong type.
+Silent when: the frame was not captured whole.
+How to mend it: Write symbolic descriptors as `domain:name`, with a domain that belongs to the owner of the
+type, for example `com.example:my-filter`.
+"""
 
 
-def symbolic_descriptor_without_domain(case: Case, problem: Problem) -> None:
-    """A peer sends a symbolic descriptor that does not have the form domain, colon, name.
+T_SIZE_OVERRUN: Final = RULES.rule(
+    "T-SIZE-OVERRUN", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a value that claims more octets than are left in the enclosing compound, array, section or
+frame body.
 
-    Demands: Symbolic descriptors take the form domain, colon, name.
-    Source: types.xml section types > Descriptor Values
-    Evidence: symbol text of the descriptor
-    Why it matters: Without a domain, the types of two vendors can have the same descriptor. The receiver may
-    then decode a value as the wrong type.
-    Silent when: the frame was not captured whole.
-    How to mend it: Write symbolic descriptors as `domain:name`, with a domain that belongs to the owner of
-    the type, for example `com.example:my-filter`.
-    """
-    proved(case, T_DESC_SYMFORM, problem)
-
-
-T_SIZE_OVERRUN: Final = RULES.rule("T-SIZE-OVERRUN", "MUST", "definition", usual_answer="amqp:decode-error")
-
-
-def value_larger_than_its_surroundings(case: Case, problem: Problem) -> None:
-    """A peer sends a value that claims more octets than are left in the enclosing compound, array, section or
-    frame body.
-
-    Demands: No encoded value may claim more octets than remain in its enclosing compound, array, section or
-    frame body.
-    Source: types.xml section encodings
-    Evidence: declared size against remaining octets (for message data: the joined payload of the delivery)
-    Why it matters: The receiver gets a value that is cut off. It cannot decode the rest of the frame or
-    message and may close the connection.
-    Silent when: the frame was not captured whole.
-    How to mend it: Compute the size of a value from the octets that were actually written, after its content
-    is encoded. Count octets, not characters, in strings. Do not shorten an encoded frame afterwards.
-    """
-    proved(case, T_SIZE_OVERRUN, problem)
+Demands: No encoded value may claim more octets than remain in its enclosing compound, array, section or frame
+body.
+Source: types.xml section encodings
+Evidence: declared size against remaining octets (for message data: the joined payload of the delivery)
+Why it matters: The receiver gets a value that is cut off. It cannot decode the rest of the frame or message
+and may close the connection.
+Silent when: the frame was not captured whole.
+How to mend it: Compute the size of a value from the octets that were actually written, after its content is
+encoded. Count octets, not characters, in strings. Do not shorten an encoded frame afterwards.
+"""
 
 
-T_BOOL_OCTET: Final = RULES.rule("T-BOOL-OCTET", "MUST", "definition", usual_answer="amqp:decode-error")
+T_BOOL_OCTET: Final = RULES.rule(
+    "T-BOOL-OCTET", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a boolean of format code `0x56` whose data octet is neither `0x00` nor `0x01`.
+
+Demands: With format code 0x56 the data octet may only be 0x00 or 0x01.
+Source: types.xml section encodings > boolean
+Evidence: the octet after 0x56
+Why it matters: Some receivers take the value as true, and others refuse the frame with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Write `0x01` for true and `0x00` for false, or use the format codes `0x41` and `0x42`. Do not
+copy a nonzero integer of the program into the data octet.
+"""
 
 
-def boolean_neither_0_nor_1(case: Case, problem: Problem) -> None:
-    """A peer sends a boolean of format code `0x56` whose data octet is neither `0x00` nor `0x01`.
+T_CHAR_UTF32: Final = RULES.rule(
+    "T-CHAR-UTF32", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a char that is not a Unicode scalar value.
 
-    Demands: With format code 0x56 the data octet may only be 0x00 or 0x01.
-    Source: types.xml section encodings > boolean
-    Evidence: the octet after 0x56
-    Why it matters: Some receivers take the value as true, and others refuse the frame with amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Write `0x01` for true and `0x00` for false, or use the format codes `0x41` and `0x42`. Do
-    not copy a nonzero integer of the program into the data octet.
-    """
-    proved(case, T_BOOL_OCTET, problem)
-
-
-T_CHAR_UTF32: Final = RULES.rule("T-CHAR-UTF32", "MUST", "definition", usual_answer="amqp:decode-error")
-
-
-def char_outside_unicode(case: Case, problem: Problem) -> None:
-    """A peer sends a char that is not a Unicode scalar value.
-
-    Demands: A char holds one Unicode scalar value in UTF-32BE, so values above 0x10FFFF and surrogates are
-    invalid.
-    Source: types.xml section encodings > char
-    Evidence: the four octets
-    Why it matters: The receiver cannot display the char or store it as text, and may refuse the frame with
-    amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode a char as one Unicode code point in UTF-32BE, at most `0x10FFFF`. Combine the two
-    UTF-16 surrogates of a character into one code point before encoding.
-    """
-    proved(case, T_CHAR_UTF32, problem)
+Demands: A char holds one Unicode scalar value in UTF-32BE, so values above 0x10FFFF and surrogates are
+invalid.
+Source: types.xml section encodings > char
+Evidence: the four octets
+Why it matters: The receiver cannot display the char or store it as text, and may refuse the frame with
+amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Encode a char as one Unicode code point in UTF-32BE, at most `0x10FFFF`. Combine the two
+UTF-16 surrogates of a character into one code point before encoding.
+"""
 
 
 T_UUID_4122: Final = RULES.rule(
-    "T-UUID-4122", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+    "T-UUID-4122",
+    "MUST",
+    "definition",
+    warning="A capture suggests it and cannot prove it.",
+    proved="possible",
 )
+"""A peer sends a uuid that does not have the variant of RFC 4122 or that has an undefined version.
+
+Demands: A uuid follows the RFC 4122 section 4.1.2 octet layout.
+Source: types.xml section encodings > uuid
+Evidence: the 16 octets
+Why it matters: In most cases the first fields of the uuid are in little-endian order, as in a Windows GUID.
+The receiver then reads another uuid than the sender meant.
+Silent when: the frame was not captured whole, or the octets have a valid variant and version by chance.
+Only possible because: Some implementations use sixteen random octets as a uuid.
+How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Convert a GUID
+whose first three fields are little-endian before encoding, and set variant and version in generated uuids.
+"""
 
 
-def uuid_of_another_layout(case: Case, problem: Problem) -> None:
-    """A peer sends a uuid that does not have the variant of RFC 4122 or that has an undefined version.
+T_STR_UTF8: Final = RULES.rule(
+    "T-STR-UTF8", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a string that is not well-formed UTF-8.
 
-    Demands: A uuid follows the RFC 4122 section 4.1.2 octet layout.
-    Source: types.xml section encodings > uuid
-    Evidence: the 16 octets
-    Why it matters: In most cases the first fields of the uuid are in little-endian order, as in a Windows
-    GUID. The receiver then reads another uuid than the sender meant.
-    Silent when: the frame was not captured whole, or the octets have a valid variant and version by chance.
-    Only possible because: Some implementations use sixteen random octets as a uuid.
-    How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Convert a GUID
-    whose first three fields are little-endian before encoding, and set variant and version in generated
-    uuids.
-    """
-    proved(case, T_UUID_4122, problem)
-
-
-T_STR_UTF8: Final = RULES.rule("T-STR-UTF8", "MUST", "definition", usual_answer="amqp:decode-error")
+Demands: String data has to be well-formed UTF-8.
+Source: types.xml section encodings > string
+Evidence: the octets that break UTF-8
+Why it matters: The receiver can only refuse the string or change it. It may close the connection with
+amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Encode every string as UTF-8. Convert text from other encodings first, send arbitrary octets
+as binary, and never cut a string in the middle of a character.
+"""
 
 
-def string_not_in_utf8(case: Case, problem: Problem) -> None:
-    """A peer sends a string that is not well-formed UTF-8.
+T_STR_NOBOM: Final = RULES.rule(
+    "T-STR-NOBOM", "MUST NOT", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a string that begins with a byte order mark.
 
-    Demands: String data has to be well-formed UTF-8.
-    Source: types.xml section encodings > string
-    Evidence: the octets that break UTF-8
-    Why it matters: The receiver can only refuse the string or change it. It may close the connection with
-    amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode every string as UTF-8. Convert text from other encodings first, send arbitrary
-    octets as binary, and never cut a string in the middle of a character.
-    """
-    proved(case, T_STR_UTF8, problem)
-
-
-T_STR_NOBOM: Final = RULES.rule("T-STR-NOBOM", "MUST NOT", "definition", usual_answer="amqp:decode-error")
-
-
-def string_with_byte_order_mark(case: Case, problem: Problem) -> None:
-    """A peer sends a string that begins with a byte order mark.
-
-    Demands: String data carries no byte order mark.
-    Source: types.xml section encodings > string
-    Evidence: leading EF BB BF
-    Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names
-    then fail although both look the same.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode strings as UTF-8 without a byte order mark. Strip the octets `EF BB BF` from text
-    that was read from files before it is used as a string.
-    """
-    proved(case, T_STR_NOBOM, problem)
+Demands: String data carries no byte order mark.
+Source: types.xml section encodings > string
+Evidence: leading EF BB BF
+Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names then
+fail although both look the same.
+Silent when: the frame was not captured whole.
+How to mend it: Encode strings as UTF-8 without a byte order mark. Strip the octets `EF BB BF` from text that
+was read from files before it is used as a string.
+"""
 
 
 T_STR_NO_UTF16: Final = RULES.rule(
-    "T-STR-NO-UTF16", "MUST NOT", "definition", usual_answer="amqp:decode-error"
+    "T-STR-NO-UTF16", "MUST NOT", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A peer sends a string encoded in UTF-16, which only the AMQP 1.0 draft of 2011 allowed.
+
+Demands: The UTF-16 string codes 0xa2 and 0xb2 do not exist in the final type system.
+Source: types.xml section encodings > string
+Evidence: format code 0xa2 or 0xb2
+Why it matters: A peer of the final AMQP 1.0 version cannot decode the value and may close the connection with
+amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Encode strings as UTF-8 with the format codes `0xa1` (str8) and `0xb1` (str32). Remove the
+codes `0xa2` and `0xb2` from the encoder.
+"""
 
 
-def string_in_utf16(case: Case, problem: Problem) -> None:
-    """A peer sends a string encoded in UTF-16, which only the AMQP 1.0 draft of 2011 allowed.
+T_SYM_ASCII: Final = RULES.rule(
+    "T-SYM-ASCII", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a symbol that contains an octet above `0x7F`.
 
-    Demands: The UTF-16 string codes 0xa2 and 0xb2 do not exist in the final type system.
-    Source: types.xml section encodings > string
-    Evidence: format code 0xa2 or 0xb2
-    Why it matters: A peer of the final AMQP 1.0 version cannot decode the value and may close the connection
-    with amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode strings as UTF-8 with the format codes `0xa1` (str8) and `0xb1` (str32). Remove the
-    codes `0xa2` and `0xb2` from the encoder.
-    """
-    proved(case, T_STR_NO_UTF16, problem)
-
-
-T_SYM_ASCII: Final = RULES.rule("T-SYM-ASCII", "MUST", "definition", usual_answer="amqp:decode-error")
+Demands: Symbol data consists of seven-bit ASCII only.
+Source: types.xml section encodings > symbol
+Evidence: any octet above 0x7F
+Why it matters: Symbols are names from registries, and no registered name contains such an octet. The receiver
+does not recognize the symbol and may refuse the frame.
+Silent when: the frame was not captured whole.
+How to mend it: Use only 7-bit ASCII in symbols. Check text that applications pass as capability, property key
+or annotation key, and send other text as a string.
+"""
 
 
-def symbol_not_in_ascii(case: Case, problem: Problem) -> None:
-    """A peer sends a symbol that contains an octet above `0x7F`.
+T_LIST_FIT: Final = RULES.rule(
+    "T-LIST-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a list whose count of items does not match its size: the items use fewer or more octets than
+the size states.
 
-    Demands: Symbol data consists of seven-bit ASCII only.
-    Source: types.xml section encodings > symbol
-    Evidence: any octet above 0x7F
-    Why it matters: Symbols are names from registries, and no registered name contains such an octet. The
-    receiver does not recognize the symbol and may refuse the frame.
-    Silent when: the frame was not captured whole.
-    How to mend it: Use only 7-bit ASCII in symbols. Check text that applications pass as capability, property
-    key or annotation key, and send other text as a string.
-    """
-    proved(case, T_SYM_ASCII, problem)
-
-
-T_LIST_FIT: Final = RULES.rule("T-LIST-FIT", "MUST", "definition", usual_answer="amqp:decode-error")
-
-
-def list_that_does_not_fit_its_size(case: Case, problem: Problem) -> None:
-    """A peer sends a list whose count of items does not match its size: the items use fewer or more octets
-    than the size states.
-
-    Demands: In list8/list32 the declared count of items has to decode to exactly the declared size (the size
-    includes the count field).
-    Source: types.xml section encodings > Compound, list
-    Evidence: size, count, bytes consumed
-    Why it matters: Size and count of the list contradict each other. Receivers that follow the size and
-    receivers that follow the count decode different values.
-    Silent when: the frame was not captured whole.
-    How to mend it: Fill in size and count after the items of the list are written. The size includes the
-    octets of the count field. Do not reserve a fixed count while leaving out trailing fields.
-    """
-    proved(case, T_LIST_FIT, problem)
+Demands: In list8/list32 the declared count of items has to decode to exactly the declared size (the size
+includes the count field).
+Source: types.xml section encodings > Compound, list
+Evidence: size, count, bytes consumed
+Why it matters: Size and count of the list contradict each other. Receivers that follow the size and receivers
+that follow the count decode different values.
+Silent when: the frame was not captured whole.
+How to mend it: Fill in size and count after the items of the list are written. The size includes the octets
+of the count field. Do not reserve a fixed count while leaving out trailing fields.
+"""
 
 
-T_MAP_FIT: Final = RULES.rule("T-MAP-FIT", "MUST", "definition", usual_answer="amqp:decode-error")
+T_MAP_FIT: Final = RULES.rule(
+    "T-MAP-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a map whose count of items does not match its size: the items use fewer or more octets than
+the size states.
+
+Demands: In map8/map32 the declared count of items has to decode to exactly the declared size.
+Source: types.xml section encodings > Compound, map
+Evidence: size, count, bytes consumed
+Why it matters: Size and count of the map contradict each other. Receivers that follow the size and receivers
+that follow the count decode different values.
+Silent when: the frame was not captured whole.
+How to mend it: Fill in size and count after the entries of the map are written. The size includes the octets
+of the count field. The count is the number of keys plus the number of values.
+"""
 
 
-def map_that_does_not_fit_its_size(case: Case, problem: Problem) -> None:
-    """A peer sends a map whose count of items does not match its size: the items use fewer or more octets
-    than the size states.
+T_MAP_EVEN: Final = RULES.rule(
+    "T-MAP-EVEN", "MUST", "lower-case", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a map with an odd count of items.
 
-    Demands: In map8/map32 the declared count of items has to decode to exactly the declared size.
-    Source: types.xml section encodings > Compound, map
-    Evidence: size, count, bytes consumed
-    Why it matters: Size and count of the map contradict each other. Receivers that follow the size and
-    receivers that follow the count decode different values.
-    Silent when: the frame was not captured whole.
-    How to mend it: Fill in size and count after the entries of the map are written. The size includes the
-    octets of the count field. The count is the number of keys plus the number of values.
-    """
-    proved(case, T_MAP_FIT, problem)
-
-
-T_MAP_EVEN: Final = RULES.rule("T-MAP-EVEN", "MUST", "lower-case", usual_answer="amqp:decode-error")
+Demands: A map's item count has to be even, because items alternate key and value.
+Source: types.xml section encodings > map
+Evidence: odd count in map8/map32
+Why it matters: The last key of the map has no value. The receiver cannot decode the map and may close the
+connection with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Write keys and values in pairs, and set the count of the map to twice the number of entries.
+Write an explicit null for an entry without a value.
+"""
 
 
-def map_with_key_without_value(case: Case, problem: Problem) -> None:
-    """A peer sends a map with an odd count of items.
+T_MAP_DUPKEY: Final = RULES.rule(
+    "T-MAP-DUPKEY", "MUST NOT", "wording", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a map that contains the same key twice.
 
-    Demands: A map's item count has to be even, because items alternate key and value.
-    Source: types.xml section encodings > map
-    Evidence: odd count in map8/map32
-    Why it matters: The last key of the map has no value. The receiver cannot decode the map and may close the
-    connection with amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Write keys and values in pairs, and set the count of the map to twice the number of
-    entries. Write an explicit null for an entry without a value.
-    """
-    proved(case, T_MAP_EVEN, problem)
-
-
-T_MAP_DUPKEY: Final = RULES.rule("T-MAP-DUPKEY", "MUST NOT", "wording", usual_answer="amqp:decode-error")
-
-
-def map_with_the_same_key_twice(case: Case, problem: Problem) -> None:
-    """A peer sends a map that contains the same key twice.
-
-    Demands: A map holding the same key twice is invalid.
-    Source: types.xml section encodings > map
-    Evidence: two equal keys (same AMQP type and value; width of encoding irrelevant)
-    Why it matters: The map is invalid. Receivers differ in which of the two values they use, so an annotation
-    or property may get the wrong value.
-    Silent when: the frame was not captured whole. Keys that are compound values are not compared.
-    How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key
-    instead of appending a second entry. Two integer keys of equal type and value are the same key in every
-    encoding width.
-    """
-    proved(case, T_MAP_DUPKEY, problem)
+Demands: A map holding the same key twice is invalid.
+Source: types.xml section encodings > map
+Evidence: two equal keys (same AMQP type and value; width of encoding irrelevant)
+Why it matters: The map is invalid. Receivers differ in which of the two values they use, so an annotation or
+property may get the wrong value.
+Silent when: the frame was not captured whole. Keys that are compound values are not compared.
+How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key instead
+of appending a second entry. Two integer keys of equal type and value are the same key in every encoding
+width.
+"""
 
 
-T_ARR_FIT: Final = RULES.rule("T-ARR-FIT", "MUST", "definition", usual_answer="amqp:decode-error")
+T_ARR_FIT: Final = RULES.rule(
+    "T-ARR-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends an array whose elements do not match its size: the elements use fewer or more octets than the
+size states.
+
+Demands: An array has size, count, one element constructor, then exactly count elements that use up the size.
+Source: types.xml section encodings > Array
+Evidence: size, count, constructor, bytes consumed
+Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
+receivers that follow the count decode different values.
+Silent when: the frame was not captured whole.
+How to mend it: Fill in size and count after the elements of the array are written. The size includes the
+count field and the element constructor. Encode all elements with one constructor, without constructors of
+their own.
+"""
 
 
-def array_that_does_not_fit_its_size(case: Case, problem: Problem) -> None:
-    """A peer sends an array whose elements do not match its size: the elements use fewer or more octets
-    than the size states.
+T_ARR_CTOR: Final = RULES.rule(
+    "T-ARR-CTOR", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends an array without an element constructor.
 
-    Demands: An array has size, count, one element constructor, then exactly count elements that use up the
-    size.
-    Source: types.xml section encodings > Array
-    Evidence: size, count, constructor, bytes consumed
-    Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
-    receivers that follow the count decode different values.
-    Silent when: the frame was not captured whole.
-    How to mend it: Fill in size and count after the elements of the array are written. The size includes the
-    count field and the element constructor. Encode all elements with one constructor, without constructors of
-    their own.
-    """
-    proved(case, T_ARR_FIT, problem)
-
-
-T_ARR_CTOR: Final = RULES.rule("T-ARR-CTOR", "MUST", "definition", usual_answer="amqp:decode-error")
+Demands: The constructor appears once, before the elements, also when the count is zero; elements carry data
+only.
+Source: types.xml section encodings > Array
+Evidence: bytes after size and count
+Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
+decode the array and may refuse the frame.
+Silent when: the frame was not captured whole.
+How to mend it: Write the element constructor after size and count in every array, also when the count is
+zero. Send null instead of an empty array where the field allows it.
+"""
 
 
-def array_without_element_constructor(case: Case, problem: Problem) -> None:
-    """A peer sends an array without an element constructor.
+T_COMP_LIST: Final = RULES.rule(
+    "T-COMP-LIST", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a composite value that is encoded as another type than a list.
 
-    Demands: The constructor appears once, before the elements, also when the count is zero; elements carry
-    data only.
-    Source: types.xml section encodings > Array
-    Evidence: bytes after size and count
-    Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
-    decode the array and may refuse the frame.
-    Silent when: the frame was not captured whole.
-    How to mend it: Write the element constructor after size and count in every array, also when the count is
-    zero. Send null instead of an empty array where the field allows it.
-    """
-    proved(case, T_ARR_CTOR, problem)
-
-
-T_COMP_LIST: Final = RULES.rule("T-COMP-LIST", "MUST", "definition", usual_answer="amqp:decode-error")
-
-
-def composite_that_is_no_list(case: Case, problem: Problem) -> None:
-    """A peer sends a composite value that is encoded as another type than a list.
-
-    Demands: A composite value is a described list; no other representation type is allowed.
-    Source: types.xml section composite-types > List Encoding
-    Evidence: format code after the composite's descriptor
-    Why it matters: The receiver cannot identify the fields of the composite, because their positions in the
-    list identify them. It may refuse the frame with amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode every composite as its descriptor followed by a list (`0x45`, `0xc0` or `0xd0`)
-    with the fields in the order of the definition. Do not encode a composite as a map or an array.
-    """
-    proved(case, T_COMP_LIST, problem)
+Demands: A composite value is a described list; no other representation type is allowed.
+Source: types.xml section composite-types > List Encoding
+Evidence: format code after the composite's descriptor
+Why it matters: The receiver cannot identify the fields of the composite, because their positions in the list
+identify them. It may refuse the frame with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Encode every composite as its descriptor followed by a list (`0x45`, `0xc0` or `0xd0`) with
+the fields in the order of the definition. Do not encode a composite as a map or an array.
+"""
 
 
 T_COMP_TYPE: Final = RULES.rule(
-    "T-COMP-TYPE", "MUST", "definition", usual_answer="amqp:decode-error or amqp:invalid-field"
+    "T-COMP-TYPE",
+    "MUST",
+    "definition",
+    usual_answer="amqp:decode-error or amqp:invalid-field",
+    proved="certain",
 )
+"""A peer sends a field of a composite with a value of another type than the field declares.
+
+Demands: Each list element has to be null or of the type its field declares.
+Source: types.xml section composite-types > List Encoding
+Evidence: field position, declared type, type found
+Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
+Silent when: the frame was not captured whole.
+How to mend it: Encode each field with the type of its definition, for example symbol instead of string, or
+uint instead of int or ulong. Check the field order, since a missing null shifts all later fields.
+"""
 
 
-def field_of_another_type(case: Case, problem: Problem) -> None:
-    """A peer sends a field of a composite with a value of another type than the field declares.
+T_COMP_DESC: Final = RULES.rule(
+    "T-COMP-DESC", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends, in a field that has to hold a composite, a value whose descriptor is not a descriptor of that
+composite.
 
-    Demands: Each list element has to be null or of the type its field declares.
-    Source: types.xml section composite-types > List Encoding
-    Evidence: field position, declared type, type found
-    Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode each field with the type of its definition, for example symbol instead of string,
-    or uint instead of int or ulong. Check the field order, since a missing null shifts all later fields.
-    """
-    proved(case, T_COMP_TYPE, problem)
-
-
-T_COMP_DESC: Final = RULES.rule("T-COMP-DESC", "MUST", "definition", usual_answer="amqp:decode-error")
-
-
-def composite_with_another_descriptor(case: Case, problem: Problem) -> None:
-    """A peer sends, in a field that has to hold a composite, a value whose descriptor is not a descriptor of
-    that composite.
-
-    Demands: A composite is identified by one of the descriptors (symbol or ulong) its definition lists.
-    Source: types.xml section composite-types
-    Evidence: descriptor value
-    Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the
-    field and may refuse the frame with amqp:decode-error.
-    Silent when: the frame was not captured whole. Another rule, F-BODY-PERF, reports a frame body with an
-    unknown descriptor. Another rule, T-COMP-TYPE, reports a value with the descriptor of another composite.
-    How to mend it: Use one of the two descriptors, symbol or ulong, that the definition of the composite
-    lists. Compare the descriptor in the encoder with the specification, for example `0x1d` for error.
-    """
-    proved(case, T_COMP_DESC, problem)
+Demands: A composite is identified by one of the descriptors (symbol or ulong) its definition lists.
+Source: types.xml section composite-types
+Evidence: descriptor value
+Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the field
+and may refuse the frame with amqp:decode-error.
+Silent when: the frame was not captured whole. Another rule, F-BODY-PERF, reports a frame body with an unknown
+descriptor. Another rule, T-COMP-TYPE, reports a value with the descriptor of another composite.
+How to mend it: Use one of the two descriptors, symbol or ulong, that the definition of the composite lists.
+Compare the descriptor in the encoder with the specification, for example `0x1d` for error.
+"""
 
 
 T_COMP_EXTRA: Final = RULES.rule(
@@ -478,63 +424,54 @@ T_COMP_EXTRA: Final = RULES.rule(
     "inferred",
     warning="The text implies it and does not say it.",
     usual_answer="amqp:decode-error",
+    proved="certain",
 )
+"""A peer sends a composite whose list has more elements than the definition of the composite has fields.
 
-
-def composite_with_too_many_fields(case: Case, problem: Problem) -> None:
-    """A peer sends a composite whose list has more elements than the definition of the composite has fields.
-
-    Demands: A composite list has no elements beyond its last defined field.
-    Source: types.xml section composite-types > List Encoding
-    Evidence: element count against field count
-    Why it matters: The position of an element identifies its field. The receiver does not know the meaning of
-    the extra elements and may refuse the frame.
-    Silent when: the frame was not captured whole.
-    How to mend it: Write only the fields of the definition, in its order. Send private data in the properties
-    or annotations of the frame or message, not as additional elements.
-    """
-    proved(case, T_COMP_EXTRA, problem)
+Demands: A composite list has no elements beyond its last defined field.
+Source: types.xml section composite-types > List Encoding
+Evidence: element count against field count
+Why it matters: The position of an element identifies its field. The receiver does not know the meaning of the
+extra elements and may refuse the frame.
+Silent when: the frame was not captured whole.
+How to mend it: Write only the fields of the definition, in its order. Send private data in the properties or
+annotations of the frame or message, not as additional elements.
+"""
 
 
 T_COMP_MULT_ARRAY: Final = RULES.rule(
-    "T-COMP-MULT-ARRAY", "MUST", "definition", usual_answer="amqp:decode-error"
+    "T-COMP-MULT-ARRAY", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
+"""A peer sends several values of a field in a list instead of an array.
+
+Demands: Several values of a 'multiple' field travel as an array whose element type is the field type, never
+as a list.
+Source: types.xml section composite-types
+Evidence: format code of the field value
+Why it matters: A receiver expects an array in this field. It refuses the frame, so the connection or link is
+not established.
+Silent when: the frame was not captured whole.
+How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element type is
+the type of the field. Encode a single value directly or as an array of one element.
+"""
 
 
-def several_values_not_in_an_array(case: Case, problem: Problem) -> None:
-    """A peer sends several values of a field in a list instead of an array.
+T_COMP_MULT_MAND: Final = RULES.rule(
+    "T-COMP-MULT-MAND", "MUST", "keyword", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends an empty array in a field that is mandatory and may hold several values.
 
-    Demands: Several values of a 'multiple' field travel as an array whose element type is the field type,
-    never as a list.
-    Source: types.xml section composite-types
-    Evidence: format code of the field value
-    Why it matters: A receiver expects an array in this field. It refuses the frame, so the connection or link
-    is not established.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element
-    type is the type of the field. Encode a single value directly or as an array of one element.
-    """
-    proved(case, T_COMP_MULT_ARRAY, problem)
-
-
-T_COMP_MULT_MAND: Final = RULES.rule("T-COMP-MULT-MAND", "MUST", "keyword", usual_answer="amqp:invalid-field")
-
-
-def mandatory_field_of_several_values_with_none(case: Case, problem: Problem) -> None:
-    """A peer sends an empty array in a field that is mandatory and may hold several values.
-
-    Demands: A field that is both multiple and mandatory needs at least one value (in the final this is only
-    sasl-server-mechanisms).
-    Source: types.xml section composite-types
-    Evidence: null or zero-count array in that field
-    Why it matters: An empty array says no more than a missing field. The other peer has no value to choose
-    from, so SASL authentication cannot continue.
-    Silent when: the frame was not captured whole. Another rule, SA-MECH-NONEMPTY, reports it when the field
-    is missing altogether, because the mechanisms of a server are the only field of this kind.
-    How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration
-    enables at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
-    """
-    proved(case, T_COMP_MULT_MAND, problem)
+Demands: A field that is both multiple and mandatory needs at least one value (in the final this is only
+sasl-server-mechanisms).
+Source: types.xml section composite-types
+Evidence: null or zero-count array in that field
+Why it matters: An empty array says no more than a missing field. The other peer has no value to choose from,
+so SASL authentication cannot continue.
+Silent when: the frame was not captured whole. Another rule, SA-MECH-NONEMPTY, reports it when the field is
+missing altogether, because the mechanisms of a server are the only field of this kind.
+How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration enables
+at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
+"""
 
 
 T_SERIAL: Final = RULES.rule("T-SERIAL", "MUST", "definition", usual_answer="amqp:invalid-field")
@@ -569,321 +506,282 @@ T_COMP_REQUIRES: Final = RULES.rule(
     "definition",
     warning="A capture suggests it and cannot prove it.",
     usual_answer="amqp:invalid-field",
+    proved="possible",
 )
+"""A peer sends a field whose value is of a type that does not provide the archetype that the field requires.
+
+Demands: A wildcard field takes only values of types that provide the archetype it requires (source, target,
+delivery-state, outcome, address, message-id, txn-id ...).
+Source: transport.xml section performatives; messaging.xml section addressing; amqp.dtd 'requires'/'provides'
+Evidence: descriptor or primitive type of the value
+Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
+outcome. It cannot use the field and may refuse the frame.
+Silent when: the frame was not captured whole. The rule never reports a descriptor that is not the
+specification's.
+Only possible because: These octets can also be read as legal: the text of the specification leaves room, or a
+newer specification defines them.
+How to mend it: Send in each field only a type that provides the archetype in the field's requires attribute,
+for example source, target, outcome or delivery-state. Check the field order of the encoded list.
+"""
 
 
-def field_value_that_does_not_provide_its_archetype(case: Case, problem: Problem) -> None:
-    """A peer sends a field whose value is of a type that does not provide the archetype that the field
-    requires.
+T_FIELDS_KEY: Final = RULES.rule(
+    "T-FIELDS-KEY", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a map of type fields with a key that is not a symbol.
 
-    Demands: A wildcard field takes only values of types that provide the archetype it requires (source,
-    target, delivery-state, outcome, address, message-id, txn-id ...).
-    Source: transport.xml section performatives; messaging.xml section addressing; amqp.dtd
-    'requires'/'provides'
-    Evidence: descriptor or primitive type of the value
-    Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
-    outcome. It cannot use the field and may refuse the frame.
-    Silent when: the frame was not captured whole. The rule never reports a descriptor that is not the
-    specification's.
-    Only possible because: These octets can also be read as legal: the text of the specification leaves room,
-    or a newer specification defines them.
-    How to mend it: Send in each field only a type that provides the archetype in the field's requires
-    attribute, for example source, target, outcome or delivery-state. Check the field order of the encoded
-    list.
-    """
-    proved(case, T_COMP_REQUIRES, problem)
+Demands: Every key of a 'fields' map (properties, error info, node properties, modified annotations) is a
+non-null symbol.
+Source: transport.xml section definitions > fields
+Evidence: key type
+Why it matters: The other peer looks up the entries by symbol. It does not find this entry, or it refuses the
+frame with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info of
+an error, as a symbol instead of a string. With a client library, pass these keys as symbols.
+"""
 
 
-T_FIELDS_KEY: Final = RULES.rule("T-FIELDS-KEY", "MUST", "definition", usual_answer="amqp:decode-error")
+T_ENUM_SNDMODE: Final = RULES.rule(
+    "T-ENUM-SNDMODE", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends an attach whose snd-settle-mode is not unsettled (0), settled (1) or mixed (2).
+
+Demands: snd-settle-mode is 0, 1 or 2.
+Source: transport.xml section definitions > sender-settle-mode
+Evidence: attach.snd-settle-mode
+Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
+refuse the attach with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Set snd-settle-mode to 0, 1 or 2, encoded as a ubyte, or leave it null for the default mixed.
+"""
 
 
-def fields_map_with_key_that_is_no_symbol(case: Case, problem: Problem) -> None:
-    """A peer sends a map of type fields with a key that is not a symbol.
+T_ENUM_RCVMODE: Final = RULES.rule(
+    "T-ENUM-RCVMODE", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends an rcv-settle-mode that is neither first (0) nor second (1).
 
-    Demands: Every key of a 'fields' map (properties, error info, node properties, modified annotations) is a
-    non-null symbol.
-    Source: transport.xml section definitions > fields
-    Evidence: key type
-    Why it matters: The other peer looks up the entries by symbol. It does not find this entry, or it refuses
-    the frame with amqp:decode-error.
-    Silent when: the frame was not captured whole.
-    How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info
-    of an error, as a symbol instead of a string. With a client library, pass these keys as symbols.
-    """
-    proved(case, T_FIELDS_KEY, problem)
-
-
-T_ENUM_SNDMODE: Final = RULES.rule("T-ENUM-SNDMODE", "MUST", "definition", usual_answer="amqp:invalid-field")
-
-
-def unknown_sender_settle_mode(case: Case, problem: Problem) -> None:
-    """A peer sends an attach whose snd-settle-mode is not unsettled (0), settled (1) or mixed (2).
-
-    Demands: snd-settle-mode is 0, 1 or 2.
-    Source: transport.xml section definitions > sender-settle-mode
-    Evidence: attach.snd-settle-mode
-    Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
-    refuse the attach with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set snd-settle-mode to 0, 1 or 2, encoded as a ubyte, or leave it null for the default
-    mixed.
-    """
-    proved(case, T_ENUM_SNDMODE, problem)
-
-
-T_ENUM_RCVMODE: Final = RULES.rule("T-ENUM-RCVMODE", "MUST", "definition", usual_answer="amqp:invalid-field")
-
-
-def unknown_receiver_settle_mode(case: Case, problem: Problem) -> None:
-    """A peer sends an rcv-settle-mode that is neither first (0) nor second (1).
-
-    Demands: rcv-settle-mode is 0 or 1.
-    Source: transport.xml section definitions > receiver-settle-mode
-    Evidence: attach.rcv-settle-mode, transfer.rcv-settle-mode
-    Why it matters: The peers do not agree which of them settles a delivery first. The other peer may refuse
-    the frame with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as a ubyte, or leave it
-    null.
-    """
-    proved(case, T_ENUM_RCVMODE, problem)
+Demands: rcv-settle-mode is 0 or 1.
+Source: transport.xml section definitions > receiver-settle-mode
+Evidence: attach.rcv-settle-mode, transfer.rcv-settle-mode
+Why it matters: The peers do not agree which of them settles a delivery first. The other peer may refuse the
+frame with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as a ubyte, or leave it null.
+"""
 
 
 T_ENUM_DURABILITY: Final = RULES.rule(
-    "T-ENUM-DURABILITY", "MUST", "definition", usual_answer="amqp:invalid-field"
+    "T-ENUM-DURABILITY", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
+"""A peer sends a source or target whose durable field is not none (0), configuration (1) or unsettled-state
+(2).
+
+Demands: Terminus durability is 0, 1 or 2.
+Source: messaging.xml section addressing > terminus-durability
+Evidence: source.durable, target.durable
+Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
+refuse the attach with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Set durable of source and target to 0, 1 or 2, encoded as a uint. Do not send a boolean or a
+delivery mode in this field.
+"""
 
 
-def unknown_terminus_durability(case: Case, problem: Problem) -> None:
-    """A peer sends a source or target whose durable field is not none (0), configuration (1) or
-    unsettled-state (2).
+T_ENUM_EXPIRY: Final = RULES.rule(
+    "T-ENUM-EXPIRY", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close or
+never.
 
-    Demands: Terminus durability is 0, 1 or 2.
-    Source: messaging.xml section addressing > terminus-durability
-    Evidence: source.durable, target.durable
-    Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
-    refuse the attach with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set durable of source and target to 0, 1 or 2, encoded as a uint. Do not send a boolean or
-    a delivery mode in this field.
-    """
-    proved(case, T_ENUM_DURABILITY, problem)
-
-
-T_ENUM_EXPIRY: Final = RULES.rule("T-ENUM-EXPIRY", "MUST", "definition", usual_answer="amqp:invalid-field")
+Demands: expiry-policy is link-detach, session-end, connection-close or never.
+Source: messaging.xml section addressing > terminus-expiry-policy
+Evidence: source.expiry-policy, target.expiry-policy
+Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or be
+kept for ever.
+Silent when: the frame was not captured whole.
+How to mend it: Set expiry-policy to one of the symbols `link-detach`, `session-end`, `connection-close` or
+`never`, in exactly this spelling, or leave it null for the default session-end.
+"""
 
 
-def unknown_terminus_expiry_policy(case: Case, problem: Problem) -> None:
-    """A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close
-    or never.
+T_ENUM_SASLCODE: Final = RULES.rule("T-ENUM-SASLCODE", "MUST", "definition", by="server", proved="certain")
+"""A server sends a sasl-outcome whose code is not one of the five defined codes 0 to 4.
 
-    Demands: expiry-policy is link-detach, session-end, connection-close or never.
-    Source: messaging.xml section addressing > terminus-expiry-policy
-    Evidence: source.expiry-policy, target.expiry-policy
-    Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
-    be kept for ever.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set expiry-policy to one of the symbols `link-detach`, `session-end`, `connection-close`
-    or `never`, in exactly this spelling, or leave it null for the default session-end.
-    """
-    proved(case, T_ENUM_EXPIRY, problem)
-
-
-T_ENUM_SASLCODE: Final = RULES.rule("T-ENUM-SASLCODE", "MUST", "definition", by="server")
-
-
-def unknown_sasl_code(case: Case, problem: Problem) -> None:
-    """A server sends a sasl-outcome whose code is not one of the five defined codes 0 to 4.
-
-    Demands: The SASL outcome code is 0 to 4.
-    Source: security.xml section sasl > sasl-code
-    Evidence: sasl-outcome.code
-    Why it matters: The client cannot decide whether it is authenticated, and it may close the connection.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte.
-    Map internal error codes of the authentication backend to these values.
-    """
-    proved(case, T_ENUM_SASLCODE, problem)
+Demands: The SASL outcome code is 0 to 4.
+Source: security.xml section sasl > sasl-code
+Evidence: sasl-outcome.code
+Why it matters: The client cannot decide whether it is authenticated, and it may close the connection.
+Silent when: the frame was not captured whole.
+How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte. Map
+internal error codes of the authentication backend to these values.
+"""
 
 
 P_OPEN_MAND: Final = RULES.rule(
-    "P-OPEN-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="connection"
+    "P-OPEN-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="connection",
+    proved="certain",
 )
+"""A peer sends an open without container-id.
 
-
-def open_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends an open without container-id.
-
-    Demands: open has to carry container-id.
-    Source: transport.xml section performatives > open
-    Evidence: element 0 null or missing
-    Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
-    links. It may close the connection with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set container-id in every open to a non-null string that identifies the container.
-    Generate one if the application does not supply it.
-    """
-    proved(case, P_OPEN_MAND, problem)
+Demands: open has to carry container-id.
+Source: transport.xml section performatives > open
+Evidence: element 0 null or missing
+Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify links.
+It may close the connection with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Set container-id in every open to a non-null string that identifies the container. Generate
+one if the application does not supply it.
+"""
 
 
 P_BEGIN_MAND: Final = RULES.rule(
-    "P-BEGIN-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="session"
+    "P-BEGIN-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="session", proved="certain"
 )
+"""A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
 
-
-def begin_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
-
-    Demands: begin has to carry next-outgoing-id, incoming-window and outgoing-window.
-    Source: transport.xml section performatives > begin
-    Evidence: elements 1-3
-    Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other
-    peer may refuse the session with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
-    Encode the value 0 explicitly; do not replace it by null.
-    """
-    proved(case, P_BEGIN_MAND, problem)
+Demands: begin has to carry next-outgoing-id, incoming-window and outgoing-window.
+Source: transport.xml section performatives > begin
+Evidence: elements 1-3
+Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
+may refuse the session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
+Encode the value 0 explicitly; do not replace it by null.
+"""
 
 
 P_ATTACH_MAND: Final = RULES.rule(
-    "P-ATTACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link"
+    "P-ATTACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link", proved="certain"
 )
+"""A peer sends an attach without name, handle or role.
 
-
-def attach_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends an attach without name, handle or role.
-
-    Demands: attach has to carry name, handle and role.
-    Source: transport.xml section performatives > attach
-    Evidence: elements 0-2
-    Why it matters: The other peer cannot distinguish the link from other links, or it does not know the
-    direction of the link. It may end the session.
-    Silent when: the frame was not captured whole.
-    How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
-    explicitly; do not replace them by null.
-    """
-    proved(case, P_ATTACH_MAND, problem)
+Demands: attach has to carry name, handle and role.
+Source: transport.xml section performatives > attach
+Evidence: elements 0-2
+Why it matters: The other peer cannot distinguish the link from other links, or it does not know the direction
+of the link. It may end the session.
+Silent when: the frame was not captured whole.
+How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
+explicitly; do not replace them by null.
+"""
 
 
 P_FLOW_MAND: Final = RULES.rule(
-    "P-FLOW-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="session"
+    "P-FLOW-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="session", proved="certain"
 )
+"""A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
 
-
-def flow_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
-
-    Demands: flow has to carry incoming-window, next-outgoing-id and outgoing-window.
-    Source: transport.xml section performatives > flow
-    Evidence: elements 1-3
-    Why it matters: The other peer does not learn the state of the session. It may keep a wrong window, or end
-    the session with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow
-    that only grants link-credit. Encode the value 0 explicitly.
-    """
-    proved(case, P_FLOW_MAND, problem)
+Demands: flow has to carry incoming-window, next-outgoing-id and outgoing-window.
+Source: transport.xml section performatives > flow
+Evidence: elements 1-3
+Why it matters: The other peer does not learn the state of the session. It may keep a wrong window, or end the
+session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow that
+only grants link-credit. Encode the value 0 explicitly.
+"""
 
 
 P_TRANSFER_MAND: Final = RULES.rule(
-    "P-TRANSFER-MAND", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field", layer="delivery"
+    "P-TRANSFER-MAND",
+    "MUST",
+    "definition",
+    by="sender",
+    usual_answer="amqp:invalid-field",
+    layer="delivery",
+    proved="certain",
 )
+"""A sender sends a transfer without handle.
 
-
-def transfer_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A sender sends a transfer without handle.
-
-    Demands: transfer has to carry handle.
-    Source: transport.xml section performatives > transfer
-    Evidence: element 0
-    Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver
-    may end the session with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle
-    0 explicitly; do not replace it by null.
-    """
-    proved(case, P_TRANSFER_MAND, problem)
+Demands: transfer has to carry handle.
+Source: transport.xml section performatives > transfer
+Evidence: element 0
+Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
+end the session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle 0
+explicitly; do not replace it by null.
+"""
 
 
 P_DISP_MAND: Final = RULES.rule(
-    "P-DISP-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="delivery"
+    "P-DISP-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="delivery", proved="certain"
 )
+"""A peer sends a disposition without role or first.
 
-
-def disposition_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends a disposition without role or first.
-
-    Demands: disposition has to carry role and first.
-    Source: transport.xml section performatives > disposition
-    Evidence: elements 0-1
-    Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled,
-    and the other peer may end the session.
-    Silent when: the frame was not captured whole.
-    How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly;
-    do not replace them by null.
-    """
-    proved(case, P_DISP_MAND, problem)
+Demands: disposition has to carry role and first.
+Source: transport.xml section performatives > disposition
+Evidence: elements 0-1
+Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
+the other peer may end the session.
+Silent when: the frame was not captured whole.
+How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly; do
+not replace them by null.
+"""
 
 
 P_DETACH_MAND: Final = RULES.rule(
-    "P-DETACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link"
+    "P-DETACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link", proved="certain"
 )
+"""A peer sends a detach without handle.
 
-
-def detach_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends a detach without handle.
-
-    Demands: detach has to carry handle.
-    Source: transport.xml section performatives > detach
-    Evidence: element 0
-    Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer
-    ends the session with amqp:invalid-field.
-    Silent when: the frame was not captured whole.
-    How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode
-    handle 0 explicitly; do not replace it by null.
-    """
-    proved(case, P_DETACH_MAND, problem)
+Demands: detach has to carry handle.
+Source: transport.xml section performatives > detach
+Evidence: element 0
+Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
+the session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode handle 0
+explicitly; do not replace it by null.
+"""
 
 
 P_ERROR_MAND: Final = RULES.rule(
-    "P-ERROR-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="connection"
+    "P-ERROR-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="connection",
+    proved="certain",
 )
+"""A peer sends an error without condition.
 
-
-def error_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends an error without condition.
-
-    Demands: An error value has to carry a condition symbol.
-    Source: transport.xml section definitions > error
-    Evidence: error element 0
-    Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
-    whether a retry makes sense.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set condition in every error to a symbol, for example `amqp:internal-error` if no other
-    condition fits. Send a null error field, not an empty error, when there is no error.
-    """
-    proved(case, P_ERROR_MAND, problem)
+Demands: An error value has to carry a condition symbol.
+Source: transport.xml section definitions > error
+Evidence: error element 0
+Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
+whether a retry makes sense.
+Silent when: the frame was not captured whole.
+How to mend it: Set condition in every error to a symbol, for example `amqp:internal-error` if no other
+condition fits. Send a null error field, not an empty error, when there is no error.
+"""
 
 
 P_RECEIVED_MAND: Final = RULES.rule(
-    "P-RECEIVED-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="messaging"
+    "P-RECEIVED-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="messaging",
+    proved="certain",
 )
+"""A peer sends a delivery state received without section-number or section-offset.
 
-
-def received_state_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends a delivery state received without section-number or section-offset.
-
-    Demands: received has to carry section-number and section-offset.
-    Source: messaging.xml section delivery-state > received
-    Evidence: elements 0-1
-    Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. It
-    has to send the whole message again.
-    Silent when: the frame was not captured whole.
-    How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
-    value 0 explicitly; do not replace it by null.
-    """
-    proved(case, P_RECEIVED_MAND, problem)
+Demands: received has to carry section-number and section-offset.
+Source: messaging.xml section delivery-state > received
+Evidence: elements 0-1
+Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. It has
+to send the whole message again.
+Silent when: the frame was not captured whole.
+How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
+value 0 explicitly; do not replace it by null.
+"""
 
 
 P_DECLARED_MAND: Final = RULES.rule(
@@ -893,21 +791,18 @@ P_DECLARED_MAND: Final = RULES.rule(
     by="receiver",
     usual_answer="amqp:invalid-field",
     layer="transactions",
+    proved="certain",
 )
+"""A coordinator sends a declared outcome without txn-id.
 
-
-def declared_outcome_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A coordinator sends a declared outcome without txn-id.
-
-    Demands: declared has to carry the txn-id.
-    Source: transactions.xml section coordination > declared
-    Evidence: element 0
-    Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
-    transaction can be created, answer the declare with rejected and an error.
-    """
-    proved(case, P_DECLARED_MAND, problem)
+Demands: declared has to carry the txn-id.
+Source: transactions.xml section coordination > declared
+Evidence: element 0
+Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
+Silent when: the frame was not captured whole.
+How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
+transaction can be created, answer the declare with rejected and an error.
+"""
 
 
 P_DISCHARGE_MAND: Final = RULES.rule(
@@ -917,163 +812,98 @@ P_DISCHARGE_MAND: Final = RULES.rule(
     by="sender",
     usual_answer="amqp:invalid-field",
     layer="transactions",
+    proved="certain",
 )
+"""A controller sends a discharge without txn-id.
 
-
-def discharge_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A controller sends a discharge without txn-id.
-
-    Demands: discharge has to carry the txn-id.
-    Source: transactions.xml section coordination > discharge
-    Evidence: element 0
-    Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor
-    rolled back until the control link closes.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set txn-id in every discharge to the binary of the declared outcome, for commit and for
-    rollback. Send the discharge only after the declared outcome has arrived.
-    """
-    proved(case, P_DISCHARGE_MAND, problem)
+Demands: discharge has to carry the txn-id.
+Source: transactions.xml section coordination > discharge
+Evidence: element 0
+Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
+back until the control link closes.
+Silent when: the frame was not captured whole.
+How to mend it: Set txn-id in every discharge to the binary of the declared outcome, for commit and for
+rollback. Send the discharge only after the declared outcome has arrived.
+"""
 
 
 P_TXSTATE_MAND: Final = RULES.rule(
-    "P-TXSTATE-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="transactions"
+    "P-TXSTATE-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="transactions",
+    proved="certain",
 )
+"""A peer sends a transactional-state without txn-id.
+
+Demands: transactional-state has to carry the txn-id.
+Source: transactions.xml section coordination > transactional-state
+Evidence: element 0
+Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
+peer may refuse the frame.
+Silent when: the frame was not captured whole.
+How to mend it: Set txn-id in every transactional-state to the binary of the declared outcome. For work
+outside of transactions send a plain delivery state instead.
+"""
 
 
-def transactional_state_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A peer sends a transactional-state without txn-id.
+P_SASLINIT_MAND: Final = RULES.rule(
+    "P-SASLINIT-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
+)
+"""A client sends a sasl-init without mechanism.
 
-    Demands: transactional-state has to carry the txn-id.
-    Source: transactions.xml section coordination > transactional-state
-    Evidence: element 0
-    Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
-    peer may refuse the frame.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set txn-id in every transactional-state to the binary of the declared outcome. For work
-    outside of transactions send a plain delivery state instead.
-    """
-    proved(case, P_TXSTATE_MAND, problem)
-
-
-P_SASLINIT_MAND: Final = RULES.rule("P-SASLINIT-MAND", "MUST", "definition", by="client", layer="sasl")
+Demands: sasl-init has to carry the mechanism, as a symbol.
+Source: security.xml section sasl > sasl-init
+Evidence: element 0 and its type
+Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and the
+connection fails.
+Silent when: the frame was not captured whole.
+How to mend it: Set mechanism in sasl-init to one of the symbols of the server's sasl-mechanisms. Report an
+error to the application when no offered mechanism is usable, instead of sending null.
+"""
 
 
-def sasl_init_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A client sends a sasl-init without mechanism.
+P_SASLCHAL_MAND: Final = RULES.rule(
+    "P-SASLCHAL-MAND", "MUST", "definition", by="server", layer="sasl", proved="certain"
+)
+"""A server sends a sasl-challenge without challenge.
 
-    Demands: sasl-init has to carry the mechanism, as a symbol.
-    Source: security.xml section sasl > sasl-init
-    Evidence: element 0 and its type
-    Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and
-    the connection fails.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set mechanism in sasl-init to one of the symbols of the server's sasl-mechanisms. Report
-    an error to the application when no offered mechanism is usable, instead of sending null.
-    """
-    proved(case, P_SASLINIT_MAND, problem)
-
-
-P_SASLCHAL_MAND: Final = RULES.rule("P-SASLCHAL-MAND", "MUST", "definition", by="server", layer="sasl")
+Demands: sasl-challenge has to carry the challenge octets (possibly zero-length, never null).
+Source: security.xml section sasl > sasl-challenge
+Evidence: element 0
+Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
+Silent when: the frame was not captured whole.
+How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces. Encode
+an empty challenge as a binary of zero octets, not as null.
+"""
 
 
-def sasl_challenge_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A server sends a sasl-challenge without challenge.
+P_SASLRESP_MAND: Final = RULES.rule(
+    "P-SASLRESP-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
+)
+"""A client sends a sasl-response without response.
 
-    Demands: sasl-challenge has to carry the challenge octets (possibly zero-length, never null).
-    Source: security.xml section sasl > sasl-challenge
-    Evidence: element 0
-    Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces.
-    Encode an empty challenge as a binary of zero octets, not as null.
-    """
-    proved(case, P_SASLCHAL_MAND, problem)
-
-
-P_SASLRESP_MAND: Final = RULES.rule("P-SASLRESP-MAND", "MUST", "definition", by="client", layer="sasl")
+Demands: sasl-response has to carry the response octets (possibly zero-length, never null).
+Source: security.xml section sasl > sasl-response
+Evidence: element 0
+Why it matters: The server cannot continue the SASL exchange without the response, and the connection fails.
+Silent when: the frame was not captured whole.
+How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode an
+empty response as a binary of zero octets, not as null.
+"""
 
 
-def sasl_response_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A client sends a sasl-response without response.
+P_SASLOUT_MAND: Final = RULES.rule(
+    "P-SASLOUT-MAND", "MUST", "definition", by="server", layer="sasl", proved="certain"
+)
+"""A server sends a sasl-outcome without code.
 
-    Demands: sasl-response has to carry the response octets (possibly zero-length, never null).
-    Source: security.xml section sasl > sasl-response
-    Evidence: element 0
-    Why it matters: The server cannot continue the SASL exchange without the response, and the connection
-    fails.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode
-    an empty response as a binary of zero octets, not as null.
-    """
-    proved(case, P_SASLRESP_MAND, problem)
-
-
-P_SASLOUT_MAND: Final = RULES.rule("P-SASLOUT-MAND", "MUST", "definition", by="server", layer="sasl")
-
-
-def sasl_outcome_without_mandatory_field(case: Case, problem: Problem) -> None:
-    """A server sends a sasl-outcome without code.
-
-    Demands: sasl-outcome has to carry a code.
-    Source: security.xml section sasl > sasl-outcome
-    Evidence: element 0
-    Why it matters: The client does not learn whether it is authenticated, and it may close the connection.
-    Silent when: the frame was not captured whole.
-    How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly; do not replace
-    it by null or by an empty list.
-    """
-    proved(case, P_SASLOUT_MAND, problem)
-
-
-# What the dissector's problems break, by their code.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
-    "T-CODE-UNKNOWN": value_with_unassigned_format_code,
-    "T-CODE-EXT": value_with_extended_format_code,
-    "T-DESC-CTOR": descriptor_without_value,
-    "T-DESC-RESERVED": descriptor_of_a_reserved_type,
-    "T-DESC-DOMAIN0": private_descriptor_in_the_domain_of_the_specification,
-    "T-DESC-SYMFORM": symbolic_descriptor_without_domain,
-    "T-SIZE-OVERRUN": value_larger_than_its_surroundings,
-    "T-BOOL-OCTET": boolean_neither_0_nor_1,
-    "T-CHAR-UTF32": char_outside_unicode,
-    "T-UUID-4122": uuid_of_another_layout,
-    "T-STR-UTF8": string_not_in_utf8,
-    "T-STR-NOBOM": string_with_byte_order_mark,
-    "T-STR-NO-UTF16": string_in_utf16,
-    "T-SYM-ASCII": symbol_not_in_ascii,
-    "T-LIST-FIT": list_that_does_not_fit_its_size,
-    "T-MAP-FIT": map_that_does_not_fit_its_size,
-    "T-MAP-EVEN": map_with_key_without_value,
-    "T-MAP-DUPKEY": map_with_the_same_key_twice,
-    "T-ARR-FIT": array_that_does_not_fit_its_size,
-    "T-ARR-CTOR": array_without_element_constructor,
-    "T-COMP-LIST": composite_that_is_no_list,
-    "T-COMP-TYPE": field_of_another_type,
-    "T-COMP-DESC": composite_with_another_descriptor,
-    "T-COMP-EXTRA": composite_with_too_many_fields,
-    "T-COMP-MULT-MAND": mandatory_field_of_several_values_with_none,
-    "T-COMP-MULT-ARRAY": several_values_not_in_an_array,
-    "T-COMP-REQUIRES": field_value_that_does_not_provide_its_archetype,
-    "T-FIELDS-KEY": fields_map_with_key_that_is_no_symbol,
-    "T-ENUM-SNDMODE": unknown_sender_settle_mode,
-    "T-ENUM-RCVMODE": unknown_receiver_settle_mode,
-    "T-ENUM-DURABILITY": unknown_terminus_durability,
-    "T-ENUM-EXPIRY": unknown_terminus_expiry_policy,
-    "T-ENUM-SASLCODE": unknown_sasl_code,
-    "P-OPEN-MAND": open_without_mandatory_field,
-    "P-BEGIN-MAND": begin_without_mandatory_field,
-    "P-ATTACH-MAND": attach_without_mandatory_field,
-    "P-FLOW-MAND": flow_without_mandatory_field,
-    "P-TRANSFER-MAND": transfer_without_mandatory_field,
-    "P-DISP-MAND": disposition_without_mandatory_field,
-    "P-DETACH-MAND": detach_without_mandatory_field,
-    "P-ERROR-MAND": error_without_mandatory_field,
-    "P-RECEIVED-MAND": received_state_without_mandatory_field,
-    "P-DECLARED-MAND": declared_outcome_without_mandatory_field,
-    "P-DISCHARGE-MAND": discharge_without_mandatory_field,
-    "P-TXSTATE-MAND": transactional_state_without_mandatory_field,
-    "P-SASLINIT-MAND": sasl_init_without_mandatory_field,
-    "P-SASLCHAL-MAND": sasl_challenge_without_mandatory_field,
-    "P-SASLRESP-MAND": sasl_response_without_mandatory_field,
-    "P-SASLOUT-MAND": sasl_outcome_without_mandatory_field,
-}
+Demands: sasl-outcome has to carry a code.
+Source: security.xml section sasl > sasl-outcome
+Evidence: element 0
+Why it matters: The client does not learn whether it is authenticated, and it may close the connection.
+Silent when: the frame was not captured whole.
+How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly; do not replace it by
+null or by an empty list.
+"""
