@@ -5,9 +5,8 @@ This is the one place that knows the order of the layers:
     segment -> reassembly -> (transport) -> side: detection -> dissector -> frames with their evidence
         -> (judge: endpoint states, rules -> findings)
 
-`ConnectionAnalysis` is fed with the connection's segments in the order of the capture and appends a
-`FrameRecord` for every frame to `out`; if it is to judge, also a `Finding` for every rule broken to
-`findings`.
+`ConnectionAnalysis` is fed with the connection's segments in the order of the capture and gives its
+`AnalysisOutput` a `FrameRecord` for every frame; if it is to judge, also a `Finding` for every rule broken.
 
 **Which protocol.** Each direction is told by its octets (`detection`). As soon as one speaks a
 protocol that is decoded, that is the connection's, and the other one is expected to speak it, too, unless its
@@ -30,17 +29,16 @@ from typing import Final
 
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
 from amqpscope.analysis.layer import PlainStream
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.proxy import ProxyLayer, may_begin
 from amqpscope.limits import MAX_WAITING_RECORDS
-from amqpscope.model.finding import Finding
-from amqpscope.model.note import ConnectionNotes, Note
-from amqpscope.model.records import Connection, Counter, FrameRecord, endpoint
+from amqpscope.model.note import ConnectionNotes
+from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import PROTOCOLS, is_amqp, protocol_of
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.rules.judge import Judge
-from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 from dissectors.detect import UNKNOWN
 from dissectors.interface import Assembler, Frame
@@ -53,44 +51,25 @@ _DUMP_VERSION = 20
 
 
 class ConnectionAnalysis(FrameSink):
-    """One TCP connection. Feed it by `tcp.segment`, end it with `finish`, take the records from `out`.
+    """One TCP connection. Feed it by `tcp.segment`, end it with `finish`.
 
-    out: where frame records are appended; may be shared by all connections of a capture. None: only findings
-    are wanted, and a record is gone when it was judged.
-    notes: where notes about the capture are appended. messages: put messages together.
-    findings: where findings are appended, None to judge nothing. Judging needs messages. context: give
-    findings the frames around them. allowance: of messages that are kept for other connections.
-    counter: takes the frames instead, once it is known who sends them; then `out` has only those before.
+    output: what is wanted of it, and where that is gathered; shared by all connections of a capture.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        out: list[FrameRecord] | None,
-        notes: list[Note],
-        messages: bool,
-        findings: list[Finding] | None = None,
-        context: bool = False,
-        allowance: CorrelationBudget | None = None,
-        counter: Counter | None = None,
-    ) -> None:
+    def __init__(self, connection: Connection, output: AnalysisOutput) -> None:
+        # Who its ends are, and what it speaks.
         self.connection: Connection = connection
-        self.counter: Counter | None = counter
-        self.out: list[FrameRecord] | None = out
-        self.notes: ConnectionNotes = ConnectionNotes(connection, notes)
-        self.messages: bool = messages
-        self.findings: list[Finding] | None = findings
-        # Where findings go at once, too, and again when the other peer has reacted.
-        self.fresh: list[Finding] | None = None
-        self.amended: list[Finding] | None = None
-        self.context: bool = context
-        self.allowance: CorrelationBudget | None = allowance
+        # What is wanted, and where it is gathered.
+        self.output: AnalysisOutput = output
+        # Notes about the capture of this connection.
+        self.notes: ConnectionNotes = ConnectionNotes(connection, output.notes)
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
         self.judge: Judge | None = None
         # Its protocol is one that is decoded.
         self.named: bool = False
-        # Both streams are over and judged, and this is what they left to those after.
+        # Both streams are over and judged.
         self.concluded: bool = False
+        # What it left to connections after it.
         self.left: ConnectionSummary | None = None
         # Neither direction speaks anything that is analysed: segments are only counted.
         self.ignored: bool = False
@@ -104,12 +83,16 @@ class ConnectionAnalysis(FrameSink):
         self.waiting: list[FrameRecord] = []
         # Of each direction, the offset of the RST that its receiver may have taken, -1: of none.
         self.doubts: tuple[int, int] | None = None
+        # Puts its segments in order.
         self.tcp: TcpConnection = TcpConnection(self)
         connection.stalls = (self.tcp.stream(0).stalls, self.tcp.stream(1).stalls)
+        # Decodes what is sent in direction 0.
         self.first: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(0))
+        # Decodes what is sent in direction 1.
         self.second: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(1))
-        # What reassembly feeds: the sides, or a layer that is set in front of one.
+        # What reassembly feeds with direction 0: `first`, or a layer that is set in front of it.
         self.first_entry: PlainStream = self.first
+        # The same for direction 1.
         self.second_entry: PlainStream = self.second
 
     def finish(self, reason: str) -> None:
@@ -150,8 +133,9 @@ class ConnectionAnalysis(FrameSink):
         self.waiting = []
         judge = self.judge
         self.judge = None
-        if judge is not None and self.findings is not None:
-            self.findings += judge.made
+        findings = self.output.findings
+        if judge is not None and findings is not None:
+            findings += judge.made
         for side in (self.first, self.second):
             side.release()
             side.ended = "failed"
@@ -279,7 +263,7 @@ class ConnectionAnalysis(FrameSink):
             connection.began = first.time
         if frame.kind == "skipped" and frame.name == "tls":
             connection.encrypted = True
-        counter = self.counter
+        counter = self.output.counter
         if counter is not None and self.named and connection.client >= 0:
             counter.count(frame, direction == connection.client)
             return
@@ -311,7 +295,8 @@ class ConnectionAnalysis(FrameSink):
                 decoder.observe(frame)
 
     def assembler(self, protocol: str) -> Assembler | None:
-        return PROTOCOLS[protocol].assembler(self.out is not None) if self.messages else None
+        output = self.output
+        return PROTOCOLS[protocol].assembler(output.records is not None) if output.messages else None
 
     def spoken(self) -> str:
         protocol = self.connection.protocol
@@ -399,16 +384,18 @@ class ConnectionAnalysis(FrameSink):
 
     def give(self, record: FrameRecord) -> None:
         """Give out the record of a frame, and have it judged."""
-        if self.out is not None:
-            self.out.append(record)
-        findings = self.findings
+        output = self.output
+        records = output.records
+        if records is not None:
+            records.append(record)
+        findings = output.findings
         if findings is not None and not self.concluded:
             judge = self.judge
             if judge is None:
                 protocol = protocol_of(self.connection.protocol)
-                judge = protocol.judge(self.connection, findings, self.context, self.allowance)
-                judge.fresh = self.fresh
-                judge.amended = self.amended
+                judge = protocol.judge(self.connection, findings, output.context, output.allowance)
+                judge.fresh = output.fresh
+                judge.amended = output.amended
                 self.judge = judge
             if self.doubts is not None:
                 known = record.acknowledged
@@ -421,12 +408,11 @@ class ConnectionAnalysis(FrameSink):
     def dump(self) -> tuple[object, ...]:
         """The state between two calls as plain values.
 
-        `out`, `notes` and `findings` are the caller's and not in it, nor are the frames around findings.
+        What was gathered in `output` is not in it, nor are the frames around findings.
         """
         return (
             _DUMP_VERSION,
             self.connection.dump(),
-            self.messages,
             self.ignored,
             self.closing,
             tuple(record.dump() for record in self.waiting),
@@ -434,7 +420,7 @@ class ConnectionAnalysis(FrameSink):
             self.tcp.dump(),
             self.first.dump(),
             self.second.dump(),
-            None if self.findings is None else () if self.judge is None else self.judge.dump(),
+            None if self.output.findings is None else () if self.judge is None else self.judge.dump(),
             (self.concluded, None if self.left is None else self.left.dump()),
             self.doubts,
             tuple(
@@ -444,25 +430,20 @@ class ConnectionAnalysis(FrameSink):
         )
 
     @staticmethod
-    def load(
-        state: tuple[object, ...],
-        out: list[FrameRecord] | None,
-        notes: list[Note],
-        findings: list[Finding] | None = None,
-    ) -> "ConnectionAnalysis":
+    def load(state: tuple[object, ...], output: AnalysisOutput) -> "ConnectionAnalysis":
         """An analysis that goes on where `dump` left off.
 
-        findings: has to be given if it judged. Raises ValueError on another version's state.
+        output: has to take findings if it judged. Raises ValueError on another version's state.
         """
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, messages, ignored, closing, waiting, noted, tcp, first, second, judge, over = state[:12]
-        doubts, layers = state[12:]
+        _, about, ignored, closing, waiting, noted, tcp, first, second, judge, over = state[:11]
+        doubts, layers = state[11:]
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
         connection = Connection.load(about)
-        analysis = ConnectionAnalysis(connection, out, notes, bool(messages))
+        analysis = ConnectionAnalysis(connection, output)
         analysis.named = connection.protocol in PROTOCOLS
         analysis.ignored = bool(ignored)
         analysis.closing = closing
@@ -485,13 +466,14 @@ class ConnectionAnalysis(FrameSink):
         analysis.concluded = bool(concluded)
         analysis.left = None if left is None else load_summary(left)
         if isinstance(judge, tuple):
-            if findings is None:
+            if output.findings is None:
                 raise ValueError("the connection was judged: its findings have to go somewhere")
-            analysis.findings = findings
             if judge:
-                analysis.judge = protocol_of(connection.protocol).load_judge(judge, connection, findings)
+                analysis.judge = protocol_of(connection.protocol).load_judge(
+                    judge, connection, output.findings
+                )
         return analysis
 
 
 # Whose the sides of a connection are that is over.
-_NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), None, [], False)
+_NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), AnalysisOutput())

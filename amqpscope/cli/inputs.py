@@ -11,10 +11,7 @@ import typer
 from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.input.capture import Capture, together
-from amqpscope.model.records import Counter
-from amqpscope.rules.editions import FINAL
-from amqpscope.rules.profiles import AUTO
+from amqpscope.input.capture import Capture, CaptureOptions, together
 
 __all__ = ["CaptureArgument", "Merge", "Through", "Via", "inputs", "same_file"]
 
@@ -60,35 +57,11 @@ class CaptureArgument:
         self.refusal = refusal
         self.name = together(paths)
 
-    def open(
-        self,
-        *,
-        messages: bool = True,
-        ended: bool = False,
-        records: bool = True,
-        judge: bool = False,
-        context: bool = False,
-        profile: str = AUTO,
-        spec: str = FINAL,
-        counter: Counter | None = None,
-    ) -> Capture:
+    def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""
         if self.refusal:
             raise CaptureError(self.refusal)
-        source = self.paths[0] if len(self.paths) == 1 else self.paths
-        return Capture(
-            source,
-            messages=messages,
-            keep=False,
-            ended=ended,
-            records=records,
-            judge=judge,
-            context=context,
-            profile=profile,
-            via=self.via,
-            spec=spec,
-            counter=counter,
-        )
+        return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
 
 
 def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[CaptureArgument]:

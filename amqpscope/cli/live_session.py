@@ -112,7 +112,7 @@ class LiveSession:
             return Status.TERMINATED
         if self._recording is not None and self._recording.failed:
             return Status.FAILURE
-        if self.watch.table.failed:
+        if self.watch.table.totals.failed:
             return Status.FAILURE
         if self.failed:
             return Status.FINDINGS
@@ -124,7 +124,7 @@ class LiveSession:
 
     def _saw_amqp(self) -> bool:
         """Whether there was a connection, over by now, on which both peers spoke AMQP that is decoded."""
-        return any(self.watch.table.protocols.get(name) for name in PROTOCOLS)
+        return any(self.watch.table.totals.protocols.get(name) for name in PROTOCOLS)
 
     def conclusion(self) -> str:
         """What there was, in one line."""

@@ -13,7 +13,7 @@ from amqpscope.cli.selection import Selection, parse_bound, parse_channels, pars
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter, TimelineWriter
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.input.capture import Capture
+from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.report.links import LinkNames
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.timeline import TIME_FORMATS
@@ -252,7 +252,8 @@ def _read_one(
         counter = None
     messages = writer.messages or selection.messages
     try:
-        with one.open(messages=messages, ended=True, counter=counter) as capture:
+        options = CaptureOptions(messages=messages, keep=False, ended=True, counter=counter)
+        with one.open(options) as capture:
             name = capture.name
             writer.begin(capture, names)
             with _told_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:

@@ -15,7 +15,7 @@ from amqpscope.cli.read import capture_status
 from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
-from amqpscope.input.capture import Capture
+from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.protocols import is_amqp
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.connection_summary import ConnectionOverview
@@ -90,7 +90,7 @@ def _summarise(
     one: CaptureArgument, wanted: str | None, everything: bool, form: SummaryFormat, allow_empty: bool
 ) -> Status:
     gathered = CaptureSummary()
-    with one.open(ended=True) as capture:
+    with one.open(CaptureOptions(keep=False, ended=True)) as capture:
         writer = _JsonWriter() if form is SummaryFormat.json else _TextWriter()
 
         def over() -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs, Pair, Verdict
 from amqpscope.errors import CaptureError
-from amqpscope.input.capture import Capture
+from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord
 from amqpscope.rules.catalogue import Named, Rule, catalogue, guards
@@ -58,7 +58,7 @@ class Coverage(NamedTuple):
 
 def judged(octets: bytes, name: str, spec: str = FINAL) -> tuple[list[FrameRecord], list[Finding]]:
     """The frames of a capture and what is found in them by an edition. Raises CaptureError if it is none."""
-    with Capture(io.BytesIO(octets), judge=True, name=name, spec=spec) as capture:
+    with Capture(io.BytesIO(octets), CaptureOptions(judge=True, spec=spec), name=name) as capture:
         frames = list(capture)
         return frames, capture.take_findings()
 

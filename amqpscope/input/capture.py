@@ -12,10 +12,13 @@ that was rotated. `Capture` also has the connections and the notes about the cap
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.source import CaptureSource
@@ -26,7 +29,7 @@ from amqpscope.model.records import Connection, Counter, FrameRecord
 from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 
-__all__ = ["Capture", "check", "read", "together"]
+__all__ = ["Capture", "CaptureOptions", "check", "read", "together"]
 
 File = str | Path | BinaryIO
 
@@ -34,40 +37,51 @@ BLOCK = 1024 * 1024
 """Octets read at a time: large enough to be fast, small enough to cost nothing."""
 
 
+@dataclass(frozen=True)
+class CaptureOptions:
+    """What is wanted of a capture."""
+
+    messages: bool = True
+    """Put messages together over their transfers."""
+    keep: bool = True
+    """Remember all connections for `Capture.connections`, also those that ended."""
+    ended: bool = False
+    """Give those that are over by `Capture.take_ended`, so that none needs to be remembered."""
+    records: bool = True
+    """Gather frame records; else only count frames."""
+    judge: bool = False
+    """Make findings (needs messages), which `Capture.take_findings` gives."""
+    context: bool = False
+    """Give findings the frames around them."""
+    profile: str = AUTO
+    """Which products' habits are notes only: `auto`, `none` or names (`amqpscope.rules.profiles.under`)."""
+    spec: str = FINAL
+    """The edition of the specification whose text findings follow: `final`, `csd01` or `csprd02`."""
+    counter: Counter | None = None
+    """Takes the frames instead of records, but for the first ones of a connection."""
+
+
 class Capture:
     """One capture. Iterate over it, once, for its frame records in the order they were completed.
 
     source: a path, `-` for standard input, or an open binary file, which stays open; or several of these,
-    which are read as one (see `amqpscope.capture.merging`). messages: put messages together over their
-    transfers. keep: remember all connections for `connections`, also those that ended. ended: give those that
-    are over by `take_ended`, so that none needs to be remembered. records: gather them;
-    else only count frames. judge: make findings (needs messages), which `take_findings` gives; context: with
-    the frames around them. profile: which products' habits are notes only, `auto`, `none` or names (see
-    `amqpscope.rules.profiles.under`). spec: the edition of the specification whose text they follow, `final`,
-    `csd01` or `csprd02`. FilterError when there is no profile or edition of a name. name: what records call
-    it, if not its path. counter: takes the frames instead of records, but for the first ones of a connection.
-    Raises CaptureError when it cannot be opened; of several that comes with the first
-    block.
+    which are read as one (see `amqpscope.capture.merging`). options: what is wanted of it; FilterError when
+    there is no profile or edition of a name. name: what records call it, if not its path. via: `tshark`,
+    which takes packets apart then. Raises CaptureError when it cannot be opened; of several that comes with
+    the first block.
     """
 
     def __init__(
         self,
         source: File | Sequence[File],
+        options: CaptureOptions | None = None,
         *,
-        messages: bool = True,
-        keep: bool = True,
-        ended: bool = False,
-        records: bool = True,
-        judge: bool = False,
-        context: bool = False,
-        profile: str = AUTO,
         name: str | None = None,
         via: str = "",
-        spec: str = FINAL,
-        counter: Counter | None = None,
     ) -> None:
-        self._profile = valid(profile)
-        self._spec = known(spec)
+        options = options or CaptureOptions()
+        self._profile = valid(options.profile)
+        self._spec = known(options.spec)
         self._via = via
         if isinstance(source, Sequence) and not isinstance(source, str):
             self._sources = [CaptureSource(one) for one in source]
@@ -79,9 +93,10 @@ class Capture:
             self._sources[0].open()
             self.name = self._sources[0].name
         self.notes: list[Note] = []
-        self._table = ConnectionTable(self.name, messages, keep, records, judge, context, counter)
-        self._table.gather_ended = ended
-        self._table.few_others = keep or ended
+        output = AnalysisOutput(options.messages, options.records, options.judge, options.context)
+        output.counter = options.counter
+        kept = KeptConnections(options.keep, options.ended, options.keep or options.ended)
+        self._table = ConnectionTable(self.name, output, kept)
         # Connections that were still open when the reading was broken off in the middle of a block.
         self._cut_off: list[ConnectionAnalysis] = []
         self._begun = False
@@ -107,7 +122,7 @@ class Capture:
 
         Of very many without AMQP only the first: `connections_not_kept` says how many are missing.
         """
-        return self._table.connections
+        return self._table.kept.connections
 
     def take_ended(self) -> list[ConnectionAnalysis]:
         """The connections that are over since the last call, if that was asked for; `order` of each says
@@ -115,7 +130,7 @@ class Capture:
 
         Of very many without AMQP only the first: `connections_not_kept` says how many are missing.
         """
-        taken = self._table.take_ended() + self._cut_off
+        taken = self._table.kept.take_ended() + self._cut_off
         self._cut_off = []
         return taken
 
@@ -126,12 +141,12 @@ class Capture:
     @property
     def connections_not_kept(self) -> int:
         """How many TCP connections without AMQP are not among `connections`, there being too many."""
-        return int(self._table.not_kept)
+        return int(self._table.kept.not_kept)
 
     @property
     def protocols(self) -> dict[str, int]:
         """How many TCP connections that are over spoke each protocol; all of them once all was read."""
-        return self._table.protocols
+        return self._table.totals.protocols
 
     @property
     def spoken(self) -> int:
@@ -151,7 +166,7 @@ class Capture:
     @property
     def failed(self) -> int:
         """How often an error of amqpscope itself ended the reading of a connection: see its note."""
-        return int(self._table.failed)
+        return int(self._table.totals.failed)
 
     @property
     def mishaps(self) -> list[Note]:
@@ -181,7 +196,7 @@ class Capture:
 
         Of one connection they come in the order in which they were made. All have come once all was read.
         """
-        findings = self._table.take_findings()
+        findings = self._table.output.take_findings()
         return under(following(findings, self._spec), self._profile) if findings else findings
 
     def blocks(self) -> Iterator[list[FrameRecord]]:
@@ -208,7 +223,7 @@ class Capture:
             reader.feed(block)
             self._feeding = False
             self.notes += table.take_notes()
-            yield table.take_records()
+            yield table.output.take_records()
         reader.finish()
         if source.growing:
             table.note("capture/growing", reader.number, 0, source.growing)
@@ -227,7 +242,7 @@ class Capture:
             raise CaptureError(f"{self.name}: the file is empty")
         for _ in segments_through_tshark(self._sources[0].path, self.name, table):
             self.notes += table.take_notes()
-            yield table.take_records()
+            yield table.output.take_records()
         yield from self._end()
 
     def _end(self) -> Iterator[list[FrameRecord]]:
@@ -235,10 +250,10 @@ class Capture:
         table = self._table
         while table.finish_some():
             self.notes += table.take_notes()
-            yield table.take_records()
+            yield table.output.take_records()
         table.finish()
         self.notes += table.take_notes()
-        yield table.take_records()
+        yield table.output.take_records()
 
     def _merged(self) -> Iterator[list[FrameRecord]]:
         """`blocks` of several files."""
@@ -247,14 +262,14 @@ class Capture:
         self._merge.begin()
         while self._merge.advance():
             self.notes += table.take_notes()
-            yield table.take_records()
+            yield table.output.take_records()
         yield from self._end()
 
     def stop(self) -> None:
         """The capture is not read to its end: what is open ends here, and all its findings are complete."""
         if self._feeding or (self._merge is not None and self._merge.delivering):
             # Nothing that is in the middle of a packet can be brought to its end.
-            if self._table.gather_ended:
+            if self._table.kept.ended:
                 self._cut_off = self._table.open_connections()
             return
         self._table.finish()
@@ -282,7 +297,7 @@ def read(source: File | Sequence[File], *, messages: bool = True) -> Iterator[Fr
 
     Raises CaptureError at once when it cannot be opened, and on the first record when it is no capture.
     """
-    return _records(Capture(source, messages=messages, keep=False))
+    return _records(Capture(source, CaptureOptions(messages=messages, keep=False)))
 
 
 def check(source: File | Sequence[File], *, profile: str = AUTO, spec: str = FINAL) -> Iterator[Finding]:
@@ -293,7 +308,9 @@ def check(source: File | Sequence[File], *, profile: str = AUTO, spec: str = FIN
 
     Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
     """
-    return _findings(Capture(source, keep=False, records=False, judge=True, profile=profile, spec=spec))
+    return _findings(
+        Capture(source, CaptureOptions(keep=False, records=False, judge=True, profile=profile, spec=spec))
+    )
 
 
 def _findings(capture: Capture) -> Iterator[Finding]:

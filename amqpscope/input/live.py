@@ -21,6 +21,8 @@ import time
 from types import TracebackType
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.capture.packet import PacketDecoder
@@ -82,10 +84,9 @@ class LiveWatch:
         self._profile = valid(profile)
         self._spec = known(spec)
         self.source = source
-        self.table = ConnectionTable(
-            source.name, True, False, records, judge=judge, context=context, live=True
-        )
-        self.table.gather_ended = True
+        output = AnalysisOutput(records=records, judge=judge, context=context, live=True)
+        kept = KeptConnections(every=False, ended=True, few_others=False)
+        self.table = ConnectionTable(source.name, output, kept)
         self._decoder = PacketDecoder(self.table)
         self._decoder.recorder = recorder
         self.packets = 0
@@ -162,13 +163,13 @@ class LiveWatch:
 
     def _gather(self, batch: Batch) -> None:
         table = self.table
-        batch.records = table.take_records()
-        batch.found = self._judged(table.take_fresh())
-        batch.amended = self._judged(table.take_amended())
-        batch.complete = self._judged(table.take_findings())
+        batch.records = table.output.take_records()
+        batch.found = self._judged(table.output.take_fresh())
+        batch.amended = self._judged(table.output.take_amended())
+        batch.complete = self._judged(table.output.take_findings())
         batch.found += [finding for finding in batch.complete if not finding.told]
         batch.notes += table.take_notes()
-        batch.ended = table.take_ended()
+        batch.ended = table.kept.take_ended()
 
     def _judged(self, findings: list[Finding]) -> list[Finding]:
         return under(following(findings, self._spec), self._profile) if findings else findings

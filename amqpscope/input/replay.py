@@ -10,7 +10,7 @@ from amqpscope.capture.merging import Merge
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
-from amqpscope.input.capture import BLOCK, Capture, together
+from amqpscope.input.capture import BLOCK, Capture, CaptureOptions, together
 from amqpscope.model.note import Note
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
@@ -94,12 +94,8 @@ class ReplayableCapture:
         files = [self._file(path) for path in self._paths]
         capture = Capture(
             files[0] if len(files) == 1 else files,
-            judge=judge,
-            keep=False,
-            ended=ended,
+            CaptureOptions(judge=judge, keep=False, ended=ended, profile=self._profile, spec=self._spec),
             name=self.name,
-            profile=self._profile,
-            spec=self._spec,
             via=self._via,
         )
         self._captures.append(capture)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
@@ -24,9 +26,8 @@ __all__ = ["read_set", "table_for"]
 
 def table_for(recorder: Recorder, rows: Rows, name: str) -> ConnectionTable:
     """What analyses the connections of a capture set for these rows."""
-    table = ConnectionTable(name, True, False, recorder.needs_records, rows.judges)
-    table.gather_ended = True
-    return table
+    output = AnalysisOutput(records=recorder.needs_records, judge=rows.judges)
+    return ConnectionTable(name, output, KeptConnections(every=False, ended=True, few_others=False))
 
 
 def read_set(one: CaptureSet, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]]:

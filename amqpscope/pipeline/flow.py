@@ -117,13 +117,15 @@ def analyse(
                         summaries.append((set_number, _LOST))
                     continue
                 table = table_for(recorder, rows, one.name)
-                table.correlates = False
+                table.correlation.wanted = False
                 for _ in _replayed(one, pair, of_pair, payloads, table):
                     recorder.take(table)
                     yield from rows.batches()
                 table.finish()
                 recorder.take(table)
-                summaries += [(set_number, pickle.dumps(summary.dump())) for summary in table.summaries]
+                summaries += [
+                    (set_number, pickle.dumps(summary.dump())) for summary in table.correlation.summaries
+                ]
                 yield from rows.batches()
         finally:
             payloads.close()

@@ -14,7 +14,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpscope.analysis.table import ConnectionTable, reverse_key
+from amqpscope.analysis.numbering import reverse_key
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.records import CaptureReader
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink

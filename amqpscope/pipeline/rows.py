@@ -187,21 +187,21 @@ class Recorder:
 
     def take(self, table: ConnectionTable) -> None:
         """All that has come out since the last time."""
-        for record in table.take_records():
+        for record in table.output.take_records():
             try:
                 self._frame(record)
             except Exception as error:
                 table.fail(record.connection, error, record.packet, record.time)
-        self.take_findings(table.take_findings())
-        for note in table.notes:
+        self.take_findings(table.output.take_findings())
+        for note in table.output.notes:
             if note.code == INTERNAL:
                 self._mishap(note)
             if note.connection is None:
                 self._of_files.append(note)
             else:
                 self._notes.setdefault(note.connection, []).append(note)
-        table.notes.clear()
-        for analysis in table.take_ended():
+        table.output.notes.clear()
+        for analysis in table.kept.take_ended():
             try:
                 self._connection(analysis)
             except Exception as error:

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.errors import CaptureError
-from amqpscope.input.capture import Capture
+from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.policy.config_finding import RunConclusion
@@ -57,9 +57,7 @@ class Readable(Protocol):
 
     name: str
 
-    def open(
-        self, *, ended: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
-    ) -> Capture:
+    def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""
 
 
@@ -83,19 +81,8 @@ class _File:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fspath(path)
 
-    def open(
-        self, *, ended: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
-    ) -> Capture:
-        return Capture(
-            self.name,
-            keep=False,
-            ended=ended,
-            records=records,
-            judge=judge,
-            context=context,
-            profile=profile,
-            spec=spec,
-        )
+    def open(self, options: CaptureOptions) -> Capture:
+        return Capture(self.name, options)
 
 
 class JudgedCapture:
@@ -196,20 +183,22 @@ def judge(
     run = CheckRun(policy)
     rulings = Rulings(policy)
     listening = hearer or Hearer()
+    options = CaptureOptions(
+        keep=False,
+        ended=listening.connections,
+        records=False,
+        judge=True,
+        context=context or listening.context,
+        profile=policy.profile,
+        spec=policy.spec,
+    )
     for one in captures:
         source = _File(one) if isinstance(one, str | os.PathLike) else one
         judged = JudgedCapture(source.name)
         run.captures.append(judged)
         listening.begin(source.name)
         try:
-            with source.open(
-                ended=listening.connections,
-                records=False,
-                judge=True,
-                context=context or listening.context,
-                profile=policy.profile,
-                spec=policy.spec,
-            ) as capture:
+            with source.open(options) as capture:
                 _judge_one(capture, judged, rulings, listening, gather, meter or _unmeasured)
         except CaptureError as error:
             judged.outcome = CaptureOutcome.failure

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
-from amqpscope.input.capture import Capture, together
+from amqpscope.input.capture import Capture, CaptureOptions, together
 from amqpscope.limits import MAX_TEST_FINDINGS
 from amqpscope.model.finding import Finding
 from amqpscope.policy import CaptureOutcome, Policy
@@ -73,19 +73,8 @@ class _Together:
         self._paths = paths
         self.name = together(list(paths)) if paths else "no files"
 
-    def open(
-        self, *, ended: bool, records: bool, judge: bool, context: bool, profile: str, spec: str
-    ) -> Capture:
-        return Capture(
-            self._paths,
-            keep=False,
-            ended=ended,
-            records=records,
-            judge=judge,
-            context=context,
-            profile=profile,
-            spec=spec,
-        )
+    def open(self, options: CaptureOptions) -> Capture:
+        return Capture(self._paths, options)
 
 
 class _Report(FindingWriter):

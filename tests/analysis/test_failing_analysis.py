@@ -18,7 +18,7 @@ from support.tcp_writer import Capture as Tap
 
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_view import LiveView
-from amqpscope.input.capture import Capture, check
+from amqpscope.input.capture import Capture, CaptureOptions, check
 from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.policy import Given, Policy, load_policy
 from amqpscope.protocols import PROTOCOLS
@@ -80,7 +80,7 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_others_are_judged(poisoned: Path) -> None:
-    with Capture(poisoned, judge=True) as capture:
+    with Capture(poisoned, CaptureOptions(judge=True)) as capture:
         names = [record.frame.name for record in capture]
         found = capture.take_findings()
     streams = [int(finding.connection.stream) for finding in found if finding.rule == "amqp091/B-ACK-KNOWN"]
@@ -106,7 +106,7 @@ def test_what_it_fails_on_first_is_as_if_it_were_not_there(
     d.goodbye()
     monkeypatch.setitem(PROTOCOLS, "amqp10", Unreadable())
     path = tap.write(poisoned.parent / "mixed.pcap")
-    with Capture(path, judge=True) as capture:
+    with Capture(path, CaptureOptions(judge=True)) as capture:
         records = list(capture)
         found = capture.take_findings()
     assert {record.connection.protocol for record in records} <= {"amqp091", "amqp10"}
@@ -239,7 +239,7 @@ def test_a_lack_of_memory_is_no_mishap(poisoned: Path, monkeypatch: pytest.Monke
         raise MemoryError
 
     monkeypatch.setattr(judge, "recognised", exhausted)
-    with Capture(poisoned, judge=True) as capture, pytest.raises(MemoryError):
+    with Capture(poisoned, CaptureOptions(judge=True)) as capture, pytest.raises(MemoryError):
         list(capture)
 
 
@@ -248,7 +248,7 @@ def test_somebody_ends_it(poisoned: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise KeyboardInterrupt
 
     monkeypatch.setattr(judge, "recognised", interrupted)
-    with Capture(poisoned, judge=True) as capture, pytest.raises(KeyboardInterrupt):
+    with Capture(poisoned, CaptureOptions(judge=True)) as capture, pytest.raises(KeyboardInterrupt):
         list(capture)
 
 

@@ -108,7 +108,9 @@ def converse(*said: tuple[str, bytes]) -> bytes:
 
 def judged(octets: bytes) -> tuple[list[tuple[str, str, int, bool]], dict[str, int]]:
     """The findings of a capture, and what its connections count as."""
-    with amqpscope.Capture(io.BytesIO(octets), judge=True, profile="none") as capture:
+    with amqpscope.Capture(
+        io.BytesIO(octets), amqpscope.CaptureOptions(judge=True, profile="none")
+    ) as capture:
         found = [finding for _ in capture.blocks() for finding in capture.take_findings()]
         told = [(one.rule, one.peer, int(one.packet), one.certain) for one in found]
         return told, dict(capture.protocols)

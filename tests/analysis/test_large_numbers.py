@@ -25,7 +25,7 @@ from support.numbers import another, counting, fitting
 from support.tcp_writer import Capture as Tap
 from support.thorough import share, thorough
 
-from amqpscope.input.capture import Capture, check
+from amqpscope.input.capture import Capture, CaptureOptions, check
 
 AT_ONCE = 60
 """Connections of a capture: each with another number in another place."""
@@ -125,7 +125,7 @@ def test_a_body_size(size: int, tmp_path: Path) -> None:
     d.goodbye()
     path = tmp_path / "body.pcap"
     path.write_bytes(d.pcap())
-    with Capture(path, judge=True) as capture:
+    with Capture(path, CaptureOptions(judge=True)) as capture:
         frames = [record.frame for record in capture]
         found = capture.take_findings()
     sizes = [frame.body.body_size for frame in frames if frame.kind == "content-header"]

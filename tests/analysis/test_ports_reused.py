@@ -52,7 +52,7 @@ def another(first: Conversation, client: int, server: int, name: str = CLIENT) -
 def read(d: Conversation) -> tuple[int, int, list[str]]:
     """Of the packets with data: how many connections, how many frames, and the certain findings."""
     d.capture.packets = [one for one in d.capture.packets if len(one.data) > 14 + 20 + 20]
-    with amqpscope.Capture(io.BytesIO(d.pcap()), judge=True) as capture:
+    with amqpscope.Capture(io.BytesIO(d.pcap()), amqpscope.CaptureOptions(judge=True)) as capture:
         frames = sum(record.frame.kind != "skipped" for block in capture.blocks() for record in block)
         findings = capture.take_findings()
         connections = sum(one.connection.frames > 0 for one in capture.connections)

@@ -49,7 +49,7 @@ WAYS = {"amqp10": (begun10, "amqp10/C-MAXFRAME"), "amqp091": (begun091, "amqp091
 
 
 def told(d: Conversation, rule: str) -> tuple[list[Finding], Census, list[amqpscope.FrameRecord]]:
-    with amqpscope.Capture(io.BytesIO(d.pcap()), judge=True) as capture:
+    with amqpscope.Capture(io.BytesIO(d.pcap()), amqpscope.CaptureOptions(judge=True)) as capture:
         records = [record for block in capture.blocks() for record in block]
         findings = [finding for finding in capture.take_findings() if finding.rule == rule]
     census = Census()

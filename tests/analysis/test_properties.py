@@ -15,7 +15,9 @@ from support.openings import KNOWN, STRANGE
 from support.segments import captured
 from support.strategies import Conversation, conversations
 
-from amqpscope.analysis.table import ConnectionTable, reverse_key
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.numbering import reverse_key
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.model.records import FrameRecord
 
 
@@ -419,7 +421,7 @@ def test_a_state_of_another_version_is_refused() -> None:
     assert isinstance(version, int)
     for other in ((), (version + 1, *rest), (version - 1, *rest)):
         with pytest.raises(ValueError, match="version"):
-            type(drive.analysis).load(other, [], [])
+            type(drive.analysis).load(other, drive.output)
 
 
 # ---- any segments -----------------------------------------------------------------------------------------
@@ -447,7 +449,7 @@ BEHIND_THE_END = [
 @settings(max_examples=150)
 def test_any_segments_are_survived(segments: list[Any], keep: bool) -> None:
     """Numbers, flags and octets at random, on a few ports: frames in order, none twice, and an end."""
-    table = ConnectionTable("c", keep=keep)
+    table = ConnectionTable("c", kept=KeptConnections(keep))
     time = 0
     for number, (direction, seq, ack, flags, octets, cut) in enumerate(segments, 1):
         key = b"\x0a\0\0\1\x0a\0\0\2" + bytes((1, len(octets) % 2, 22, 40))
@@ -459,7 +461,7 @@ def test_any_segments_are_survived(segments: list[Any], keep: bool) -> None:
         segment.key, segment.reverse = key, reverse
         table.segment(segment)
     table.finish()
-    records = table.take_records()
+    records = table.output.take_records()
     table.take_notes()
     places: dict[tuple[int, int, int], int] = {}
     for record in records:
@@ -472,7 +474,7 @@ def test_any_segments_are_survived(segments: list[Any], keep: bool) -> None:
         assert 1 <= record.packet <= len(segments)
         assert 1 <= record.last_packet <= len(segments)
         assert record.acknowledged >= -1
-    assert len(table.connections) == (sum(table.protocols.values()) if keep else 0)
+    assert len(table.kept.connections) == (sum(table.totals.protocols.values()) if keep else 0)
 
 
 @given(anything())

@@ -94,7 +94,7 @@ def spoken(kind: str, header: bytes = b"", **options: int) -> Conversation:
 
 
 def read(d: Conversation) -> amqpscope.Capture:
-    capture = amqpscope.Capture(io.BytesIO(d.pcap()), judge=True, profile="none")
+    capture = amqpscope.Capture(io.BytesIO(d.pcap()), amqpscope.CaptureOptions(judge=True, profile="none"))
     capture.all = [record for block in capture.blocks() for record in block]  # type: ignore[attr-defined]
     return capture
 

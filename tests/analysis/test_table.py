@@ -20,7 +20,9 @@ from support.tcp_writer import ACK, FIN, PSH, RST, SYN, Capture
 
 import amqpscope
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.analysis.table import ConnectionTable, PairNumbers, reverse_key
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.numbering import PairNumbers, reverse_key
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.limits import MAX_LINGERING, MAX_OPEN_CONNECTIONS, MAX_SILENT_CONNECTIONS
 
 MILLISECOND = 1_000_000
@@ -138,10 +140,10 @@ def test_the_reverse_of_a_key() -> None:
 def test_both_directions_are_one_connection() -> None:
     table = ConnectionTable("c")
     ends = short(table, 50000)
-    assert [one.connection.key for one in table.connections] == [ends.keys[0]]
-    records = table.take_records()
+    assert [one.connection.key for one in table.kept.connections] == [ends.keys[0]]
+    records = table.output.take_records()
     assert [one.peer for one in records] == ["client", "client", "server", "server"]
-    assert table.take_records() == []
+    assert table.output.take_records() == []
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -149,7 +151,7 @@ def test_ends_and_names(version: int) -> None:
     table = ConnectionTable("c")
     ends = Ends(table, 50000, version=version)
     ends.segment(1, AMQP_HEADER)  # the server's is the first captured
-    (analysis,) = table.connections
+    (analysis,) = table.kept.connections
     addresses = ("10.0.0.1", "10.0.0.2") if version == 4 else ("a00::1", "a00::2")
     names = [f"[{one}]" if ":" in one else one for one in addresses]
     assert analysis.connection.end(0) == (addresses[1], 5672)
@@ -174,7 +176,10 @@ def test_other_addresses_or_ports_are_another_connection(other: Callable[[Ends],
     key = other(ends)
     ends.keys = (key, reverse_key(key))
     ends.segment(0, b"x")
-    assert [(one.connection.stream, one.connection.instance) for one in table.connections] == [(0, 0), (1, 0)]
+    assert [(one.connection.stream, one.connection.instance) for one in table.kept.connections] == [
+        (0, 0),
+        (1, 0),
+    ]
 
 
 def test_one_end_that_is_both() -> None:
@@ -184,7 +189,7 @@ def test_one_end_that_is_both() -> None:
     for number in range(1, 5):
         numbers = dict.fromkeys(("packet", "time", "seq", "ack"), number)
         table.segment(captured(b"x", key=key, reverse=key, flags=ACK, **numbers))
-    assert len(table.connections) == 1
+    assert len(table.kept.connections) == 1
     table.finish()
 
 
@@ -196,8 +201,8 @@ def test_the_number_counts_connections_between_two_ends() -> None:
             ends.isn = [1000 + 10**6 * round_, 5000 + 10**6 * round_]
             ends.handshake()
             ends.goodbye()
-    assert [one.connection.instance for one in table.connections] == [0, 0, 1, 1, 2, 2]
-    assert [one.connection.stream for one in table.connections] == [0, 1, 2, 3, 4, 5]
+    assert [one.connection.instance for one in table.kept.connections] == [0, 0, 1, 1, 2, 2]
+    assert [one.connection.stream for one in table.kept.connections] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_connection_used_again_is_brought_to_its_end() -> None:
@@ -208,10 +213,10 @@ def test_a_connection_used_again_is_brought_to_its_end() -> None:
     again = Ends(table, 50000)
     again.isn = [70_000, 80_000]
     again.handshake()
-    records = table.take_records()
+    records = table.output.take_records()
     assert [one.frame.name for one in records] == ["header", "undecodable"]
     assert "(reused)" in records[1].frame.problems[0].reason
-    assert table.protocols == {"amqp10": 1}
+    assert table.totals.protocols == {"amqp10": 1}
 
 
 # ---- when a connection is over ----------------------------------------------------------------------------
@@ -219,24 +224,24 @@ def test_a_connection_used_again_is_brought_to_its_end() -> None:
 
 def known(table: ConnectionTable) -> int:
     """How many connections a table knows by their ports: they are over when it is finished, not before."""
-    before = sum(table.protocols.values())
+    before = sum(table.totals.protocols.values())
     table.finish()
-    return sum(table.protocols.values()) - before
+    return sum(table.totals.protocols.values()) - before
 
 
 def test_an_ended_connection_is_forgotten_after_enough_others() -> None:
-    table = ConnectionTable("c", keep=False)
+    table = ConnectionTable("c", kept=KeptConnections(False))
     first = short(table, 1)
     for port in range(2, MAX_LINGERING + 1):
         refused(table, port)
     first.segment(0, b"late", offset=2)
-    assert table.streams == MAX_LINGERING
-    assert sum(table.protocols.values()) == 0
+    assert table.numbering.streams == MAX_LINGERING
+    assert sum(table.totals.protocols.values()) == 0
     refused(table, MAX_LINGERING + 1)
-    assert sum(table.protocols.values()) == MAX_LINGERING // 2
+    assert sum(table.totals.protocols.values()) == MAX_LINGERING // 2
     first.segment(0, b"late", offset=2)  # nobody knows any more what this belongs to
-    assert table.protocols == {"amqp10": 1, "": MAX_LINGERING // 2 - 1}
-    assert table.streams == MAX_LINGERING + 1  # but that it is the same pair of ends, without SYN
+    assert table.totals.protocols == {"amqp10": 1, "": MAX_LINGERING // 2 - 1}
+    assert table.numbering.streams == MAX_LINGERING + 1  # but that it is the same pair of ends, without SYN
     assert known(table) == MAX_LINGERING + 1 - MAX_LINGERING // 2 + 1
 
 
@@ -259,9 +264,9 @@ def test_a_late_segment_opens_no_connection(late: Callable[[Ends], None]) -> Non
     ends = short(table, 50000)
     for _ in range(3):
         late(ends)
-    assert len(table.connections) == 1
+    assert len(table.kept.connections) == 1
     table.finish()
-    assert len(table.take_records()) == 4
+    assert len(table.output.take_records()) == 4
 
 
 def _endings() -> Iterable[tuple[str, Callable[[Ends], None]]]:
@@ -291,7 +296,7 @@ def _endings() -> Iterable[tuple[str, Callable[[Ends], None]]]:
 @pytest.mark.parametrize("ending", [one for _, one in _endings()], ids=[name for name, _ in _endings()])
 def test_every_ending_is_one(ending: Callable[[Ends], None]) -> None:
     """However it ended, the connection is forgotten, once."""
-    table = ConnectionTable("c", keep=False)
+    table = ConnectionTable("c", kept=KeptConnections(False))
     for port in range(1, 101):
         ends = Ends(table, port)
         ends.handshake()
@@ -300,14 +305,14 @@ def test_every_ending_is_one(ending: Callable[[Ends], None]) -> None:
         ending(ends)
     for port in range(101, MAX_LINGERING + 2):
         refused(table, port)
-    assert sum(table.protocols.values()) == MAX_LINGERING // 2
-    assert table.protocols["amqp10"] == table.spoken() == 100
+    assert sum(table.totals.protocols.values()) == MAX_LINGERING // 2
+    assert table.totals.protocols["amqp10"] == table.spoken() == 100
     assert known(table) == MAX_LINGERING + 1 - MAX_LINGERING // 2
 
 
 def test_a_reset_that_was_not_its_own_ends_nothing() -> None:
     """An RST far outside the window: the connection goes on, and is not forgotten while it does."""
-    table = ConnectionTable("c", keep=False)
+    table = ConnectionTable("c", kept=KeptConnections(False))
     ends = Ends(table, 65000)
     ends.handshake()
     ends.say(0, AMQP_HEADER)
@@ -319,9 +324,9 @@ def test_a_reset_that_was_not_its_own_ends_nothing() -> None:
         if port % 500 == 0:
             ends.say(0, frame())
     ends.say(0, frame(amqp.close()))
-    names = [one.frame.name for one in table.take_records()]
+    names = [one.frame.name for one in table.output.take_records()]
     assert names == ["header", "header", "empty", "empty", "empty", "empty", "close"]
-    assert table.streams == MAX_LINGERING + 1
+    assert table.numbering.streams == MAX_LINGERING + 1
 
 
 def alive() -> tuple[int, int]:
@@ -333,17 +338,17 @@ def alive() -> tuple[int, int]:
 
 def test_memory_does_not_grow_with_connections() -> None:
     """After twenty thousand short connections as many objects are left as after five thousand."""
-    table = ConnectionTable("c", keep=False)
+    table = ConnectionTable("c", kept=KeptConnections(False))
     left = []
     for number in range(1, 20_001):
         if number % 10 == 0:
             short(table, number)
-            table.take_records()
+            table.output.take_records()
         else:
             refused(table, number)
         if number in (5_000, 20_000):
             left.append(alive())
-    assert sum(table.protocols.values()) > 20_000 - MAX_LINGERING
+    assert sum(table.totals.protocols.values()) > 20_000 - MAX_LINGERING
     assert left[1][0] <= MAX_LINGERING
     # Of each pair of ends its numbers are remembered: a tuple.
     assert left[1][1] - left[0][1] < 15_000 + 30 * MAX_LINGERING
@@ -351,7 +356,7 @@ def test_memory_does_not_grow_with_connections() -> None:
 
 def test_open_connections_are_bounded() -> None:
     """The connections that were silent longest are given up."""
-    table = ConnectionTable("c", keep=False)
+    table = ConnectionTable("c", kept=KeptConnections(False))
     talking = Ends(table, 1, 7)
     talking.handshake()
     talking.say(0, AMQP_HEADER)
@@ -366,20 +371,20 @@ def test_open_connections_are_bounded() -> None:
         ends.say(0, b"x")
         if number % 1000 == 0:
             talking.say(0, frame())
-    assert sum(table.protocols.values()) == MAX_OPEN_CONNECTIONS // 4
+    assert sum(table.totals.protocols.values()) == MAX_OPEN_CONNECTIONS // 4
     silent.say(0, frame(amqp.close())[10:])
     talking.say(0, frame(amqp.close()))
-    records = table.take_records()
+    records = table.output.take_records()
     assert [one.frame.name for one in records if one.connection.key == talking.keys[0]][-1] == "close"
     given_up = [one for one in records if one.connection.key == silent.keys[0]]
     assert "(evicted)" in given_up[-1].frame.problems[0].reason
     table.finish()
-    assert table.protocols == {"amqp10": 2, "unknown": MAX_OPEN_CONNECTIONS + 1}
+    assert table.totals.protocols == {"amqp10": 2, "unknown": MAX_OPEN_CONNECTIONS + 1}
 
 
 def test_connections_that_say_nothing_are_bounded() -> None:
     """Attempts that nobody answers: they cost no connection that ever said something its place."""
-    table = ConnectionTable("c", keep=False)
+    table = ConnectionTable("c", kept=KeptConnections(False))
     spoke = Ends(table, 1, 7)
     spoke.handshake()
     spoke.say(0, AMQP_HEADER, frame(amqp.close())[:10])
@@ -389,19 +394,19 @@ def test_connections_that_say_nothing_are_bounded() -> None:
         late = Ends(table, 1 + number % 60_000, 5000 + number // 60_000)
         late.segment(0, flags=SYN)
         assert len(table._forward) <= MAX_SILENT_CONNECTIONS + 1
-    assert table.protocols == {"": 3 * MAX_SILENT_CONNECTIONS + 2 - len(table._forward)}
+    assert table.totals.protocols == {"": 3 * MAX_SILENT_CONNECTIONS + 2 - len(table._forward)}
     assert len(table._forward) > MAX_SILENT_CONNECTIONS // 2
     spoke.say(0, frame(amqp.close())[10:])
     late.say(0, AMQP_HEADER)
     early.say(0, AMQP_HEADER)
     table.finish()
     names: dict[bytes, list[tuple[int, str]]] = {}
-    for one in table.take_records():
+    for one in table.output.take_records():
         names.setdefault(one.connection.key, []).append((int(one.connection.instance), one.frame.name))
     assert names[spoke.keys[0]] == [(0, "header"), (0, "close")]
     assert names[late.keys[0]] == [(0, "header")]
     assert names[early.keys[0]] == [(1, "header")]  # another one, since the first was given up
-    assert table.protocols["amqp10"] == 3
+    assert table.totals.protocols["amqp10"] == 3
 
 
 def test_what_is_over_lets_go_of_its_state() -> None:
@@ -411,12 +416,12 @@ def test_what_is_over_lets_go_of_its_state() -> None:
     ends.say(0, AMQP_HEADER, frame(amqp.transfer(handle=0, more=True), b"x" * 1000))
     ends.say(1, AMQP_HEADER, frame(amqp.close())[:5])
     table.finish()
-    (analysis,) = table.connections
+    (analysis,) = table.kept.connections
     for side in (analysis.first, analysis.second):
         assert (side.decoder, side.assembler) == (None, None)
         assert (side.detection.probes, side.detection.held) == ([], b"")
     ends.say(0, frame(amqp.close()))  # and what comes all the same does no harm
-    assert len(table.connections) == 2
+    assert len(table.kept.connections) == 2
 
 
 # ---- numbers as Wireshark's -------------------------------------------------------------------------------
@@ -628,12 +633,12 @@ def test_a_connection_opened_again_after_its_syn_was_answered_by_a_reset() -> No
 
 def test_an_ended_connection_keeps_no_octets() -> None:
     """Thousands are remembered after their end; each with some kilobytes of its streams would be too much."""
-    table = ConnectionTable("name", True)
+    table = ConnectionTable("name")
     ends = Ends(table, 40000)
     ends.segment(0, flags=SYN)
     ends.segment(1, flags=SYN | ACK)
     ends.segment(0, AMQP_HEADER + b"x" * 3000)
-    (analysis,) = table.connections
+    (analysis,) = table.kept.connections
     assert "x" * 3000 in repr(analysis.tcp.dump())
     ends.segment(0, flags=ACK | FIN)
     ends.segment(1, flags=ACK | FIN)
@@ -665,16 +670,16 @@ def anew(ends: Ends, isn: int = 500_000) -> Ends:
 def test_a_syn_begins_another_connection_when_somebody_goes_on_behind_it(first: str) -> None:
     table, ends = under_way()
     other = anew(ends)
-    assert len(table.connections) == 1
+    assert len(table.kept.connections) == 1
     if first == "answer":
         other.segment(1, flags=SYN | ACK)
     elif first == "the same again":
         other.segment(0, flags=SYN)
     other.say(0, AMQP_HEADER)
-    assert [one.connection.stream for one in table.connections] == [0, 1]
-    assert table.connections[1].tcp.facts(0).syn
-    assert table.connections[1].tcp.facts(0).first_packet == 5
-    assert table.connections[0].tcp.facts(0).delivered == 8
+    assert [one.connection.stream for one in table.kept.connections] == [0, 1]
+    assert table.kept.connections[1].tcp.facts(0).syn
+    assert table.kept.connections[1].tcp.facts(0).first_packet == 5
+    assert table.kept.connections[0].tcp.facts(0).delivered == 8
 
 
 def test_a_syn_that_nobody_answers_is_a_connection_at_the_end() -> None:
@@ -682,7 +687,7 @@ def test_a_syn_that_nobody_answers_is_a_connection_at_the_end() -> None:
     anew(ends)
     short(table, 40001)
     table.finish()
-    assert [(one.connection.stream, one.tcp.facts(0).first_packet) for one in table.connections] == [
+    assert [(one.connection.stream, one.tcp.facts(0).first_packet) for one in table.kept.connections] == [
         (0, 1),
         (2, 6),
         (1, 5),
@@ -698,6 +703,6 @@ def test_a_syn_whose_sender_goes_on_with_the_old_connection_is_ignored() -> None
     short(table, 40001)
     table.finish()
     # The number that Wireshark gives the SYN is not given again.
-    assert [one.connection.stream for one in table.connections] == [0, 2]
-    assert table.connections[0].connection.frames == 4
+    assert [one.connection.stream for one in table.kept.connections] == [0, 2]
+    assert table.kept.connections[0].connection.frames == 4
     assert [note.code for note in table.take_notes()] == ["capture/ignored"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.reader import for_magic
 from amqpscope.report.links import LinkNames
@@ -13,9 +15,9 @@ RESUMED = CAPTURES / "rules" / "amqp10" / "L-ATTACH-UNSETTLED" / "violating.pcap
 
 
 def table_of(content: bytes, gathered: bool, correlates: bool) -> ConnectionTable:
-    table = ConnectionTable("x", keep=False, judge=True)
-    table.gather_ended = gathered
-    table.correlates = correlates
+    table = ConnectionTable("x", AnalysisOutput(judge=True), KeptConnections(False))
+    table.kept.ended = gathered
+    table.correlation.wanted = correlates
     reader = for_magic(content, table)
     assert reader is not None
     reader.feed(content)
@@ -26,19 +28,19 @@ def table_of(content: bytes, gathered: bool, correlates: bool) -> ConnectionTabl
 def test_ended() -> None:
     table = table_of(RESUMED.read_bytes(), True, True)
     table.finish()
-    ended = table.take_ended()
+    ended = table.kept.take_ended()
     assert [analysis.connection.id for analysis in ended] == [
         "10.0.0.1:51034>10.0.0.2:5672#0",
         "10.0.0.1:51035>10.0.0.2:5672#0",
     ]
-    assert table.take_ended() == []
-    assert table.connections == []
+    assert table.kept.take_ended() == []
+    assert table.kept.connections == []
 
 
 def test_not_asked_for() -> None:
     table = table_of(RESUMED.read_bytes(), False, True)
     table.finish()
-    assert table.take_ended() == []
+    assert table.kept.take_ended() == []
 
 
 def test_summaries_are_left_to_the_caller() -> None:
@@ -47,15 +49,18 @@ def test_summaries_are_left_to_the_caller() -> None:
     own.finish()
     other = table_of(RESUMED.read_bytes(), False, False)
     other.finish()
-    assert (len(own.findings), len(own.summaries)) == (len(other.findings) + 1, 0)
-    assert [summary.connection.id for summary in other.summaries] != []
+    assert (len(own.output.take_findings()), len(own.correlation.summaries)) == (
+        len(other.output.take_findings()) + 1,
+        0,
+    )
+    assert [summary.connection.id for summary in other.correlation.summaries] != []
 
 
 def test_forgotten_links() -> None:
     """A connection's links are forgotten with it, and only its own."""
     table = table_of(RESUMED.read_bytes(), False, True)
     names = LinkNames()
-    records = table.take_records()
+    records = table.output.take_records()
     named = {record.connection for record in records if names.of(record) is not None}
     assert len(named) == 2
     attached = [record for record in records if record.frame.name == "transfer"]

@@ -11,6 +11,8 @@ from support.drive import Drive
 from support.segments import captured
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.limits import MAX_OTHER_CONNECTIONS
@@ -29,7 +31,7 @@ def test_a_connection_that_is_over_goes_without_a_search_for_garbage() -> None:
     before = alive()
     gc.disable()
     try:
-        table = ConnectionTable("capture", True, False, True, True, False)
+        table = ConnectionTable("capture", AnalysisOutput(judge=True), KeptConnections(False))
         decoder = PacketDecoder(table)
         number = 0
         for port in range(30_000, 30_100):
@@ -42,7 +44,7 @@ def test_a_connection_that_is_over_goes_without_a_search_for_garbage() -> None:
                 decoder.packet(number, number, 1, data, 0, len(data), len(data))
         assert alive() == before + 200
         table.finish()
-        assert len(table.take_records()) == 300
+        assert len(table.output.take_records()) == 300
         assert alive() == before
     finally:
         gc.enable()
@@ -51,9 +53,9 @@ def test_a_connection_that_is_over_goes_without_a_search_for_garbage() -> None:
 def test_a_connection_without_frames_has_nobody_to_judge_it() -> None:
     """Most connections of a scan, or of a flood, are such; a judge takes as much as all the rest."""
     drive = Drive()
-    drive.analysis.findings = []
+    drive.output.findings = []
     state = drive.analysis.dump()
-    moved = ConnectionAnalysis.load(state, [], [], [])
+    moved = ConnectionAnalysis.load(state, drive.output)
     assert moved.dump() == state
     assert moved.judge is None
     moved.finish("capture")
@@ -67,7 +69,7 @@ class Judged:
     KEYS = (ENDS[0] + ENDS[1] + b"\xc7\x5a\x16\x28", ENDS[1] + ENDS[0] + b"\x16\x28\xc7\x5a")
 
     def __init__(self) -> None:
-        self.table = ConnectionTable("capture", keep=True, records=False, judge=True)
+        self.table = ConnectionTable("capture", AnalysisOutput(records=False, judge=True))
         self.packet = 0
         self.segment(0, 99, -1, SYN)
         self.segment(1, 499, 100, SYN | ACK)
@@ -104,7 +106,7 @@ def test_a_connection_that_ended_has_been_judged() -> None:
     end = 100 + len(said)
     judged.segment(0, 100, 500, ACK, said)
     judged.segment(0, end, 500, FIN | ACK)
-    (analysis,) = judged.table.connections
+    (analysis,) = judged.table.kept.connections
     assert analysis.judge is not None
     assert analysis.first.decoder is not None
     judged.segment(1, 500, end + 1, FIN | ACK)
@@ -113,7 +115,7 @@ def test_a_connection_that_ended_has_been_judged() -> None:
 
 
 def test_connections_that_are_no_amqp_are_kept_up_to_a_bound() -> None:
-    table = ConnectionTable("capture", keep=True)
+    table = ConnectionTable("capture")
     decoder = PacketDecoder(table)
     more = MAX_OTHER_CONNECTIONS // 2
     for number in range(MAX_OTHER_CONNECTIONS + more):
@@ -122,7 +124,7 @@ def test_connections_that_are_no_amqp_are_kept_up_to_a_bound() -> None:
     said = packet(amqp.AMQP_HEADER, source_port=999, seq=100)
     decoder.packet(number + 2, number, 1, said, 0, len(said), len(said))
     table.finish()
-    assert len(table.connections) == MAX_OTHER_CONNECTIONS + 1
-    assert table.not_kept == more
-    assert [one.connection.protocol for one in table.connections[-2:]] == ["", "amqp10"]
-    assert sum(table.protocols.values()) == MAX_OTHER_CONNECTIONS + more + 1
+    assert len(table.kept.connections) == MAX_OTHER_CONNECTIONS + 1
+    assert table.kept.not_kept == more
+    assert [one.connection.protocol for one in table.kept.connections[-2:]] == ["", "amqp10"]
+    assert sum(table.totals.protocols.values()) == MAX_OTHER_CONNECTIONS + more + 1

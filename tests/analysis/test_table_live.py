@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.reader import for_magic
 from amqpscope.input.capture import check
@@ -20,8 +22,8 @@ SECOND = 1_000_000_000
 
 def live(content: bytes) -> ConnectionTable:
     """A table that has seen these packets and waits for more."""
-    table = ConnectionTable("x", keep=False, judge=True, live=True)
-    table.gather_ended = True
+    table = ConnectionTable("x", AnalysisOutput(judge=True, live=True), KeptConnections(False))
+    table.kept.ended = True
     reader = for_magic(content, table)
     assert reader is not None
     reader.feed(content)
@@ -45,15 +47,15 @@ def test_each_finding_is_given_once_at_once_or_when_the_connection_is_over() -> 
     told = 0
     for path in sorted(RULES.glob("*/*/violating.pcap")):
         table = live(path.read_bytes())
-        at_once = table.take_fresh()
+        at_once = table.output.take_fresh()
         told += len(at_once)
         assert all(finding.told for finding in at_once), path
         table.finish()
-        complete = following(table.take_findings(), FINAL)
+        complete = following(table.output.take_findings(), FINAL)
         at_once = following(at_once, FINAL)
         assert set(map(id, at_once)) == {id(one) for one in complete if one.told}, path
         assert marks(complete) == marks(list(check(path))), path
-        assert table.take_fresh() == [], path
+        assert table.output.take_fresh() == [], path
     assert told > 300
 
 
@@ -61,18 +63,18 @@ def test_a_finding_is_told_before_the_peer_has_reacted() -> None:
     path = RULES / "amqp10" / "L-CREDIT" / "violating.pcap"
     (whole,) = [one for one in check(path) if one.rule == "amqp10/L-CREDIT"]
     table = live(first_packets(path, whole.packet))
-    (found,) = table.take_fresh()
+    (found,) = table.output.take_fresh()
     assert (found.rule, found.packet, found.reaction) == ("amqp10/L-CREDIT", whole.packet, "")
-    assert table.take_findings() == []
+    assert table.output.take_findings() == []
 
 
 def test_what_is_not_live_is_told_when_it_is_complete() -> None:
     content = (RULES / "amqp10" / "L-CREDIT" / "violating.pcap").read_bytes()
-    table = ConnectionTable("x", keep=False, judge=True)
+    table = ConnectionTable("x", AnalysisOutput(judge=True), KeptConnections(False))
     reader = for_magic(content, table)
     assert reader is not None
     reader.feed(content)
-    assert table.take_fresh() == []
+    assert table.output.take_fresh() == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_silence_is_told_while_it_lasts(rule: str, agreed: int | None) -> None
     path = RULES / rule / "violating.pcap"
     (finding,) = [one for one in check(path) if one.rule == rule]
     table = live(first_packets(path, finding.packet - 1))
-    assert table.take_fresh() == []
+    assert table.output.take_fresh() == []
     ends = int(finding.time)
     (overdue,) = table.tick(ends)
     assert (overdue.rule, overdue.peer) == (rule, finding.peer)
@@ -113,15 +115,15 @@ def test_dead_connections_are_given_up_each_in_its_time() -> None:
         (analysis,) = table.open_connections()
         last = int(analysis.tcp.last_time())
         table.tick(last + patience)
-        assert (len(table.open_connections()), table.take_ended()) == (1, [])
+        assert (len(table.open_connections()), table.kept.take_ended()) == (1, [])
         table.tick(last + patience + 1)
         assert table.open_connections() == []
-        assert table.take_ended() == [analysis]
+        assert table.kept.take_ended() == [analysis]
     table = live(content)
     (analysis,) = table.open_connections()
     last = int(analysis.tcp.last_time())
     assert last >= time
-    assert table.take_findings() != []  # it has ended, and is only remembered
+    assert table.output.take_findings() != []  # it has ended, and is only remembered
     table.tick(last + LIVE_ENDED)
     assert len(table.open_connections()) == 1
     table.tick(last + LIVE_ENDED + 1)
@@ -138,7 +140,7 @@ def test_what_was_lost_may_be_another_connection() -> None:
             if lost:
                 table.dropped(1, 1, 1)
             table.finish()
-            found = [one for one in table.take_findings() if one.rule == f"amqp091/{rule}"]
+            found = [one for one in table.output.take_findings() if one.rule == f"amqp091/{rule}"]
             certainties.append([one.certain for one in found])
         assert len(certainties[0]) == 1, rule
         assert certainties[1] == left, rule
@@ -147,4 +149,4 @@ def test_what_was_lost_may_be_another_connection() -> None:
 def _records(content: bytes) -> list:
     table = live(content)
     table.finish()
-    return table.take_records()
+    return table.output.take_records()

@@ -42,7 +42,9 @@ def kept(octets: bytes) -> int:
     """Octets allocated for a capture when all of it was read and nothing is closed yet."""
     source = io.BytesIO(octets)
     tracemalloc.start()
-    with amqpscope.Capture(source, judge=True, records=False, keep=False) as capture:
+    with amqpscope.Capture(
+        source, amqpscope.CaptureOptions(judge=True, records=False, keep=False)
+    ) as capture:
         before = tracemalloc.get_traced_memory()[0]
         sizes = []
         for _ in capture.blocks():

@@ -12,6 +12,8 @@ from support.dialogue091 import Dialogue091
 from support.summed_up import summaries
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import SegmentSink
 from amqpscope.capture.segment import Segment
@@ -128,14 +130,14 @@ def _summed(content: bytes, every: int) -> list[ConnectionSummary]:
     """The summaries of a capture. every: after so many packets all connections are put down and taken up."""
     from amqpscope.capture.reader import for_magic
 
-    table = ConnectionTable("capture", keep=False, judge=True)
-    table.correlates = False
+    table = ConnectionTable("capture", AnalysisOutput(judge=True), KeptConnections(False))
+    table.correlation.wanted = False
     reader = for_magic(content, _Carried(table, every))
     assert reader is not None
     reader.feed(content)
     reader.finish()
     table.finish()
-    return table.summaries
+    return table.correlation.summaries
 
 
 class _Carried(SegmentSink):
@@ -152,7 +154,7 @@ class _Carried(SegmentSink):
         if self.every:
             for key, analysis in list(table._forward.items()):
                 state = marshal.loads(marshal.dumps(analysis.dump()))
-                again = ConnectionAnalysis.load(state, None, table.notes, table.findings)
+                again = ConnectionAnalysis.load(state, table.output)
                 table._forward[key] = again
                 for back, one in list(table._backward.items()):
                     if one is analysis:

@@ -29,13 +29,13 @@ from support.streams import Recorder
 from support.streams import octets as stream_octets
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.model.finding import Finding
-from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
@@ -511,15 +511,15 @@ def _segments(program: bytes, frame_of: Callable[[Program, int], bytes]) -> Iter
 def _converse(
     program: bytes, move_after: int, frame_of: Callable[[Program, int], bytes]
 ) -> tuple[list[Any], list[FrameRecord], list[Finding], ConnectionAnalysis]:
-    out: list[FrameRecord] = []
-    notes: list[Note] = []
-    findings: list[Finding] = []
     context = move_after < 0  # what lies around findings does not move
-    analysis = ConnectionAnalysis(Connection("capture", 0, 0, KEY), out, notes, True, findings, context)
+    output = AnalysisOutput(judge=True, context=context)
+    out, notes, findings = output.records, output.notes, output.findings
+    assert out is not None and findings is not None
+    analysis = ConnectionAnalysis(Connection("capture", 0, 0, KEY), output)
     for packet, sent in enumerate(_segments(program, frame_of), 1):
         if packet == move_after:
             state = analysis.dump()
-            analysis = ConnectionAnalysis.load(state, out, notes, findings)
+            analysis = ConnectionAnalysis.load(state, output)
             assert repr(analysis.dump()) == repr(state)  # nan is not what it equals
         segment = captured(sent.payload, packet=packet, time=sent.time, seq=sent.seq, ack=sent.ack)
         segment.flags, segment.cut = sent.flags, sent.cut

@@ -23,7 +23,7 @@ from support.tcp_writer import Capture as Tap
 from support.tcp_writer import pcap
 
 import amqpscope
-from amqpscope import AmqpscopeError, Capture, CaptureError
+from amqpscope import AmqpscopeError, Capture, CaptureError, CaptureOptions
 
 
 def tap(frames: int = 3) -> tuple[Tap, Talk]:
@@ -407,7 +407,7 @@ def test_what_is_counted_when_nothing_is_kept() -> None:
     other.client.send(b"GET / HTTP/1.1\r\n\r\n")
     capture.connection("10.0.0.1:1001", "10.0.0.2:80").client.segment(flags=2)
     for keep in (True, False):
-        file = Capture(io.BytesIO(capture.pcap()), keep=keep)
+        file = Capture(io.BytesIO(capture.pcap()), CaptureOptions(keep=keep))
         list(file)
         assert file.protocols == {"amqp10": 1, "http": 1, "": 1}
         assert file.spoken == 1

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from support.lakes import CAPTURES, as_finding, as_frame, ordered, records, written
 
-from amqpscope.input.capture import Capture
+from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.pipeline import capture_set, flow, inputs, references
 from amqpscope.pipeline import files as pipeline_files
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
@@ -72,7 +72,7 @@ def merged(paths: list[Path]) -> Found:
     """What `check --merge` and `read --merge` say."""
     form = FrameForm("", False, LinkNames())
     found, lines = [], []
-    with Capture([str(path) for path in paths], keep=False, judge=True) as capture:
+    with Capture([str(path) for path in paths], CaptureOptions(keep=False, judge=True)) as capture:
         for block in capture.blocks():
             lines += form.lines(block)
             found += capture.take_findings()

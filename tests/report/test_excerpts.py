@@ -51,7 +51,7 @@ def test_sizes_around_a_finding_are_those_of_the_timeline(dialogue: Callable[[],
     with amqpscope.Capture(io.BytesIO(octets)) as capture:
         records = [record for block in capture.blocks() for record in block]
     sent = {(record.direction, int(record.frame.offset)): sizes(record) for record in records}
-    with amqpscope.Capture(io.BytesIO(octets), judge=True, context=True) as capture:
+    with amqpscope.Capture(io.BytesIO(octets), amqpscope.CaptureOptions(judge=True, context=True)) as capture:
         findings = [finding for _ in capture.blocks() for finding in capture.take_findings()]
     around = [record for finding in findings for record in finding.around]
     assert all(len(record.frame.raw) <= CONTEXT_OCTETS for record in around)

@@ -15,7 +15,9 @@ from amqpscope.report.frame_counts import Census, FrameCount
 
 def count(capture: Capture) -> Census:
     census = Census()
-    for records in amqpscope.Capture(io.BytesIO(capture.pcap()), messages=False).blocks():
+    for records in amqpscope.Capture(
+        io.BytesIO(capture.pcap()), amqpscope.CaptureOptions(messages=False)
+    ).blocks():
         census.add(records)
     return census
 

@@ -32,7 +32,7 @@ def test_connections_that_are_over_are_all_connections(path: Path) -> None:
         list(capture)
         kept = [(one.connection.id, int(one.connection.frames)) for one in capture.connections]
     ended = []
-    with amqpscope.Capture(path, keep=False, ended=True) as capture:
+    with amqpscope.Capture(path, amqpscope.CaptureOptions(keep=False, ended=True)) as capture:
         for _ in capture.blocks():
             ended += capture.take_ended()
         assert capture.connections == []

@@ -21,7 +21,9 @@ from amqpscope.rules.registry import checked
 
 
 def found(dialogue: Dialogue) -> list[Finding]:
-    with amqpscope.Capture(io.BytesIO(dialogue.pcap()), judge=True, context=True) as capture:
+    with amqpscope.Capture(
+        io.BytesIO(dialogue.pcap()), amqpscope.CaptureOptions(judge=True, context=True)
+    ) as capture:
         return [finding for _ in capture.blocks() for finding in capture.take_findings()]
 
 

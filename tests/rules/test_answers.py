@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent.parent / "captures"
 
 
 def findings_of(source: io.BytesIO | Path, rule: str) -> list[Finding]:
-    with amqpscope.Capture(source, judge=True, context=True) as capture:
+    with amqpscope.Capture(source, amqpscope.CaptureOptions(judge=True, context=True)) as capture:
         findings = [finding for _ in capture.blocks() for finding in capture.take_findings()]
     found = [finding for finding in findings if finding.rule == rule]
     assert found
@@ -373,7 +373,7 @@ def test_what_is_said_of_answers_is_true() -> None:
     for path in share(sorted(ROOT.glob("rules/*/*/*.pcap")), 8, "answers"):
         errors: list[tuple[int, str, int, str]] = []
         found: list[Finding] = []
-        with amqpscope.Capture(path, judge=True) as capture:
+        with amqpscope.Capture(path, amqpscope.CaptureOptions(judge=True)) as capture:
             for records in capture.blocks():
                 for record in records:
                     if has_error(record):

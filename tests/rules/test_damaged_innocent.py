@@ -109,7 +109,7 @@ UNSEEN = (_lost, _several_lost, _late, _joined_late, _cut)
 
 
 def check(octets: bytes) -> tuple[list[Finding], list[str]]:
-    with amqpscope.Capture(io.BytesIO(octets), judge=True) as capture:
+    with amqpscope.Capture(io.BytesIO(octets), amqpscope.CaptureOptions(judge=True)) as capture:
         findings = []
         for _ in capture.blocks():
             findings += capture.take_findings()

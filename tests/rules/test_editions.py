@@ -118,7 +118,7 @@ def test_the_table_of_the_drafts() -> None:
 
 def test_another_edition_there_is_not() -> None:
     with pytest.raises(FilterError, match="csd02"):
-        amqpscope.Capture(io.BytesIO(said().pcap()), spec="csd02")
+        amqpscope.Capture(io.BytesIO(said().pcap()), amqpscope.CaptureOptions(spec="csd02"))
 
 
 @pytest.fixture

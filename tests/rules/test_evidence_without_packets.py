@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.reader import for_magic
 from amqpscope.model.finding import Finding
@@ -27,14 +29,14 @@ BEFORE = 7 << 40
 
 def judged_from(octets: bytes, first: int) -> list[Finding]:
     """The findings of a capture whose packets are counted from `first` on."""
-    table = ConnectionTable("a set", keep=False, records=False, judge=True)
+    table = ConnectionTable("a set", AnalysisOutput(records=False, judge=True), KeptConnections(False))
     reader = for_magic(octets, table)
     assert reader is not None
     reader.number = first
     reader.feed(octets)
     reader.finish()
     table.finish()
-    return table.take_findings()
+    return table.output.take_findings()
 
 
 def packets_of(finding: Finding) -> list[int]:

@@ -29,7 +29,7 @@ HEADER = {"amqp10": 12, "amqp091": 11}
 
 
 def judged(octets: bytes) -> list[Finding]:
-    with amqpscope.Capture(io.BytesIO(octets), judge=True) as capture:
+    with amqpscope.Capture(io.BytesIO(octets), amqpscope.CaptureOptions(judge=True)) as capture:
         findings: list[Finding] = []
         for _ in capture.blocks():
             findings += capture.take_findings()

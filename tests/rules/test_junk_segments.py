@@ -79,7 +79,7 @@ def junk(records: Records, at: int, turned: bool, flags: int, shift: int) -> byt
 
 def judged(octets: bytes) -> tuple[int, list[str]]:
     """How many frames are read, and the certain findings."""
-    with amqpscope.Capture(io.BytesIO(octets), judge=True) as capture:
+    with amqpscope.Capture(io.BytesIO(octets), amqpscope.CaptureOptions(judge=True)) as capture:
         frames = 0
         certain = []
         for block in capture.blocks():

@@ -17,7 +17,7 @@ from support.thorough import share, thorough
 
 import amqpscope
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.analysis.table import reverse_key
+from amqpscope.analysis.numbering import reverse_key
 from amqpscope.report.findings import finding_json
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.pcap*"))
@@ -36,13 +36,13 @@ def in_pieces(octets: bytes, sizes: list[int]) -> list[str]:
 def carried(octets: bytes, sizes: list[int]) -> list[str]:
     """Between any two pieces every connection's state goes through plain values."""
     found: list[str] = []
-    with amqpscope.Capture(Trickle(octets, sizes), judge=True) as capture:
+    with amqpscope.Capture(Trickle(octets, sizes), amqpscope.CaptureOptions(judge=True)) as capture:
         table = capture._table
         for _ in capture.blocks():
             found += [finding_json(finding, "x") for finding in capture.take_findings()]
             for key, analysis in list(table._forward.items()):
                 state = marshal.loads(marshal.dumps(analysis.dump()))
-                loaded = ConnectionAnalysis.load(state, table.out, table.notes, table.findings)
+                loaded = ConnectionAnalysis.load(state, table.output)
                 assert loaded.dump() == state
                 table._forward[key] = loaded
                 table._backward[reverse_key(key)] = loaded

@@ -16,6 +16,7 @@ from __future__ import annotations
 from support.segments import captured
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
 
@@ -36,9 +37,8 @@ class Drive:
         isn: tuple[int, int] = (1000, 2000),
     ) -> None:
         key = bytes((10, 0, 0, 1, 10, 0, 0, 2)) + ports[0].to_bytes(2, "big") + ports[1].to_bytes(2, "big")
-        self.out: list[FrameRecord] = []
-        self.notes: list[Note] = []
-        self.analysis = ConnectionAnalysis(Connection("capture", 0, 0, key), self.out, self.notes, messages)
+        self.output = AnalysisOutput(messages)
+        self.analysis = ConnectionAnalysis(Connection("capture", 0, 0, key), self.output)
         self.isn = isn
         self.sent = [0, 0]
         self.packet = 0
@@ -46,6 +46,15 @@ class Drive:
         if syn:
             self.segment(0, b"", offset=-1, ack=-1, flags=SYN)
             self.segment(1, b"", offset=-1, flags=SYN | ACK)
+
+    @property
+    def out(self) -> list[FrameRecord]:
+        assert self.output.records is not None
+        return self.output.records
+
+    @property
+    def notes(self) -> list[Note]:
+        return self.output.notes
 
     @property
     def connection(self) -> Connection:
@@ -77,7 +86,7 @@ class Drive:
         self.analysis.tcp.segment(direction, segment)
         self.sent[direction] = max(self.sent[direction], start + len(octets) + cut)
         if self.reload:
-            self.analysis = ConnectionAnalysis.load(self.analysis.dump(), self.out, self.notes)
+            self.analysis = ConnectionAnalysis.load(self.analysis.dump(), self.output)
 
     def send(self, direction: int, octets: bytes, *, each: int = 0) -> None:
         """The next octets of a direction, in segments of `each` octets."""

@@ -30,7 +30,7 @@ def judged(octets: bytes, sizes: list[int] | None = None) -> tuple[list[Finding]
     source = io.BytesIO(octets) if sizes is None else Trickle(octets, sizes)
     findings: list[Finding] = []
     made = 0
-    with amqpscope.Capture(source, judge=True) as capture:
+    with amqpscope.Capture(source, amqpscope.CaptureOptions(judge=True)) as capture:
         for _ in capture.blocks():
             findings += capture.take_findings()
             if not capture.protocols:

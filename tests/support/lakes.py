@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from support.thorough import share
 
-from amqpscope.input.capture import Capture
+from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.pipeline import analyse
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.report.findings import finding_object
@@ -81,7 +81,7 @@ def written(spark: Any, lake: Path, sources: Iterable[object], **options: Any) -
 
 def checked(path: Path) -> list[dict[str, Any]]:
     """The findings of `amqpscope check`, as the objects that its JSON has."""
-    with Capture(str(path), keep=False, records=False, judge=True) as capture:
+    with Capture(str(path), CaptureOptions(keep=False, records=False, judge=True)) as capture:
         found = []
         for _ in capture.blocks():
             found += capture.take_findings()
@@ -91,7 +91,7 @@ def checked(path: Path) -> list[dict[str, Any]]:
 def read(path: Path) -> list[dict[str, Any]]:
     """The frames of `amqpscope read --format ndjson`."""
     form = FrameForm(str(path), False, LinkNames())
-    with Capture(str(path), keep=False) as capture:
+    with Capture(str(path), CaptureOptions(keep=False)) as capture:
         lines = [line for records in capture.blocks() for line in form.lines(records)]
     return [json.loads(line) for line in lines]
 

@@ -6,6 +6,8 @@ import io
 
 from rich.console import Console
 
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.report.line import Line
@@ -23,17 +25,17 @@ def fed(octets: bytes, view: TopView | None = None, each: int = 400, after: int 
     What is still open at the end of the capture stays open.
     """
     view = view or TopView("lo")
-    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    table = ConnectionTable("lo", AnalysisOutput(judge=True, live=True), KeptConnections(False))
     reader = PcapReader(table)
     now = packets = 0
     for at in range(0, len(octets), each):
         reader.feed(octets[at : at + each])
-        records = table.take_records()
+        records = table.output.take_records()
         view.saw(records)
-        view.found(table.take_fresh())
-        complete = table.take_findings()
+        view.found(table.output.take_fresh())
+        complete = table.output.take_findings()
         view.found([finding for finding in complete if not finding.told])
-        view.amended(table.take_amended())
+        view.amended(table.output.take_amended())
         for record in records:
             now = max(now, int(record.last_time))
             packets = max(packets, int(record.last_packet))

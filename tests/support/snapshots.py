@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
 
 def judges(octets: bytes, sizes: list[int]) -> Iterator[Judge]:
     """The judges of all open connections, each time a piece of these sizes of a capture was read."""
-    with amqpscope.Capture(Trickle(octets, sizes), judge=True) as capture:
+    with amqpscope.Capture(Trickle(octets, sizes), amqpscope.CaptureOptions(judge=True)) as capture:
         for _ in capture.blocks():
             for analysis in capture.open_connections():
                 if analysis.judge is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from support.dialogue import Dialogue
 
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.reader import for_magic
 from amqpscope.tracking.summary import ConnectionSummary
@@ -14,13 +16,13 @@ __all__ = ["summaries"]
 def summaries(d: Dialogue, allowed: int | None = None) -> list[ConnectionSummary]:
     """Of all connections of a dialogue. allowed: so many messages of them are kept."""
     content = d.pcap()
-    table = ConnectionTable("capture", keep=False, judge=True)
-    table.correlates = False
+    table = ConnectionTable("capture", AnalysisOutput(judge=True), KeptConnections(False))
+    table.correlation.wanted = False
     if allowed is not None:
-        table._allowance.left = allowed
+        table.output.allowance.left = allowed
     reader = for_magic(content, table)
     assert reader is not None
     reader.feed(content)
     reader.finish()
     table.finish()
-    return table.summaries
+    return table.correlation.summaries

@@ -14,7 +14,7 @@ from amqpscope.tracking.amqp091.consumers import UNANSWERED
 
 def judge_of(d: Dialogue091) -> Judge:
     """The judge of a connection at the end of the capture."""
-    with amqpscope.Capture(Trickle(d.pcap(), [100]), judge=True) as capture:
+    with amqpscope.Capture(Trickle(d.pcap(), [100]), amqpscope.CaptureOptions(judge=True)) as capture:
         judge = None
         for _ in capture.blocks():
             judge = next((one.judge for one in capture._table._forward.values()), judge)

@@ -12,6 +12,8 @@ from support.dialogue091 import Dialogue091
 from support.screen import SECOND, fed, later, painted, picture
 from support.tcp_writer import Capture
 
+from amqpscope.analysis.kept import KeptConnections
+from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.report.printable import cells
@@ -140,9 +142,9 @@ def test_a_finding_that_turns_out_to_be_a_habit_counts_as_a_note() -> None:
     d = Dialogue()
     d.linked(credit=0)
     d.client.transfer()
-    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    table = ConnectionTable("lo", AnalysisOutput(judge=True, live=True), KeptConnections(False))
     PcapReader(table).feed(d.pcap())
-    (finding,) = table.take_fresh()
+    (finding,) = table.output.take_fresh()
     view = TopView("lo")
     view.found([finding])
     assert (view.model.errors, view.model.notes) == (1, 0)
@@ -373,7 +375,7 @@ def test_portraits_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest
     capture = Capture()
     dialogues = [blocked(capture, number) for number in range(1, 6)]
     monkeypatch.setattr(bounds, "PORTRAIT_SECONDS", 0)
-    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    table = ConnectionTable("lo", AnalysisOutput(judge=True, live=True), KeptConnections(False))
     PcapReader(table).feed(capture.pcap())
     assert len(table.open_connections()) == len(dialogues)
     view = TopView("lo")
@@ -387,7 +389,7 @@ def test_portraits_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest
 def test_trends_are_of_whole_seconds_however_often_it_is_looked() -> None:
     d = Dialogue()
     d.linked(credit=1000)
-    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    table = ConnectionTable("lo", AnalysisOutput(judge=True, live=True), KeptConnections(False))
     reader = PcapReader(table)
     view = TopView("lo")
     at = 0
@@ -419,7 +421,7 @@ def test_portraits_of_what_is_on_the_screen_take_turns(monkeypatch: pytest.Monke
     dialogues = [peers(capture, number) for number in range(1, 6)]
     for d in dialogues:
         d.linked(credit=1000)
-    table = ConnectionTable("lo", keep=False, judge=True, live=True)
+    table = ConnectionTable("lo", AnalysisOutput(judge=True, live=True), KeptConnections(False))
     reader = PcapReader(table)
     view = TopView("lo")
     at = 0
