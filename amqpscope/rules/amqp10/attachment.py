@@ -212,9 +212,9 @@ def judge_detach(case: Case, session: SessionEnd, body: Detach) -> None:
     if body.error is None or not body.closed or body.handle is None or not me.whole:
         return
     link = session.handles.get(body.handle)
-    if link is None or not link.attachment.answers or me.frames != link.attachment.frame + 1:
+    if link is None or not link.attachment.answers or me.stream.frames != link.attachment.frame + 1:
         return
-    if case.record.time - me.last_time < REFUSAL_TIME and not _without_terminus(link):
+    if case.record.time - me.stream.last_time < REFUSAL_TIME and not _without_terminus(link):
         case.link = link
         refused_with_a_terminus(case, link)
 

@@ -108,7 +108,7 @@ def description_in_another_script(case: Case, tags: list[str]) -> None:
         "an error is described in another script than English, which the other side asks for",
         POSSIBLE,
         {"incoming_locales": tags},
-        [int(case.me.peer_open_packet)],
+        [int(case.me.opening.peer_packet)],
     )
 
 

@@ -98,7 +98,7 @@ def empty_frame_before_open(case: Case) -> None:
 def _judge_before_open(case: Case) -> bool:
     """The rules about a frame before the sender's open; True if it broke one."""
     me = case.me
-    if not me.whole or me.closed:
+    if not me.whole or me.closing.sent:
         return False
     frame = case.record.frame
     name = frame.name
@@ -137,15 +137,15 @@ def frame_after_close(case: Case) -> None:
     only read until the other peer's close arrives.
     """
     me = case.me
-    if me.closed:
+    if me.closing.sent:
         name = case.record.frame.name
         what = "a second close" if name == "close" else name
         case.report(
             C_CLOSE_LAST,
-            f"{what} is sent after close (packet {me.close_packet})",
-            CERTAIN if me.close_stands else POSSIBLE,
+            f"{what} is sent after close (packet {me.closing.packet})",
+            CERTAIN if me.closing.stands else POSSIBLE,
             _state(case),
-            [int(me.close_packet)],
+            [int(me.closing.packet)],
         )
 
 
@@ -171,7 +171,7 @@ def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
         f"the frame {what} {size} octets, the peer's max-frame-size is {limit}",
         CERTAIN,
         {"frame_size": int(size), "max_frame_size": limit},
-        [int(case.me.peer_open_packet)],
+        [int(case.me.opening.peer_packet)],
     )
 
 
@@ -255,7 +255,7 @@ def channel_beyond_agreed(case: Case, limit: int) -> None:
         f"channel {channel} is used, the peer's channel-max is {limit}",
         CERTAIN,
         {"channel": int(channel), "channel_max": limit},
-        [int(case.me.peer_open_packet)],
+        [int(case.me.opening.peer_packet)],
     )
     if case.me.session_on(channel) is None and not isinstance(case.record.frame.body, Begin):
         case.astray = ALL
@@ -420,7 +420,7 @@ def judge_any(case: Case) -> bool:
     """The rules about every AMQP frame. False if after that no inner layer can make sense of it."""
     me = case.me
     frame = case.record.frame
-    if me.closed:
+    if me.closing.sent:
         frame_after_close(case)
         return False
     if me.open is None and _judge_before_open(case):
@@ -453,10 +453,10 @@ def second_open(case: Case) -> None:
     if me.open is not None and me.whole:
         case.report(
             C_OPEN_ONCE,
-            f"a second open is sent, the first was in packet {me.open_packet}",
+            f"a second open is sent, the first was in packet {me.opening.packet}",
             CERTAIN,
             _state(case),
-            [int(me.open_packet)],
+            [int(me.opening.packet)],
         )
 
 
@@ -520,7 +520,7 @@ def other_host_than_in_sasl(case: Case, body: Open) -> None:
     open.
     """
     me = case.me
-    init = me.init
+    init = me.sasl.init
     if me.peer != CLIENT or init is None or init.hostname is None or body.hostname is None:
         return
     if init.hostname.lower() != body.hostname.lower():

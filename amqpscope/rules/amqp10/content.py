@@ -394,7 +394,7 @@ def judge_ids(case: Case) -> None:
     """The messages of a peer that are kept, when its stream has ended."""
     known: dict[tuple[str, bytes], MessageDigest] = {}
     end = case.spot
-    for message_digest in case.me.digests:
+    for message_digest in case.me.messages.digests:
         first = known.setdefault((message_digest.link, message_digest.message_id), message_digest)
         if (first.sections, first.sums) != (message_digest.sections, message_digest.sums):
             case.spot = message_digest.spot

@@ -73,7 +73,7 @@ def close_never_answered(case: Case) -> None:
     How to mend it: When a close arrives, send your own close before you end the TCP stream. Flush the output
     buffer before you close the socket.
     """
-    packet = int(case.peer.close_packet)
+    packet = int(case.peer.closing.packet)
     case.report(
         C_CLOSE_ANSWER,
         f"the stream ends, the peer's close (packet {packet}) is not answered",
@@ -107,7 +107,7 @@ def reset_while_the_answer_was_awaited(case: Case) -> None:
         "the connection is reset after close, before the peer's",
         POSSIBLE,
         {"connection_state": case.me.state},
-        [int(case.me.close_packet)],
+        [int(case.me.closing.packet)],
     )
 
 
@@ -133,7 +133,7 @@ def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
         f"{waited // 1_000_000_000} s after close the connection still waits for the peer's",
         POSSIBLE,
         {"waited_ms": waited // 1_000_000},
-        [int(case.me.close_packet)],
+        [int(case.me.closing.packet)],
     )
 
 
@@ -160,9 +160,9 @@ def stream_ended_inside_a_frame(case: Case) -> None:
     header and body. Write the whole frame before you end the stream.
     """
     me = case.me
-    if me.unfinished is not None:
-        case.spot = me.unfinished
-        case.report(F_SIZE_TOTAL, me.unfinished_reason, POSSIBLE)
+    if me.stream.unfinished is not None:
+        case.spot = me.stream.unfinished
+        case.report(F_SIZE_TOTAL, me.stream.unfinished_reason, POSSIBLE)
 
 
 S_BEGIN_REMOTESET: Final = RULES.rule(
@@ -187,15 +187,15 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
     Leave remote-channel unset only when you begin a new session yourself.
     """
     me = case.me
-    spot = me.unasked
+    spot = me.channels.unasked
     if spot is None or not me.whole:
         return
     channel = int(spot.channel)
-    own = me.sessions.get(channel) or me.ended.get(channel)
+    own = me.sessions.get(channel) or me.channels.ended.get(channel)
     if own is not None and own.peer_begin is not None:
         return
     for asked in me.peer_sessions.values():
-        if asked.mapping.peer_begin_end == me.unasked_end and asked.begin is None:
+        if asked.mapping.peer_begin_end == me.channels.unasked_end and asked.begin is None:
             case.spot = spot
             case.report(
                 S_BEGIN_REMOTESET,
@@ -388,7 +388,7 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
         if link.attachment.half_closed is not None and link.whole:
             detach_never_answered(case, link)
         elif link.attachment.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
-            waited = me.stalls.free(link.attachment.asked, me.last_time)
+            waited = me.stalls.free(link.attachment.asked, me.stream.last_time)
             read = link.attachment.peer_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
             if read and link.attach is None and session.mapping.peer_end_end == UNKNOWN:
                 attach_answered_in_the_same_role(case, link)
@@ -455,12 +455,12 @@ def _judge_answers(case: Case) -> None:
     """What was read and not answered for long, on a connection that nobody has closed."""
     me = case.me
     must = me.knowledge.must
-    since = me.stalls.reach(me.last_time, ANSWER_PATIENCE)
+    since = me.stalls.reach(me.stream.last_time, ANSWER_PATIENCE)
     for session in me.peer_sessions.values():
         if (
             session.begin is None
             and session.state == "BEGIN_RCVD"
-            and me.unasked_end != session.mapping.peer_begin_end
+            and me.channels.unasked_end != session.mapping.peer_begin_end
         ):
             if session.mapping.peer_begin_end <= must and session.mapping.asked <= since:
                 begin_never_answered(case, session)
@@ -524,19 +524,26 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
     peer = case.peer
     spot = case.spot
     if reason == "fin" or reason == "rst":
-        if me.open is not None and not me.closed and me.whole:
-            if me.peer_closed:
+        if me.open is not None and not me.closing.sent and me.whole:
+            if me.closing.received:
                 close_never_answered(case)
             elif not after_peer and not stream_ended_after_silence(case):
                 stream_ended_without_close(case)
     if reason == "rst" and not after_peer and me.whole:
-        if me.closed and not me.peer_closed:
+        if me.closing.sent and not me.closing.received:
             reset_while_the_answer_was_awaited(case)
         sasl.reset_after_failure(case)
     negotiation.judge_end(case, reason, after_peer)
-    if spot is not None and me.closed and not peer.closed and not after_peer and me.whole and peer.whole:
-        waited = int(spot.time - me.close_time)
-        if me.stalls.free(me.close_time, spot.time) >= CLOSE_PATIENCE:
+    if (
+        spot is not None
+        and me.closing.sent
+        and not peer.closing.sent
+        and not after_peer
+        and me.whole
+        and peer.whole
+    ):
+        waited = int(spot.time - me.closing.time)
+        if me.stalls.free(me.closing.time, spot.time) >= CLOSE_PATIENCE:
             waited_too_long_for_the_answer(case, waited)
     if reason == "fin":
         stream_ended_inside_a_frame(case)
@@ -546,5 +553,5 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
         case.session = session
         judge_end_of_session(case, session)
     case.session = None
-    if reason == "capture" and me.whole and peer.whole and not peer.closed and not me.closed:
+    if reason == "capture" and me.whole and peer.whole and not peer.closing.sent and not me.closing.sent:
         _judge_answers(case)

@@ -193,7 +193,7 @@ def second_header_behind_the_first(case: Case, problem: Problem) -> None:
     ended, and never a second time on the same connection. To try another version, open a new connection.
     """
     me = case.me
-    if (me.closed and me.peer_closed) or me.headers.sent == 0:
+    if (me.closing.sent and me.closing.received) or me.headers.sent == 0:
         return
     proved(case, C_HDR_VERMATCH, problem, POSSIBLE)
 

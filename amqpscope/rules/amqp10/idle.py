@@ -61,8 +61,8 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
         f"{silence / 1_000_000_000:.3f} s without a frame, the peer's idle-time-out is {time_out / 1000:g} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
-        [int(me.last_packet), int(me.peer_open_packet)],
-        max(me.last_time, me.peer_open_time) + time_out * _MILLISECOND,
+        [int(me.stream.last_packet), int(me.opening.peer_packet)],
+        max(me.stream.last_time, me.opening.peer_time) + time_out * _MILLISECOND,
     )
 
 
@@ -89,7 +89,7 @@ def silent_again_and_again(case: Case, time_out: int) -> None:
         f"the peer's idle-time-out of {time_out / 1000:g} s is not kept, {_TOO_OFTEN} times by now",
         POSSIBLE,
         {"idle_time_out_ms": time_out},
-        [int(case.me.peer_open_packet)],
+        [int(case.me.opening.peer_packet)],
     )
 
 
@@ -97,24 +97,24 @@ def judge_silence(case: Case) -> None:
     """The rules about a frame that ends its sender's silence. Called for every frame behind its open."""
     me = case.me
     theirs = me.peer_open
-    if theirs is None or not theirs.idle_time_out or not me.whole or me.closed:
+    if theirs is None or not theirs.idle_time_out or not me.whole or me.closing.sent:
         return
-    since = max(me.last_time, me.peer_open_time)
+    since = max(me.stream.last_time, me.opening.peer_time)
     until = case.record.time
-    if case.peer.closed:
+    if case.peer.closing.sent:
         # Nobody waits for a frame behind the close, which was the peer's last.
-        until = min(until, case.peer.last_time)
+        until = min(until, case.peer.stream.last_time)
     limit = _allowed(theirs.idle_time_out)
     if me.stalls.free(since, until, me.sent_end) <= limit:
         return
     # Its host had the open before it said its last word: from there on it can be asked to keep to it.
-    asked = me.last_acknowledged >= me.peer_open_end
-    attested = case.pace.attested(since, until) > limit or case.peer.close_condition == _GIVEN_UP
+    asked = me.stream.last_acknowledged >= me.opening.peer_end
+    attested = case.pace.attested(since, until) > limit or case.peer.closing.condition == _GIVEN_UP
     certainty: i64 = CERTAIN if asked and attested else POSSIBLE
     silent_for_too_long(case, until - since, theirs.idle_time_out, certainty)
     if certainty == CERTAIN:
-        me.late += 1
-        if me.late == _TOO_OFTEN and not isinstance(case.record.frame.body, Close):
+        me.stream.late += 1
+        if me.stream.late == _TOO_OFTEN and not isinstance(case.record.frame.body, Close):
             silent_again_and_again(case, theirs.idle_time_out)
 
 
@@ -127,9 +127,9 @@ def _allowed(time_out: i64) -> i64:
 def overdue(connection: Connection, me: Endpoint, peer: Endpoint, now: i64) -> Overdue | None:
     """Whether a peer, `me`, is silent at `now` for longer than the other one allows."""
     theirs = me.peer_open
-    if theirs is None or not theirs.idle_time_out or not me.whole or me.closed or peer.closed:
+    if theirs is None or not theirs.idle_time_out or not me.whole or me.closing.sent or peer.closing.sent:
         return None
-    since = max(me.last_time, me.peer_open_time)
+    since = max(me.stream.last_time, me.opening.peer_time)
     if me.stalls.free(since, now, me.sent_end) <= _allowed(theirs.idle_time_out):
         return None
     return Overdue(C_IDLE_KEEP, connection, me.peer, since, theirs.idle_time_out * _MILLISECOND)
@@ -159,7 +159,7 @@ def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> N
         f"{time_out / 1000:g} s announced: that should be half of what is enforced",
         POSSIBLE,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
-        [int(case.me.open_packet), int(case.peer.last_packet)],
+        [int(case.me.opening.packet), int(case.peer.stream.last_packet)],
     )
 
 
@@ -167,13 +167,13 @@ def judge_close(case: Case, body: Close) -> None:
     """The rules about a close that may be for the other one's silence."""
     me = case.me
     peer = case.peer
-    if me.open is None or not me.open.idle_time_out or not me.whole or not peer.whole or peer.closed:
+    if me.open is None or not me.open.idle_time_out or not me.whole or not peer.whole or peer.closing.sent:
         return
     error = body.error
     if error is None or error.condition != _GIVEN_UP:
         return
     time_out: i64 = me.open.idle_time_out * _MILLISECOND
-    silence: i64 = case.record.time - peer.last_time
+    silence: i64 = case.record.time - peer.stream.last_time
     if time_out <= silence < time_out * 2 - time_out // 5:
         given_up_at_what_was_announced(case, silence, me.open.idle_time_out)
 
@@ -201,9 +201,15 @@ def stream_ended_after_silence(case: Case) -> bool:
     me = case.me
     peer = case.peer
     spot = case.spot
-    if spot is None or me.open is None or not me.open.idle_time_out or not peer.whole or peer.frames == 0:
+    if (
+        spot is None
+        or me.open is None
+        or not me.open.idle_time_out
+        or not peer.whole
+        or peer.stream.frames == 0
+    ):
         return False
-    silence = spot.time - peer.last_time
+    silence = spot.time - peer.stream.last_time
     if silence <= me.open.idle_time_out * _MILLISECOND:
         return False
     case.report(
@@ -212,6 +218,6 @@ def stream_ended_after_silence(case: Case) -> bool:
         f"the idle-time-out announced is {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": me.open.idle_time_out},
-        [int(peer.last_packet)],
+        [int(peer.stream.last_packet)],
     )
     return True

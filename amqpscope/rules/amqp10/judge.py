@@ -287,7 +287,12 @@ class Judge(AnyJudge):
         first, second = self.client, self.server
         if self.connection.client != 0:
             first, second = second, first
-        if not first.accounts and not second.accounts and not first.digests and not second.digests:
+        if (
+            not first.messages.accounts
+            and not second.messages.accounts
+            and not first.messages.digests
+            and not second.messages.digests
+        ):
             return None
         containers = (_container(first), _container(second))
         if "" in containers:
@@ -295,11 +300,11 @@ class Judge(AnyJudge):
         return Summary(
             self.connection,
             containers,
-            max(first.last_time, second.last_time),
+            max(first.stream.last_time, second.stream.last_time),
             first.whole and second.whole and first.legible and second.legible,
-            (list(first.accounts.values()), list(second.accounts.values())),
-            (first.digests, second.digests),
-            (first.all_passages, second.all_passages),
+            (list(first.messages.accounts.values()), list(second.messages.accounts.values())),
+            (first.messages.digests, second.messages.digests),
+            (first.messages.complete, second.messages.complete),
         )
 
     def introduction(self, peer: str) -> object:
@@ -498,7 +503,12 @@ class Judge(AnyJudge):
         if case.ledger.active:
             transactional_work.judge_transfer(case, ends, attached, body)
         whole = case.message()
-        if whole is not None and case.me.all_passages and case.me.fates and not self.partial(case, body):
+        if (
+            whole is not None
+            and case.me.messages.complete
+            and case.me.messages.fates
+            and not self.partial(case, body)
+        ):
             redelivery.judge_message(case, ends, attached, whole)
         if said is not None:
             message.judge_message(case, said)
@@ -519,7 +529,7 @@ class Judge(AnyJudge):
             transactional_work.judge_disposition(case, ends, body, meant)
         if body.role and case.found == 0 and (case.ledger.active or isinstance(body.state, Declared)):
             coordinator.judge_disposition(case, ends, body)
-        if case.peer.reserved:
+        if case.peer.messages.reserved:
             refusal.judge_disposition(case, ends, body)
         settlement.judge_disposition(case, ends, body)
 

@@ -290,17 +290,17 @@ def reused_after_both_closes(case: Case) -> None:
     me = case.me
     case.report(
         C_CLOSE_NOREUSE,
-        f"a protocol header is sent after both closes, the peer's in packet {case.peer.close_packet}",
-        CERTAIN if me.close_stands else POSSIBLE,
+        f"a protocol header is sent after both closes, the peer's in packet {case.peer.closing.packet}",
+        CERTAIN if me.closing.stands else POSSIBLE,
         {"connection_state": me.state},
-        [int(me.close_packet), int(case.peer.close_packet)],
+        [int(me.closing.packet), int(case.peer.closing.packet)],
     )
 
 
 def judge_header(case: Case, body: ProtocolHeader) -> None:
     """The rules about a protocol header."""
     me = case.me
-    if me.closed and me.peer_closed:
+    if me.closing.sent and me.closing.received:
         reused_after_both_closes(case)
         return
     client_waits_for_the_header(case)
@@ -350,5 +350,5 @@ def judge_end(case: Case, reason: str, after_peer: bool) -> None:
         if not after_peer:
             reset_after_another_header(case)
     elif reason == "capture" and me.headers.disagreed and not after_peer:
-        if me.stalls.free(max(me.last_time, me.headers.their_time), spot.time) >= ANSWER_PATIENCE:
+        if me.stalls.free(max(me.stream.last_time, me.headers.their_time), spot.time) >= ANSWER_PATIENCE:
             _judge(case, POSSIBLE)

@@ -271,7 +271,7 @@ def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
         D_RCVMODE_FIRST,
         f"an outcome of delivery {raw(number)} is stated, not settled, on a link with rcv-settle-mode first",
         POSSIBLE,
-        {"seconds": int((case.me.last_time - since) // 1_000_000_000)},
+        {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
     )
 
 
@@ -325,9 +325,15 @@ def _judge_stated(case: Case, session: SessionEnd, since: i64) -> None:
 def judge_end(case: Case, reason: str) -> None:
     """What a peer has left to do when a capture ends within a connection."""
     me = case.me
-    if reason != "capture" or not me.whole or not case.peer.whole or me.closed or case.peer.closed:
+    if (
+        reason != "capture"
+        or not me.whole
+        or not case.peer.whole
+        or me.closing.sent
+        or case.peer.closing.sent
+    ):
         return
-    since = me.stalls.reach(me.last_time, ANSWER_PATIENCE)
+    since = me.stalls.reach(me.stream.last_time, ANSWER_PATIENCE)
     for session in me.sessions.values():
         if session.state != "MAPPED" or not session.whole:
             continue

@@ -166,7 +166,7 @@ def _settled(case: Case, pending_error: PendingErrorResponse) -> bool:
     me = case.me
     body = case.record.frame.body
     if isinstance(body, Close):
-        if body.error is None and pending_error.due == CLOSE and not me.peer_closed:
+        if body.error is None and pending_error.due == CLOSE and not me.closing.received:
             close_without_a_reason(case, pending_error)
         return True
     if pending_error.seen == 0:

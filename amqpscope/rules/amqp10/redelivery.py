@@ -488,7 +488,7 @@ def judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Messa
     if not isinstance(source, Source) or not message.outline():
         return
     passed = message_digest(case.record, message, link.name)
-    fate = None if passed is None else me.fates.get(passed.message_id)
+    fate = None if passed is None else me.messages.fates.get(passed.message_id)
     if passed is None or fate is None or not fate.is_of(passed):
         return
     count = delivery_count(passed.header)

@@ -210,7 +210,12 @@ def judge_close(case: Case, error: Error) -> None:
     """A close with an error."""
     opened = case.me.peer_open
     condition = error.condition
-    if condition is not None and condition in _OF_A_FIELD and opened is not None and case.me.begun == 0:
+    if (
+        condition is not None
+        and condition in _OF_A_FIELD
+        and opened is not None
+        and case.me.channels.begun == 0
+    ):
         field = _empty_array(opened)
         if field:
             empty_array_refused(case, field, str(condition))
@@ -265,7 +270,9 @@ def _answered(session: SessionEnd, delivery: Delivery) -> bool:
 def _just_accepted(case: Case, link: LinkEnd) -> bool:
     """Whether accepted is the last outcome that came, on this link, and nothing was sent since."""
     me = case.me
-    return me.accepted_on == link.name and me.accepted_end > me.last_acknowledged >= 0
+    return (
+        me.messages.accepted_on == link.name and me.messages.accepted_end > me.stream.last_acknowledged >= 0
+    )
 
 
 def _lists_none(link: LinkEnd) -> bool:

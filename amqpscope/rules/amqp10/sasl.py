@@ -119,7 +119,7 @@ def judge_header(case: Case, body: ProtocolHeader) -> None:
     me = case.me
     if me.layer != "SASL":
         return
-    outcome = me.outcome
+    outcome = me.sasl.outcome
     if body.protocol() == "SASL":
         if me.whole and outcome is not None and outcome.code == 0:
             no_header_after_the_outcome(case)
@@ -140,7 +140,7 @@ def judge_amqp_frame(case: Case) -> None:
     me = case.me
     if not me.whole or case.record.frame.name.startswith("sasl-"):
         return
-    if me.outcome is not None and me.outcome.code == 0:
+    if me.sasl.outcome is not None and me.sasl.outcome.code == 0:
         no_header_after_the_outcome(case)
     else:
         frame_of_the_other_layer(case)
@@ -245,7 +245,7 @@ def first_frame_is_not_mechanisms(case: Case) -> None:
     before it.
     """
     me = case.me
-    if me.mechanisms is None and me.whole:
+    if me.sasl.mechanisms is None and me.whole:
         name = case.record.frame.name
         case.report(SA_MECH_FIRST, f"{name} is sent before sasl-mechanisms")
 
@@ -265,7 +265,7 @@ def init_before_the_mechanisms(case: Case) -> None:
     How to mend it: Wait for sasl-mechanisms, choose one of the listed mechanisms, and only then send
     sasl-init. Do not pipeline sasl-init behind the SASL header.
     """
-    if case.me.mechanisms is None and case.me.whole:
+    if case.me.sasl.mechanisms is None and case.me.whole:
         case.report(SA_INIT_AFTER, "sasl-init is sent before the server's mechanisms are received")
 
 
@@ -284,7 +284,7 @@ def mechanism_not_offered(case: Case, body: SaslInit) -> None:
     the result. If the result is empty, report an error and close the connection. Users may have configured a
     mechanism that the server has disabled.
     """
-    offered = case.me.mechanisms
+    offered = case.me.sasl.mechanisms
     if offered is None or offered.sasl_server_mechanisms is None or body.mechanism is None:
         return
     if body.mechanism not in offered.sasl_server_mechanisms and offered.sasl_server_mechanisms:
@@ -311,7 +311,7 @@ def second_init(case: Case) -> None:
     How to mend it: Send sasl-init once per connection. To try another mechanism or other credentials, open a
     new connection. Send later data of the same mechanism in sasl-response.
     """
-    if case.me.init is not None and case.me.whole:
+    if case.me.sasl.init is not None and case.me.whole:
         case.report(SA_INIT_ONCE, "a second sasl-init is sent")
 
 
@@ -330,7 +330,7 @@ def challenge_out_of_turn(case: Case) -> None:
     How to mend it: Wait for sasl-init before you send a sasl-challenge. Take the mechanism of the challenge
     from sasl-init.
     """
-    if case.me.init is None and case.me.whole:
+    if case.me.sasl.init is None and case.me.whole:
         case.report(SA_SEQ_CHAL, "a challenge is sent before the client's sasl-init is received")
 
 
@@ -349,7 +349,7 @@ def response_without_challenge(case: Case) -> None:
     How to mend it: Send exactly one sasl-response for each sasl-challenge. Put the first data of the
     mechanism into the initial-response field of sasl-init, not into a sasl-response.
     """
-    if case.me.challenges <= 0 and case.me.whole:
+    if case.me.sasl.challenges <= 0 and case.me.whole:
         case.report(SA_SEQ_RESP, "a response is sent, but no challenge waits for one")
 
 
@@ -370,11 +370,11 @@ def mechanism_accepted_that_was_not_offered(case: Case) -> None:
     connection.
     """
     me = case.me
-    offered = me.mechanisms
+    offered = me.sasl.mechanisms
     body = case.record.frame.body
-    if me.init is None or offered is None or not offered.sasl_server_mechanisms:
+    if me.sasl.init is None or offered is None or not offered.sasl_server_mechanisms:
         return
-    if me.init.mechanism is None or me.init.mechanism in offered.sasl_server_mechanisms:
+    if me.sasl.init.mechanism is None or me.sasl.init.mechanism in offered.sasl_server_mechanisms:
         return
     if isinstance(body, SaslOutcome) and body.code != 0:
         return
@@ -402,7 +402,7 @@ def success_before_init(case: Case) -> None:
     How to mend it: Send sasl-outcome with the code ok only after sasl-init was received and its credentials
     were checked.
     """
-    if case.me.init is None and case.me.whole:
+    if case.me.sasl.init is None and case.me.whole:
         case.report(SA_SEQ_INIT, "the outcome ok is sent before the client's sasl-init is received")
 
 
@@ -439,7 +439,7 @@ def frame_after_outcome(case: Case) -> None:
     How to mend it: Send sasl-outcome as the last SASL frame of the connection. Send data that belongs to a
     successful exchange in its additional-data field.
     """
-    if case.me.outcome is not None and case.me.whole:
+    if case.me.sasl.outcome is not None and case.me.whole:
         case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the outcome")
 
 
@@ -450,7 +450,7 @@ def judge_frame(case: Case) -> None:
     if me.whole and me.layer == "AMQP 1.0":
         frame_of_the_other_layer(case)
         return
-    if me.whole and me.layer == "" and me.frames == 0:
+    if me.whole and me.layer == "" and me.stream.frames == 0:
         frame_before_header(case)
         return
     frame_larger_than_512_octets(case)
@@ -503,7 +503,7 @@ def reset_after_failure(case: Case) -> None:
     How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Then read the incoming
     stream until it ends, and only then close the socket. Closing a socket with unread data causes a reset.
     """
-    outcome = case.me.outcome
+    outcome = case.me.sasl.outcome
     if outcome is not None and outcome.code is not None and outcome.code != 0:
         case.report(
             SA_FAIL_CLOSE,

@@ -80,7 +80,7 @@ def on_session(case: Case) -> SessionEnd | None:
     channel = case.record.frame.channel
     session = case.me.session_on(channel)
     if session is None:
-        ended = case.me.ended.get(int(channel))
+        ended = case.me.channels.ended.get(int(channel))
         if ended is not None:
             frame_after_end(case, ended)
         else:
@@ -139,10 +139,10 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
     number = body.remote_channel
     if number is None or not case.me.whole:
         return
-    if number in case.me.peer_unanswered:
+    if number in case.me.channels.peer_unanswered:
         return
     asked = case.me.peer_sessions.get(number)
-    if asked is None and not case.me.peer_unanswered:
+    if asked is None and not case.me.channels.peer_unanswered:
         remote_channel_of_a_new_session(case, number)
     elif asked is None:
         case.report(
@@ -168,7 +168,7 @@ def begun_beyond_agreed(case: Case) -> bool:
     opened = case.me.open
     if opened is None or opened.channel_max is None:
         return False
-    return max(case.me.peer_unanswered) > opened.channel_max
+    return max(case.me.channels.peer_unanswered) > opened.channel_max
 
 
 S_BEGIN_LOCALNULL: Final = RULES.rule(
@@ -214,14 +214,15 @@ def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
     Return a channel to the pool when both ends of its session have been exchanged.
     """
     me = case.me
-    if body.remote_channel is not None or me.high_told or not me.whole or case.found > 0:
+    if body.remote_channel is not None or me.channels.high_told or not me.whole or case.found > 0:
         return
     channel = int(case.record.frame.channel)
-    if len(me.sessions) + len(me.ended) > MAX_SESSIONS_SEARCHED:
+    if len(me.sessions) + len(me.channels.ended) > MAX_SESSIONS_SEARCHED:
         return
     for lower in range(channel):
-        if lower not in me.sessions and (lower not in me.ended or me.ended[lower].state == "UNMAPPED"):
-            me.high_told = True
+        ended = me.channels.ended.get(lower)
+        if lower not in me.sessions and (ended is None or ended.state == "UNMAPPED"):
+            me.channels.high_told = True
             case.report(
                 S_CH_LOWEST,
                 f"channel {channel} is used, {lower} is unused",
@@ -234,11 +235,15 @@ def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
 def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
     """A begin without remote-channel while the peer's waits for its answer: `ending` judges it."""
     me = case.me
-    if body.remote_channel is None and me.unasked is None and len(me.peer_sessions) <= MAX_SESSIONS_SEARCHED:
+    if (
+        body.remote_channel is None
+        and me.channels.unasked is None
+        and len(me.peer_sessions) <= MAX_SESSIONS_SEARCHED
+    ):
         for asked in me.peer_sessions.values():
             if asked.begin is None and asked.state == "BEGIN_RCVD":
-                me.unasked = FrameRef.of(case.record)
-                me.unasked_end = asked.mapping.peer_begin_end
+                me.channels.unasked = FrameRef.of(case.record)
+                me.channels.unasked_end = asked.mapping.peer_begin_end
                 return
 
 

@@ -441,7 +441,7 @@ def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
         TX_POST_SETTLE,
         f"a delivery posted under a transaction (packet {work.packet}) is not settled after its discharge",
         POSSIBLE,
-        {"seconds": int((case.me.last_time - since) // 1_000_000_000)},
+        {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
         [int(work.packet)],
     )
 
@@ -451,7 +451,7 @@ def judge_end(case: Case, reason: str) -> None:
     me = case.me
     if reason != "capture" or not case.ledger.active or not me.whole or not case.peer.whole:
         return
-    if me.closed or case.peer.closed:
+    if me.closing.sent or case.peer.closing.sent:
         return
     for (sender, _), deliveries in case.ledger.work.deliveries.items():
         if sender != me.peer:
@@ -461,6 +461,6 @@ def judge_end(case: Case, reason: str) -> None:
             if under is None or under.control.controller != sender or under.answered_end == UNKNOWN:
                 continue
             if under.answered_time > 0 and work.outcome is not None:
-                if me.stalls.free(under.answered_time, me.last_time) >= ANSWER_PATIENCE:
+                if me.stalls.free(under.answered_time, me.stream.last_time) >= ANSWER_PATIENCE:
                     not_settled_after_the_discharge(case, work, under.answered_time)
                     return

@@ -31,7 +31,7 @@ from amqpscope.limits import (
     MAX_PASSED_OCTETS,
 )
 from amqpscope.model.records import SERVER, FrameRecord, FrameRef
-from amqpscope.tracking.amqp10.endpoint_state import NO_CHANNEL
+from amqpscope.tracking.amqp10.channels import NO_CHANNEL
 from amqpscope.tracking.amqp10.legibility import name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
@@ -76,11 +76,12 @@ class Endpoint(Receiving):
     def send(self, record: FrameRecord) -> None:
         """This endpoint sends a frame; it was judged before."""
         frame = record.frame
+        stream = self.stream
         self.sent_end = frame.offset + frame.size
-        self.frames += 1
-        self.last_time = record.last_time
-        self.last_packet = record.packet
-        self.last_acknowledged = record.acknowledged
+        stream.frames += 1
+        stream.last_time = record.last_time
+        stream.last_packet = record.packet
+        stream.last_acknowledged = record.acknowledged
         body = frame.body
         if frame.problems:
             self.see_end(record)
@@ -117,27 +118,27 @@ class Endpoint(Receiving):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:OPEN")
             if self.open is None:
                 self.open = body
-                self.open_packet = record.packet
+                self.opening.packet = record.packet
         elif isinstance(body, Close):
             self.send_close(body, record)
         elif isinstance(body, ProtocolHeader):
             self.send_header(body, bool(frame.problems))
         elif isinstance(body, SaslInit):
-            self.init = body
+            self.sasl.init = body
         elif isinstance(body, SaslMechanisms):
-            self.mechanisms = body
+            self.sasl.mechanisms = body
         elif isinstance(body, SaslResponse):
-            self.challenges -= 1
+            self.sasl.challenges -= 1
         elif isinstance(body, SaslOutcome):
-            self.outcome = body
+            self.sasl.outcome = body
         elif frame.kind == "skipped":
             self.lost()
 
     def send_header(self, header: ProtocolHeader, odd: bool) -> None:
-        if self.closed and self.peer_closed:
+        if self.closing.sent and self.closing.received:
             self.restart()
         elif not self.whole:
-            self.close_stands = False
+            self.closing.stands = False
         self.headers.send(header, odd and self.headers.sent > 0)
         self.layer = header.protocol()
         if self.layer == "AMQP 1.0":
@@ -146,32 +147,26 @@ class Endpoint(Receiving):
     def send_close(self, close: Close, record: FrameRecord) -> None:
         action = "S:CLOSE(error)" if close.error is not None else "S:CLOSE"
         self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, action)
-        if not self.closed:
-            self.close_packet = record.packet
-            self.close_time = record.last_time
-            self.close_stands = True
-            if close.error is not None and close.error.condition is not None:
-                self.close_condition = str(close.error.condition)
-        self.closed = True
+        self.closing.send(close, record.packet, record.last_time)
 
     def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
         if channel in self.sessions:
             # A second begin in use: the session that is there goes on, which is what peers do.
             return
-        session = self.session_begun(begin, channel, self.peer_unanswered, self.unanswered)
+        session = self.session_begun(begin, channel, self.channels.peer_unanswered, self.channels.unanswered)
         session.send_begin(begin, channel, packet)
         self.sessions[channel] = session
-        self._own_channel = NO_CHANNEL
-        self.ended.pop(channel, None)
+        self.channels.own_channel = NO_CHANNEL
+        self.channels.ended.pop(channel, None)
 
     def send_end(self, end: End, channel: int) -> None:
         session = self.sessions.pop(channel, None)
-        self._own_channel = NO_CHANNEL
+        self.channels.own_channel = NO_CHANNEL
         if session is not None:
             session.send_end(end)
             self.leave_link(session, "")
             self.settle_accounts(session)
-            self.ended[channel] = session
+            self.channels.ended[channel] = session
 
     def send_detach(self, session: SessionEnd, detach: Detach, record: FrameRecord) -> None:
         if detach.handle is None:
@@ -198,7 +193,7 @@ class Endpoint(Receiving):
             session.links[key] = link
         session.received.let_go(link)
         link.send_attach(attach, record.packet)
-        link.attachment.frame = self.frames - 1
+        link.attachment.frame = self.stream.frames - 1
         if sender:
             self.open_account(attach, record)
         if attach.handle is not None:
@@ -241,8 +236,8 @@ class Endpoint(Receiving):
                 if not delivery.resumed:
                     delivery.traits = message.traits()
                     if delivery.traits & RESERVED:
-                        self.reserved = True
-            if self.all_passages:
+                        self.messages.reserved = True
+            if self.messages.complete:
                 self.pass_on(record, message, delivery, session)
         if link.open is not None:
             link.open_time = record.last_time
@@ -257,25 +252,25 @@ class Endpoint(Receiving):
         """A message that may be sent on elsewhere, or came from there."""
         sound = message.complete and message.message_format == 0
         sound = sound and not delivery.resumed and not delivery.link.mixed
-        self.passed += 1
+        self.messages.looked_at += 1
         if (
             not sound
-            or self.passed > MAX_PASSAGES
-            or self.allowance.left <= 0
+            or self.messages.looked_at > MAX_PASSAGES
+            or self.messages.allowance.left <= 0
             or message.size > MAX_PASSED_OCTETS
             or not message.outline()
         ):
-            self.all_passages = False
+            self.messages.complete = False
             return
         passed = message_digest(record, message, delivery.link.name)
         if passed is not None:
-            self.digests.append(passed)
-            self.allowance.left -= 1
+            self.messages.digests.append(passed)
+            self.messages.allowance.left -= 1
             if self.peer == SERVER and delivery.number != UNKNOWN:
                 attach = delivery.link.attach
                 source = None if attach is None else attach.source
                 address = source.address if isinstance(source, Source) else None
-                self.fates[passed.message_id] = Fate(
+                self.messages.fates[passed.message_id] = Fate(
                     passed, session.number, delivery.number, address, delivery.settled
                 )
                 delivery.identity = passed.message_id
@@ -295,8 +290,8 @@ class Endpoint(Receiving):
                 delivery.state = body.state
             if body.settled:
                 delivery.settled = True
-                if delivery.identity and delivery.identity in self.fates:
-                    self.fates[delivery.identity].settled = True
+                if delivery.identity and delivery.identity in self.messages.fates:
+                    self.messages.fates[delivery.identity].settled = True
                 session.sent.unsettled.pop(int(delivery.number), None)
                 delivery.link.forget(delivery)
 
@@ -304,8 +299,8 @@ class Endpoint(Receiving):
         """If the stream ended inside this frame, that is to be told once it is known how it ended."""
         for problem in record.frame.problems:
             if problem.code == "incomplete":
-                self.unfinished = FrameRef.of(record)
-                self.unfinished_reason = problem.reason
+                self.stream.unfinished = FrameRef.of(record)
+                self.stream.unfinished_reason = problem.reason
 
     # What its frames prove
 
@@ -343,7 +338,7 @@ class Endpoint(Receiving):
                 knowledge.prove(session.received.end_of(named))
         elif isinstance(body, Begin):
             if body.remote_channel is not None:
-                waiting = self.peer_unanswered.get(body.remote_channel)
+                waiting = self.channels.peer_unanswered.get(body.remote_channel)
                 if waiting is not None:
                     knowledge.prove(waiting[0].mapping.peer_begin_end)
 
@@ -354,19 +349,19 @@ class Endpoint(Receiving):
         name = attach.name
         if name is None:
             return
-        account = self.accounts.get(name)
+        account = self.messages.accounts.get(name)
         if account is None:
-            if len(self.accounts) >= MAX_LINK_ACCOUNTS:
+            if len(self.messages.accounts) >= MAX_LINK_ACCOUNTS:
                 return
             account = LinkResumeState(name, FrameRef.of(record))
             account.attached(attach)
-            self.accounts[name] = account
+            self.messages.accounts[name] = account
         account.follow(attach)
 
     def settle_accounts(self, session: SessionEnd) -> None:
         """A session is over: what is unsettled on its links is left so."""
         for link in session.links.values():
-            account = self.accounts.get(link.name) if link.sender else None
+            account = self.messages.accounts.get(link.name) if link.sender else None
             if account is None or link.attach is None:
                 continue
             if link.attachment.closed or link.attachment.peer_closed:

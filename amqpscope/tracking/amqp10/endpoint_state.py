@@ -7,16 +7,17 @@ missing, or not to be understood: what is begun after that is whole again as far
 What changes the fields frame by frame is `Endpoint`, which is one of these.
 """
 
-from typing import Any, Final
+from typing import Any
 
-from amqpscope.model.records import FrameRef
+from amqpscope.tracking.amqp10.channels import Channels
 from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.legibility import ALL, LINK, SESSION
-from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
-from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
-from amqpscope.tracking.amqp10.message_digest import MessageDigest
+from amqpscope.tracking.amqp10.link import LinkEnd
+from amqpscope.tracking.amqp10.opening import Closing, Opening
+from amqpscope.tracking.amqp10.own_stream import OwnStream
 from amqpscope.tracking.amqp10.pending_error import PendingErrorResponse
-from amqpscope.tracking.amqp10.redelivery import Fate
+from amqpscope.tracking.amqp10.sasl_exchange import SaslExchange
+from amqpscope.tracking.amqp10.sent_messages import SentMessages
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.inbox import Arrival, Recipient
@@ -24,122 +25,80 @@ from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.amqp10.performatives import Open
 from dissectors.amqp10.portable import dump_value, load_value
-from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.wire import i64
 
-__all__ = ["NO_CHANNEL", "EndpointState", "doubt"]
-
-NO_CHANNEL: Final = -2
-"""No frame's: what stands for none of those has -1."""
+__all__ = ["EndpointState", "doubt"]
 
 
 class EndpointState(Recipient):
-    """One end of an AMQP 1.0 connection.
-
-    peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was
-    what it can have received of the other's, so that what was not seen was not said.
-    """
+    """One end of an AMQP 1.0 connection."""
 
     def __init__(self, peer: str, allowance: CorrelationBudget | None = None) -> None:
         super().__init__()
+        # `client` or `server`.
         self.peer: str = peer
+        # Its stream was captured from its start without a hole, and so was what it can have received of the
+        # other's, so that what was not seen was not said.
         self.whole: bool = True
         # All that either said could be read so far.
         self.legible: bool = True
-        # Its own stream.
-        self.frames: i64 = 0
-        self.last_time: i64 = 0
-        self.last_packet: i64 = 0
-        self.last_acknowledged: i64 = UNKNOWN
-        # The frame inside which its stream ended, and what is missing of it.
-        self.unfinished: FrameRef | None = None
-        self.unfinished_reason: str = ""
-        # The layer that its newest protocol header opened, and SASL. challenges: without a response yet.
-        self.headers: Headers = Headers()
-        self.layer: str = ""
-        self.state: str = "START"
-        self.mechanisms: SaslMechanisms | None = None
-        self.init: SaslInit | None = None
-        self.outcome: SaslOutcome | None = None
-        self.challenges: i64 = 0
-        # The two opens: its own, and the peer's once received at `could`.
-        self.open: Open | None = None
-        self.open_packet: i64 = 0
-        self.peer_open: Open | None = None
-        self.peer_open_end: i64 = UNKNOWN
-        self.peer_open_packet: i64 = 0
-        self.peer_open_time: i64 = 0
-        self.closed: bool = False
-        self.close_packet: i64 = 0
-        self.close_time: i64 = 0
-        self.close_condition: str = ""
-        # Nothing is missing since: it cannot have begun anew.
-        self.close_stands: bool = False
-        # How often it was silent for too long. It was told that a channel is not the lowest unused one.
-        self.late: i64 = 0
-        self.high_told: bool = False
         # It speaks a draft of the protocol.
         self.draft: bool = False
-        self.peer_closed: bool = False
+        # What it has sent.
+        self.stream: OwnStream = OwnStream()
+        # The protocol headers.
+        self.headers: Headers = Headers()
+        # The layer that its newest protocol header opened.
+        self.layer: str = ""
+        # The exchange in the SASL layer.
+        self.sasl: SaslExchange = SaslExchange()
+        # A state of the table `CONNECTION`.
+        self.state: str = "START"
+        # Its own open.
+        self.open: Open | None = None
+        # The peer's open, once received at `could`.
+        self.peer_open: Open | None = None
+        # Where both opens stand.
+        self.opening: Opening = Opening()
+        # Whether it has closed.
+        self.closing: Closing = Closing()
         # What the peer did wrong that it still has to answer.
         self.pending_errors: list[PendingErrorResponse] = []
-        # A begin without remote-channel that it sent while one of the peer's waited for its answer.
-        self.unasked: FrameRef | None = None
-        self.unasked_end: i64 = UNKNOWN
-        # Its sessions, by the channel it sends on and by the one the peer sends on.
+        # Its sessions, by the channel it sends on.
         self.sessions: dict[int, SessionEnd] = {}
-        # The link of its own, by name, on which a delivery was last accepted, and where that was said.
-        self.accepted_on: str = ""
-        self.accepted_end: i64 = UNKNOWN
-        # It has sent messages with reserved annotations.
-        self.reserved: bool = False
+        # Its sessions, by the channel the peer sends on.
         self.peer_sessions: dict[int, SessionEnd] = {}
-        self.ended: dict[int, SessionEnd] = {}
-        # Those asked for last, by either: nearly every frame is on the channel of the one before.
-        self._own: SessionEnd | None = None
-        self._own_channel: i64 = NO_CHANNEL
-        self._theirs: SessionEnd | None = None
-        self._their_channel: i64 = NO_CHANNEL
-        self.begun: i64 = 0
-        # The links on which it sends, by name, for the connection after this one.
-        self.accounts: dict[str, LinkResumeState] = {}
-        # Of the first messages it sent those with an id, to be found on other connections; how many were
-        # looked at, and whether these are all.
-        self.digests: list[MessageDigest] = []
-        self.passed: i64 = 0
-        self.all_passages: bool = True
-        self.allowance: CorrelationBudget = CorrelationBudget() if allowance is None else allowance
-        # What was said of them so far, by message-id, if they may be a distribution node's.
-        self.fates: dict[bytes, Fate] = {}
-        # Begins without an answer, oldest first, by the channel they came on: its own, and the peer's. A
-        # session may be begun, ended and begun again before the first answer comes.
-        self.unanswered: dict[int, list[SessionEnd]] = {}
-        self.peer_unanswered: dict[int, list[SessionEnd]] = {}
+        # What else it knows of channels.
+        self.channels: Channels = Channels()
+        # What is compared with what is sent later, or elsewhere.
+        self.messages: SentMessages = SentMessages(allowance)
 
     def session_on(self, channel: i64) -> SessionEnd | None:
         """The session on the channel that it sends on."""
-        if channel == self._own_channel:
-            return self._own
+        channels = self.channels
+        if channel == channels.own_channel:
+            return channels.own
         session = self.sessions.get(int(channel))
-        self._own = session
-        self._own_channel = channel
+        channels.own = session
+        channels.own_channel = channel
         return session
 
     def peer_session_on(self, channel: i64) -> SessionEnd | None:
         """The session on the channel that the peer sends on."""
-        if channel == self._their_channel:
-            return self._theirs
+        channels = self.channels
+        if channel == channels.peer_channel:
+            return channels.peer
         session = self.peer_sessions.get(int(channel))
-        self._theirs = session
-        self._their_channel = channel
+        channels.peer = session
+        channels.peer_channel = channel
         return session
 
     # What is missing
 
     def lost(self) -> None:
         """Octets of either stream were not captured: nothing follows any more from what was not seen."""
-        self.ended.clear()
-        self.close_stands = False
+        self.channels.ended.clear()
+        self.closing.stands = False
         if not self.whole:
             return  # nothing that was begun since has been taken for whole
         self.whole = False
@@ -148,7 +107,7 @@ class EndpointState(Recipient):
         for session in self.peer_sessions.values():
             doubt(session)
         # Of these one may be ended on the side that is known already.
-        for waiting in (*self.unanswered.values(), *self.peer_unanswered.values()):
+        for waiting in (*self.channels.unanswered.values(), *self.channels.peer_unanswered.values()):
             for session in waiting:
                 doubt(session)
 
@@ -172,124 +131,64 @@ class EndpointState(Recipient):
         self.state = "START"
         self.open = None
         self.peer_open = None
-        self.closed = False
-        self.close_condition = ""
-        self.peer_closed = False
+        self.closing.restart()
         self.sessions = {}
         self.peer_sessions = {}
-        self.ended = {}
-        self._own_channel = NO_CHANNEL
-        self._their_channel = NO_CHANNEL
-        self.unanswered = {}
-        self.peer_unanswered = {}
+        self.channels.restart()
 
     # Between processes
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values, each session once."""
         sessions = ObjectIds()
-        tables = (
-            _numbered(self.sessions, sessions),
-            _numbered(self.peer_sessions, sessions),
-            _numbered(self.ended, sessions),
-            _waiting(self.unanswered, sessions),
-            _waiting(self.peer_unanswered, sessions),
-        )
+        tables = (_numbered(self.sessions, sessions), _numbered(self.peer_sessions, sessions))
+        channels = self.channels.dump(sessions)
         return (
-            (self.peer, self.whole, self.knowledge.dump(), self.legible),
+            (self.peer, self.whole, self.legible, self.draft, self.layer, self.state),
+            (self.knowledge.dump(), int(self.sent_end)),
             tuple(arrival.dump(dump_value(arrival.body)) for arrival in self.undelivered()),
-            (
-                int(self.sent_end),
-                int(self.frames),
-                int(self.last_time),
-                int(self.last_packet),
-                int(self.last_acknowledged),
-            ),
-            (None if self.unfinished is None else self.unfinished.dump(), self.unfinished_reason),
-            (self.layer, self.state, int(self.challenges), self.headers.dump()),
-            (dump_value(self.mechanisms), dump_value(self.init), dump_value(self.outcome)),
-            (dump_value(self.open), int(self.open_packet)),
-            (
-                dump_value(self.peer_open),
-                int(self.peer_open_end),
-                int(self.peer_open_packet),
-                int(self.peer_open_time),
-            ),
-            (self.closed, int(self.close_packet), int(self.close_time), self.close_condition),
-            (self.close_stands, self.peer_closed, int(self.late), self.high_told, self.draft),
-            (self.accepted_on, int(self.accepted_end), self.reserved),
+            (self.stream.dump(), self.headers.dump(), self.sasl.dump()),
+            (dump_value(self.open), dump_value(self.peer_open), self.opening.dump(), self.closing.dump()),
             tuple(pending_error.dump() for pending_error in self.pending_errors),
-            (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
-            tables,
-            int(self.begun),
-            tuple(account.dump() for account in self.accounts.values()),
-            (
-                tuple(passed.dump() for passed in self.digests),
-                int(self.passed),
-                self.all_passages,
-                tuple(fate.dump() for fate in self.fates.values()),
-            ),
-            tuple(_session(session).dump() for session in sessions.objects),
+            (tables, channels, tuple(_session(session).dump() for session in sessions.objects)),
+            self.messages.dump(),
         )
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Become what `dump` told."""
-        about, inbox, sent, unfinished, layer, sasl, own, theirs, closed, others = state[:10]
-        accepted, pending_errors, unasked, tables, begun, accounts, digests, dumped = state[10:]
-        self.peer = about[0]
-        self.whole = about[1]
-        self.knowledge = Knowledge.load(about[2])
-        self.legible = about[3]
+        about, knowledge, inbox, layers, opens, pending_errors, sessions, messages = state
+        self.peer, self.whole, self.legible, self.draft, self.layer, self.state = about
+        self.knowledge = Knowledge.load(knowledge[0])
+        self.sent_end = knowledge[1]
         self.inbox = [Arrival(load_value(one[0]), *one[1:]) for one in inbox]
-        self.sent_end, self.frames, self.last_time = sent[:3]
-        self.last_packet, self.last_acknowledged = sent[3:]
-        self.unfinished = None if unfinished[0] is None else FrameRef.load(unfinished[0])
-        self.unfinished_reason = unfinished[1]
-        self.layer, self.state, self.challenges, headers = layer
-        self.headers = Headers.load(headers)
-        mechanisms, init, outcome = (load_value(body) for body in sasl)
-        self.mechanisms = mechanisms if isinstance(mechanisms, SaslMechanisms) else None
-        self.init = init if isinstance(init, SaslInit) else None
-        self.outcome = outcome if isinstance(outcome, SaslOutcome) else None
-        opened = load_value(own[0])
-        self.open = opened if isinstance(opened, Open) else None
-        self.open_packet = own[1]
-        opened = load_value(theirs[0])
-        self.peer_open = opened if isinstance(opened, Open) else None
-        _, self.peer_open_end, self.peer_open_packet, self.peer_open_time = theirs
-        self.closed, self.close_packet, self.close_time, self.close_condition = closed
-        self.accepted_on, self.accepted_end, self.reserved = accepted
-        self.close_stands, self.peer_closed, self.late, self.high_told = others[:4]
-        self.draft = others[4]
+        self.stream = OwnStream.load(layers[0])
+        self.headers = Headers.load(layers[1])
+        self.sasl = SaslExchange.load(layers[2])
+        self.open = _open(opens[0])
+        self.peer_open = _open(opens[1])
+        self.opening = Opening.load(opens[2])
+        self.closing = Closing.load(opens[3])
         self.pending_errors = [PendingErrorResponse.load(pending_error) for pending_error in pending_errors]
-        self.unasked = None if unasked[0] is None else FrameRef.load(unasked[0])
-        self.unasked_end = unasked[1]
-        sessions = [SessionEnd.load(session) for session in dumped]
-        self.sessions = {channel: sessions[at] for channel, at in tables[0]}
-        self.peer_sessions = {channel: sessions[at] for channel, at in tables[1]}
-        self.ended = {channel: sessions[at] for channel, at in tables[2]}
-        self.unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[3]}
-        self.peer_unanswered = {channel: [sessions[at] for at in queue] for channel, queue in tables[4]}
-        self.begun = begun
-        self.accounts = {account.name: account for account in map(LinkResumeState.load, accounts)}
-        self.digests = [MessageDigest.load(passed) for passed in digests[0]]
-        self.passed, self.all_passages, fates = digests[1:]
-        self.fates = {fate.message_id: fate for fate in map(Fate.load, fates)}
+        tables, channels, dumped = sessions
+        loaded = [SessionEnd.load(session) for session in dumped]
+        self.sessions = {channel: loaded[at] for channel, at in tables[0]}
+        self.peer_sessions = {channel: loaded[at] for channel, at in tables[1]}
+        self.channels = Channels.load(channels, loaded)
+        self.messages.restore(messages)
 
 
 def _numbered(sessions: dict[int, SessionEnd], roll: ObjectIds) -> tuple[tuple[int, int], ...]:
     return tuple((channel, roll.number(session)) for channel, session in sessions.items())
 
 
-def _waiting(queues: dict[int, list[SessionEnd]], roll: ObjectIds) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    return tuple(
-        (channel, tuple(roll.number(session) for session in queue)) for channel, queue in queues.items()
-    )
-
-
 def _session(thing: object) -> SessionEnd:
     assert isinstance(thing, SessionEnd)
     return thing
+
+
+def _open(state: object) -> Open | None:
+    value = load_value(state)
+    return value if isinstance(value, Open) else None
 
 
 def doubt(session: SessionEnd) -> None:

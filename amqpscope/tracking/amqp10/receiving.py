@@ -6,8 +6,9 @@ Of what is on its way (`deliver`) it gets each frame once it can have arrived (`
 
 from amqpscope.limits import MAX_STATED, MAX_UNANSWERED
 from amqpscope.model.records import SERVER, FrameRecord
+from amqpscope.tracking.amqp10.channels import NO_CHANNEL
 from amqpscope.tracking.amqp10.echo import NO_ECHO, Echo
-from amqpscope.tracking.amqp10.endpoint_state import NO_CHANNEL, EndpointState, doubt
+from amqpscope.tracking.amqp10.endpoint_state import EndpointState, doubt
 from amqpscope.tracking.amqp10.legibility import NOTHING, name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -115,7 +116,7 @@ class Receiving(EndpointState):
             self.receive_begin(body, arrival)
         elif isinstance(body, End):
             session = self.peer_sessions.pop(int(arrival.channel), None)
-            self._their_channel = NO_CHANNEL
+            self.channels.peer_channel = NO_CHANNEL
             if session is not None:
                 session.receive_end(end)
                 self.leave_link(session, "")
@@ -123,30 +124,30 @@ class Receiving(EndpointState):
         elif isinstance(body, Open):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
             self.peer_open = body
-            self.peer_open_end = end
-            self.peer_open_packet = arrival.packet
-            self.peer_open_time = arrival.time
+            self.opening.peer_end = end
+            self.opening.peer_packet = arrival.packet
+            self.opening.peer_time = arrival.time
         elif isinstance(body, Close):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:CLOSE")
-            self.peer_closed = True
+            self.closing.received = True
         elif isinstance(body, ProtocolHeader):
             self.receive_header(body, arrival)
         elif isinstance(body, SaslInit):
             if self.peer == SERVER:
-                self.init = body
+                self.sasl.init = body
         elif self.peer == SERVER:
             pass  # what only a server says: it is no answer to what this one says itself
         elif isinstance(body, SaslMechanisms):
-            self.mechanisms = body
+            self.sasl.mechanisms = body
         elif isinstance(body, SaslChallenge):
-            self.challenges += 1
+            self.sasl.challenges += 1
         elif isinstance(body, SaslOutcome):
-            self.outcome = body
+            self.sasl.outcome = body
         if arrival.lost:
             self.lost()
 
     def receive_header(self, header: ProtocolHeader, arrival: Arrival) -> None:
-        if self.closed and self.peer_closed:
+        if self.closing.sent and self.closing.received:
             self.restart()
         self.headers.receive(header, arrival.end, arrival.packet, arrival.time)
         if header.protocol() == "AMQP 1.0":
@@ -159,14 +160,14 @@ class Receiving(EndpointState):
             # For its sender the session that is there goes on; what this end makes of it nobody knows.
             doubt(in_use)
             if begin.remote_channel is not None:
-                for waiting in self.unanswered.pop(begin.remote_channel, []):
+                for waiting in self.channels.unanswered.pop(begin.remote_channel, []):
                     doubt(waiting)
             return
-        session = self.session_begun(begin, channel, self.unanswered, self.peer_unanswered)
+        session = self.session_begun(begin, channel, self.channels.unanswered, self.channels.peer_unanswered)
         session.receive_begin(begin, channel, arrival.end, arrival.packet)
         session.mapping.asked = arrival.time
         self.peer_sessions[channel] = session
-        self._their_channel = NO_CHANNEL
+        self.channels.peer_channel = NO_CHANNEL
 
     def session_begun(
         self,
@@ -180,10 +181,10 @@ class Receiving(EndpointState):
         if begin.remote_channel is not None:
             session = _oldest(waiting, begin.remote_channel)
         if session is None:
-            session = SessionEnd(self.begun)
+            session = SessionEnd(self.channels.begun)
             # Of one that answers nobody knows what, the other half is not known.
             session.whole = self.whole and begin.remote_channel is None
-            self.begun += 1
+            self.channels.begun += 1
             if begin.remote_channel is None:
                 _wait(unanswered, channel, session)
         return session
@@ -260,10 +261,10 @@ class Receiving(EndpointState):
             if body.state is not None:
                 delivery.receiver_state = body.state
             if accepted:
-                self.accepted_on = delivery.link.name
-                self.accepted_end = end
+                self.messages.accepted_on = delivery.link.name
+                self.messages.accepted_end = end
             if delivery.identity:
-                fate = self.fates.get(delivery.identity)
+                fate = self.messages.fates.get(delivery.identity)
                 if fate is not None and fate.number == delivery.number and fate.session == session.number:
                     if body.state is not None:
                         fate.state = body.state
@@ -295,7 +296,7 @@ class Receiving(EndpointState):
 
     def leave_link(self, session: SessionEnd, name: str) -> None:
         """A link was detached, or ("") all: what was sent there and not settled is its node's again."""
-        for fate in self.fates.values():
+        for fate in self.messages.fates.values():
             if fate.session == session.number and name in (fate.link, ""):
                 fate.gone = True
 

@@ -219,7 +219,7 @@ class Underway:
             return self.known.get(session)
         # Begins on one channel are answered in their order; this is the last of them.
         channel = int(session.channel)
-        waiting: i64 = len(self.end.unanswered.get(channel, []))
+        waiting: i64 = len(self.end.channels.unanswered.get(channel, []))
         answers = self.answers.get(channel)
         if answers is None or waiting == 0 or len(answers) < waiting:
             return None
@@ -264,8 +264,8 @@ def take_snapshot(client: EndpointState, server: EndpointState) -> ConnectionSna
 
 def _end(peer: str, end: EndpointState, way: Underway) -> EndSnapshot:
     snapshot = EndSnapshot(peer, way.state)
-    snapshot.frames = end.frames
-    snapshot.last_time = end.last_time
+    snapshot.frames = end.stream.frames
+    snapshot.last_time = end.stream.last_time
     snapshot.unread = way.count
     snapshot.whole = end.whole
     opened = end.open
@@ -286,7 +286,7 @@ def _partner(session: SessionEnd, other: EndpointState, way: Underway) -> Sessio
     if channel != UNKNOWN:
         found = other.sessions.get(channel)
         if found is None:
-            found = other.ended.get(channel)
+            found = other.channels.ended.get(channel)
         return found
     return None
 

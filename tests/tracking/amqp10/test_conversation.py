@@ -100,7 +100,7 @@ def test_endpoints_of_the_rules_have_the_same_sessions_and_links(path: Path) -> 
             conversation.take(record)
             half = conversation.half_of(record)
             assert (half is not None and not half.ended) == (me.session_on(record.frame.channel) is not None)
-            if isinstance(body, (Flow, Transfer, Detach)) and not (me.closed and peer.closed):
+            if isinstance(body, (Flow, Transfer, Detach)) and not (me.closing.sent and peer.closing.sent):
                 named = None if link is None else (link.name, me.peer if link.sender else peer.peer)
                 about = conversation.link
                 assert named == (None if about is None else (about.name, about.sender))
