@@ -22,11 +22,12 @@ from amqpscope.cli import sniff as sniff_command
 from amqpscope.cli import summary as summary_command
 from amqpscope.cli import why as why_command
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.output import leave_stdout
+from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.status import Status
 from amqpscope.errors import AmqpscopeError
 from amqpscope.input.garbage import calm_collector
 from amqpscope.report.printable import printable
+from amqpscope.rules.rule_names import take_renamed
 
 __all__ = ["app", "main", "run"]
 
@@ -185,6 +186,9 @@ def run(arguments: list[str]) -> int:
 
         note = mishap(error, 0, 0, None, "this run")
         return _failed(f"{note.code}: {note.detail}")
+    finally:
+        for text in take_renamed():
+            say(text)
     return result if isinstance(result, int) else Status.FINE
 
 

@@ -7,12 +7,12 @@ from amqpscope.diff.transcript import Names, Room, Transcript
 from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_COMPARED_CONNECTIONS, MAX_DIFFERENCES
 from amqpscope.model.finding import Finding
-from amqpscope.model.fingerprint import fingerprint
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.policy import Rulings
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.links import LinkNames
+from amqpscope.rules.fingerprint import fingerprint
 
 __all__ = ["ComparedRun", "Found"]
 

@@ -8,7 +8,6 @@ import datetime
 from typing import Final
 
 from amqpscope.model.finding import Finding
-from amqpscope.model.fingerprint import fingerprint
 from amqpscope.policy.allow_list import Allowance
 from amqpscope.policy.baseline import Baseline, read_baseline
 from amqpscope.policy.config_finding import EXPIRED, REMARKS, UNUSED, ConfigFinding, RunConclusion
@@ -17,6 +16,7 @@ from amqpscope.policy.selectors import Choice, Levels, selectors
 from amqpscope.policy.terms import COUNTING, Terms
 from amqpscope.rules import editions
 from amqpscope.rules.editions import FINAL
+from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import AUTO, valid, weight
 
 ALLOW: Final = "allow"

@@ -8,12 +8,12 @@ import json
 from typing import Any
 
 from amqpscope.model.finding import Finding
-from amqpscope.model.fingerprint import fingerprint
 from amqpscope.model.passwords import without_password
 from amqpscope.policy.config_finding import ConfigFinding
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
 from amqpscope.rules.catalogue import rule, severity
+from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import weight
 
 __all__ = [

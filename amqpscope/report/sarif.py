@@ -25,7 +25,6 @@ from typing import Any, TextIO
 
 from amqpscope import __version__
 from amqpscope.model.finding import Finding
-from amqpscope.model.fingerprint import fingerprint
 from amqpscope.model.note import Note
 from amqpscope.policy.config_finding import REMARKS, RunConclusion
 from amqpscope.policy.terms import Terms
@@ -37,6 +36,7 @@ from amqpscope.report.verdict import answer, remarks, short_message
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.explanation import explanation
+from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import weight
 
 __all__ = ["SarifWriter"]

@@ -50,9 +50,9 @@ class Declaration(NamedTuple):
     "". answer: what a correct peer answers, an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several
     joined by ` or `; "" if none is known. answer_named: the specification names that answer for this fault.
     broker_codes: reply codes that brokers are known to answer with instead. renamed_from: ids that the rule
-    had before, which configurations may still name. proved: the dissector alone proves the fault, by a
-    problem whose code is the name of the rule: `certain`; `possible`, where the octets may be legal;
-    `properties`, where a broker hands on what it received. "" if a function judges.
+    had before, the first one first, which configurations may still name. proved: the dissector alone proves
+    the fault, by a problem whose code is the name of the rule: `certain`; `possible`, where the octets may be
+    legal; `properties`, where a broker hands on what it received. "" if a function judges.
     """
 
     id: str
@@ -68,6 +68,10 @@ class Declaration(NamedTuple):
     broker_codes: tuple[str, ...]
     renamed_from: tuple[str, ...]
     proved: str
+
+    def first_name(self) -> str:
+        """The id that the rule had first: by it findings are known again, whatever the rule is called now."""
+        return self.renamed_from[0] if self.renamed_from else self.id
 
 
 DECLARED: Final[dict[str, Declaration]] = {}

@@ -6,10 +6,31 @@ import re
 
 from amqpscope.errors import FilterError
 from amqpscope.rules.catalogue import Rule, catalogue, guards
+from amqpscope.rules.registry import renamed
 
-__all__ = ["nearest", "rule_named", "rules_like"]
+__all__ = ["nearest", "rule_named", "rules_like", "take_renamed"]
 
 _NEAREST = 5
+
+# Names of before that somebody gave, with the ids that the rules have now.
+_given: dict[str, str] = {}
+
+
+def take_renamed() -> list[str]:
+    """What is to be said of the names of before that were given: a sentence each, once."""
+    notes = [f"{old}: the rule is called {new} now" for old, new in _given.items()]
+    _given.clear()
+    return notes
+
+
+def _current(given: str) -> str:
+    """The id that a rule has now, where one of before is given; else what is given."""
+    wanted = given.strip().upper()
+    for old, new in renamed().items():
+        if wanted in (old.upper(), old.partition("/")[2].upper()):
+            _given[given.strip()] = new
+            return new
+    return given
 
 
 def _known() -> dict[str, Rule]:
@@ -23,7 +44,7 @@ def _known() -> dict[str, Rule]:
 
 def rule_named(given: str) -> Rule | None:
     """The rule or guard of this id, None if there is none."""
-    return _known().get(given.strip().upper())
+    return _known().get(_current(given).strip().upper())
 
 
 def rules_like(option: str, given: str) -> frozenset[str]:
@@ -33,7 +54,7 @@ def rules_like(option: str, given: str) -> frozenset[str]:
     """
     found: set[str] = set()
     for part in given.split(","):
-        pattern = re.compile(fnmatch.translate(part.strip().upper().replace("[", "[[]")))
+        pattern = re.compile(fnmatch.translate(_current(part).strip().upper().replace("[", "[[]")))
         fitting = {
             name
             for name in catalogue()

@@ -14,10 +14,10 @@ from support.scripted import SCRIPTED
 from amqpscope.errors import ConfigurationError
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
-from amqpscope.model.fingerprint import fingerprint
 from amqpscope.model.records import Connection, FrameRef
 from amqpscope.policy import CheckRun, Given, Policy, judge
 from amqpscope.policy.baseline import SCHEMA, Baseline, known_object, read_baseline, write_baseline
+from amqpscope.rules.fingerprint import fingerprint
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.reader import for_magic
 from amqpscope.model.finding import Finding
-from amqpscope.model.fingerprint import fingerprint
 from amqpscope.report.findings import finding_object
+from amqpscope.rules.fingerprint import fingerprint
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
 BUNDLED = sorted(CAPTURES.glob("*.pcap*"))

@@ -2,15 +2,19 @@
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.volatile import mask_numbers
+from amqpscope.rules.declaration import DECLARED
 
 __all__ = ["fingerprint"]
 
 
 def fingerprint(finding: Finding) -> str:
-    """Sixteen hex digits that stay the same over ports, times, packet numbers and made up names."""
+    """Sixteen hex digits that stay the same over ports, times, packet numbers, made up names, and over new
+    names of the rule.
+    """
+    declared = DECLARED.get(finding.rule)
     what = "|".join(
         (
-            finding.rule,
+            finding.rule if declared is None else declared.first_name(),
             finding.peer,
             finding.frame,
             str(finding.session),
